@@ -118,7 +118,8 @@ func (k Key) String() string {
 // Attempt identifies one attempt of one step. Claim fences re-issues of the
 // same attempt to other replicas: of two claims, only the newer one counts.
 type Attempt struct {
-	Task   TaskID // empty for a step of the whole intent
+	Task TaskID // empty for a step of the whole intent
+	// Step is the kind of work; attempts of different steps are counted apart.
 	Step   Step
 	Number int // counted from 1, per task and step
 	Claim  int // counted from 1, per attempt

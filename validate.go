@@ -17,9 +17,14 @@ const (
 	MaxCriterion  = 1000
 )
 
-// FieldError says which field of an input is wrong, and why.
+// FieldError names the field of an input that is wrong, and why. It reads as
+// "field: reason".
 type FieldError struct {
-	Field  string
+	// Field is the path of the field as people and systems know it, such as
+	// "title", "criteria[2]" or "goal.max_iterations".
+	Field string
+	// Reason is a phrase that follows the field's name: "is empty", "holds a
+	// control character".
 	Reason string
 }
 

@@ -54,8 +54,6 @@ type ShellResult struct {
 	Output string
 	// Bytes counts all that was printed.
 	Bytes int64
-	// Duration is wall clock time.
-	Duration time.Duration
 }
 
 // OK reports whether the command succeeded.
@@ -85,7 +83,7 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	})
 	res := ShellResult{
 		ExitCode: report.ExitCode, Output: term.Sanitize(string(report.Output)),
-		Bytes: report.Bytes, Duration: report.Duration,
+		Bytes: report.Bytes,
 	}
 	if err != nil {
 		f := AsFailure(err)

@@ -11,9 +11,6 @@ import (
 // The message comes from a newer version.
 type UnknownError = wire.UnknownError
 
-// GarbageError is returned for bytes that are no message.
-type GarbageError = wire.GarbageError
-
 // TooLargeError is returned for a message that is larger than the server takes. Nothing
 // was stored.
 type TooLargeError = conn.TooLargeError

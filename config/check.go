@@ -21,8 +21,9 @@ const (
 	maxPropose = 1000
 )
 
-// checker collects what is wrong with the values of a project. Its methods take the path of
-// the value that they check ("policy.max_depth"), so that an error has the value's line.
+// checker checks the values of a project and collects the errors. Its methods
+// take the path of the value that they check ("policy.max_depth"), so that an
+// error has the value's line.
 type checker struct {
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
@@ -206,7 +207,9 @@ func (c *checker) grants(field string, list []string) {
 	}
 }
 
-// branch refuses what git does not take as a branch, or takes as something else.
+// branch refuses a text that git does not take as the name of a branch, or that
+// names something else to git or to pfl-forge. An empty one is fine if the key
+// was left out.
 func (c *checker) branch(field, s string) {
 	if s == "" {
 		if c.pos.Has(field) {
@@ -219,8 +222,9 @@ func (c *checker) branch(field, s string) {
 	}
 }
 
-// badBranch returns what is wrong with the name of a branch; empty if nothing is. The rules
-// are those of git check-ref-format, without names that mean something to pfl-forge.
+// badBranch returns why a text is no name of a branch, as the end of a
+// sentence; empty if it is one. The rules are those of git check-ref-format,
+// without names that mean something to pfl-forge.
 func badBranch(s string) string {
 	switch {
 	case utf8.RuneCountInString(s) > 200:

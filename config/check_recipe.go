@@ -130,7 +130,9 @@ func (c *checker) tasks(field string, tasks []RecipeTask) {
 	c.dependencies(field, tasks, names)
 }
 
-// dependencies checks what the tasks of a recipe depend on: known tasks, and no cycle.
+// dependencies checks that the tasks of a recipe depend on tasks of the same
+// recipe, and not on each other in a circle. names has the name of each task at
+// its index.
 func (c *checker) dependencies(field string, tasks []RecipeTask, names []string) {
 	for i, t := range tasks {
 		for k, dep := range t.DependsOn {
@@ -196,7 +198,7 @@ func (c *checker) optional(field, key, s string) {
 	c.noNUL(at, s)
 }
 
-// text refuses what is not one short line.
+// text refuses a text that has more than 200 characters or more than one line.
 func (c *checker) text(field, s string) {
 	if utf8.RuneCountInString(s) > 200 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		c.fail(field, "must be one line of at most 200 characters")

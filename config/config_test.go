@@ -1,10 +1,7 @@
 package config_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -220,37 +217,5 @@ pfl-forge.yaml:4: agent: "nobody" is not one of claude, codex, gemini, opencode,
 pfl-forge.yaml:5: parallel_workers: is 0; must be between 1 and 256`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
-	}
-}
-
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	if got, err := config.Load(dir); err != nil || got.Agent != "claude" {
-		t.Errorf("no file: %+v, %v", got, err)
-	}
-	path := filepath.Join(dir, config.FileName)
-	if err := os.WriteFile(path, []byte("agent: recipe\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := config.Load(dir); err != nil || got.Agent != "recipe" {
-		t.Errorf("file: %+v, %v", got, err)
-	}
-	if err := os.Rename(path, filepath.Join(dir, "real.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	mustRefuse(t, dir, "is not a regular file", os.Symlink("real.yaml", path))
-	mustRefuse(t, dir, "is not a regular file", os.Remove(path), syscall.Mkfifo(path, 0o600))
-	mustRefuse(t, dir, "at most 65536 are allowed", os.Remove(path), os.WriteFile(path, make([]byte, 1<<17), 0o600))
-}
-
-func mustRefuse(t *testing.T, dir, want string, made ...error) {
-	t.Helper()
-	for _, err := range made {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := config.Load(dir); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want ...%s", err, want)
 	}
 }

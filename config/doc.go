@@ -1,8 +1,9 @@
 // Package config reads pfl-forge.yaml, the file at the root of a repository that says how
 // pfl-forge works on it.
 //
-// [Load] reads the file from a directory, [Parse] from bytes (a worker reads it from a
-// commit), and [Default] returns what holds without one. The result is a [Project]:
+// [Parse] reads the file's content, which a worker takes from a commit and never from a
+// working tree; [Default] returns the values that hold without a file. Either way the result
+// is a [Project]:
 //
 //	project.go       Project and its sections, with their defaults
 //	agents.go        which back end does which kind of work

@@ -45,11 +45,11 @@ type Project struct {
 	WorktreeSetup []string `yaml:"worktree_setup"`
 	// Timeouts bounds agent calls and commands in time.
 	Timeouts Timeouts `yaml:"timeouts"`
-	// Budget bounds what agents may cost.
+	// Budget bounds the costs of agents.
 	Budget Budget `yaml:"budget"`
 	// Policy says what happens without a person, and what agents may reach.
 	Policy Policy `yaml:"policy"`
-	// Reflection bounds what pfl-forge proposes by itself.
+	// Reflection bounds the intents that pfl-forge proposes by itself.
 	Reflection Reflection `yaml:"reflection"`
 }
 

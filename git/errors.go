@@ -59,8 +59,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
 type UncommittedError struct {
-	WorkTree string   // the person's working tree
-	Files    []string // at least one, sorted
+	Files []string // at least one, sorted
 }
 
 func (e *UncommittedError) Error() string {

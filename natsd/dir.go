@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names of what is in a store directory.
+// The names of files and directories in a store directory.
 const (
 	lockFile     = "lock"
 	clientFile   = "client.json"
@@ -100,8 +100,9 @@ func makeDirs(top *os.Root, rel string) error {
 	return nil
 }
 
-// check refuses a directory that other users can enter, and sets the path. With repair it
-// sets a mode that is too wide right.
+// check refuses a directory that belongs to another user or that others can
+// enter, and sets d.path. With repair it sets a mode that is too wide right
+// instead. shown names the directory in errors.
 func (d *storeDir) check(shown string, repair bool) error {
 	info, err := d.root.Stat(".")
 	if err != nil {
@@ -122,7 +123,7 @@ func (d *storeDir) check(shown string, repair bool) error {
 	if err != nil {
 		return explain("resolve", shown, err)
 	}
-	// Between opening and resolving somebody may have swapped a component.
+	// Between opening and resolving, another process may have swapped a component.
 	if there, err := os.Stat(resolved); err != nil || !os.SameFile(info, there) {
 		return fmt.Errorf("natsd: %s was replaced while it was being opened: try again", shown)
 	}

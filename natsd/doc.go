@@ -13,7 +13,7 @@
 // The lock belongs to the process and ends with it, however it ends. A client.json that
 // outlived its process is recognised by the lock and never used.
 //
-// The directory may lie in a repository that somebody else wrote. So it is opened through
+// The directory may lie in a repository of which others wrote parts. So it is opened through
 // os.Root, must belong to this user alone, and may hold neither links nor anything but
 // files and directories.
 //

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// maxClientFile bounds what is read of client.json, in bytes.
+// maxClientFile bounds the bytes of client.json that are read; the rest is
+// ignored.
 const maxClientFile = 4 << 10
 
 // Endpoint says how a process connects to a running server. It is the content of

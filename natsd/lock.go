@@ -17,7 +17,7 @@ const (
 	// pollEvery is the interval at which a held lock is tried again: flock cannot wait for a
 	// context.
 	pollEvery = 2 * time.Millisecond
-	// maxLockFile bounds what is read of the lock file, in bytes.
+	// maxLockFile bounds the bytes of the lock file that are read.
 	maxLockFile = 4 << 10
 )
 
@@ -95,8 +95,9 @@ func acquire(ctx context.Context, d *storeDir, me holder, patience time.Duration
 	}
 }
 
-// current reports whether the locked file is still the one in the directory. Somebody may
-// have removed the store, and a lock on a removed file protects nothing.
+// current reports whether the locked file is still the one in the directory. A
+// person may have removed the store meanwhile, and a lock on a removed file
+// protects nothing.
 func (l *lock) current() bool {
 	mine, err1 := l.file.Stat()
 	there, err2 := os.Lstat(filepath.Join(l.dir.path, lockFile))

@@ -22,8 +22,8 @@ type Kind string
 
 // The kinds. No others exist.
 const (
-	// KindWaiting means that an intent waits until a person does something: approves,
-	// answers, or mends a conflict.
+	// KindWaiting means that an intent waits for a person, who has to approve,
+	// to answer, or to mend a conflict.
 	KindWaiting Kind = "waiting"
 	// KindBudget means that an intent waits because a budget is used up.
 	KindBudget Kind = "budget"
@@ -36,7 +36,8 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDone} }
 
-// kindOf returns the kind of a change; empty if nobody is notified of it.
+// kindOf returns the kind of a change; empty for a change that no target is
+// notified of.
 func kindOf(t *changes.Delivered) Kind {
 	switch t.Kind {
 	case changes.Waiting:
@@ -165,7 +166,8 @@ func Parse(data []byte, name string) (*Config, error) {
 	return cfg, nil
 }
 
-// checker collects what is wrong with a file of notifications.
+// checker checks the targets of a file and collects the errors, each with its
+// line.
 type checker struct {
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors

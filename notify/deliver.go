@@ -23,7 +23,7 @@ const (
 	webhookTimeout = 10 * time.Second
 	// commandTimeout bounds one run of a command.
 	commandTimeout = 20 * time.Second
-	// commandOutput bounds what is read of a command's output, in bytes.
+	// commandOutput bounds the bytes of a command's output that are read.
 	commandOutput = 64 << 10
 	// maxRetryAfter bounds how long a webhook can ask us to wait.
 	maxRetryAfter = 5 * time.Minute
@@ -128,8 +128,8 @@ func newRequest(ctx context.Context, address, secret string, m message, now time
 //
 //	t=<unix time>,v1=<hex of HMAC-SHA256 of "<unix time>.<body>">
 //
-// A receiver computes the same and refuses a time that is too long ago, so that nobody can
-// send an old event again.
+// A receiver computes the same and refuses a time that is too long ago. So a
+// third party that recorded an event cannot send it again later.
 func sign(secret string, now time.Time, body []byte) string {
 	at := strconv.FormatInt(now.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(secret))

@@ -1,5 +1,5 @@
-// Package notify tells people what needs them: it runs a command or calls a webhook for
-// each change of an intent that somebody wants to hear of.
+// Package notify tells people when an intent needs them, failed or is done: it runs a
+// command or calls a webhook for each such change.
 //
 // The operator (or the user, where pfl-forge runs locally) lists targets in a file of their
 // own, never in a repository, because a target may run a command. [Load] reads the file;
@@ -17,5 +17,5 @@
 // When more than [Target.Most] notifications fall into one [Target.Window], the rest of
 // the window becomes one digest.
 //
-// What a message has is described in docs/guide-systems.md and docs/guide-operators.md.
+// The fields of a message are described in docs/guide-systems.md and docs/guide-operators.md.
 package notify

@@ -93,7 +93,7 @@ type worker struct {
 	*Notifier
 	target *Target
 	client *http.Client
-	// wake has room for one signal: something is in the queue.
+	// wake has room for one signal: a change was added to the queue.
 	wake chan struct{}
 
 	mu sync.Mutex
@@ -128,7 +128,7 @@ func (w *worker) run(ctx context.Context) {
 	leave()
 	wg.Wait()
 	for _, t := range w.queue {
-		_ = t.Again() // somebody else, or the next start, tells it
+		_ = t.Again() // another replica, or the next start, delivers it
 	}
 }
 

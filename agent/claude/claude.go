@@ -43,7 +43,7 @@ type Options struct {
 	Path string
 	// Owner is the service.
 	Owner process.Owner
-	// Env has KEY=VALUE credentials and endpoint that all calls share; see Credentials.
+	// Env has KEY=VALUE credentials and endpoint that all calls share.
 	Env []string
 	// Connect gives each call its own credentials, which replace those of Env. May be
 	// nil.
@@ -60,13 +60,6 @@ func New(opts Options) *Agent {
 
 // credentials lists the variables for the key and the address of the model's API.
 var credentials = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"}
-
-// Credentials returns the variables of the service's own environment that hold the key
-// and the address of the model's API, or configure the network.
-func Credentials() []string {
-	return process.Inherit(append(slices.Clone(credentials),
-		"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")...)
-}
 
 // Name returns "claude".
 func (a *Agent) Name() string { return config.AgentClaude }

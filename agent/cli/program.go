@@ -41,8 +41,6 @@ type Program struct {
 	About About
 	// Options are those that the back end was created with.
 	Options Options
-	// MaxPrompt is the longest prompt in bytes; 0 means 1 MiB.
-	MaxPrompt int
 	// EnforcesReadOnly says that the CLI itself can be kept from writing, so that
 	// read-only calls need no sandbox.
 	EnforcesReadOnly bool
@@ -133,12 +131,13 @@ type Reader interface {
 	End(report process.Report) *agent.Failure
 }
 
-// Limits of a turn where the call has none, and of one line of output.
+// Limits of a turn where the call has none, and of the length of a prompt and of one line
+// of output, in bytes.
 const (
-	defaultTurns     = 100
-	defaultOutput    = 256 << 20
-	defaultMaxPrompt = 1 << 20
-	maxLine          = 32 << 20
+	defaultTurns  = 100
+	defaultOutput = 256 << 20
+	maxPrompt     = 1 << 20
+	maxLine       = 32 << 20
 )
 
 // Name returns the back end's name in pfl-forge.yaml.

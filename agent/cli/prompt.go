@@ -11,16 +11,12 @@ import (
 // preparePrompt checks the prompt and prefixes one that a CLI could take for a command,
 // an option or a file. It appends the schema for a CLI without an option for it.
 func (p *Program) preparePrompt(call *agent.Call) error {
-	most := p.MaxPrompt
-	if most == 0 {
-		most = defaultMaxPrompt
-	}
 	text := call.Prompt
 	switch {
 	case strings.TrimSpace(text) == "":
 		return agent.Fail(forge.FailConfig, "the prompt is empty")
-	case len(text) > most:
-		return agent.Fail(forge.FailPromptTooLong, "the prompt is %d bytes long; at most %d are allowed", len(text), most)
+	case len(text) > maxPrompt:
+		return agent.Fail(forge.FailPromptTooLong, "the prompt is %d bytes long; at most %d are allowed", len(text), maxPrompt)
 	case strings.ContainsRune("/-@!", rune(strings.TrimSpace(text)[0])):
 		text = "Request:\n" + text
 	}

@@ -94,9 +94,6 @@ func (r *Recorder) FinalText(text string) {
 	}
 }
 
-// LastText returns the last reported message.
-func (r *Recorder) LastText() string { return r.text }
-
 // Thinking reports the agent's reasoning.
 func (r *Recorder) Thinking(text string) {
 	r.emit(agent.Event{Kind: agent.EventThinking, Text: term.Short(text, maxTranscript)})

@@ -10,13 +10,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// DeleteStream deletes a stream, as somebody might. The next Connect makes it again, empty.
+// DeleteStream deletes a stream with its messages and consumers, as an operator
+// might by mistake. The next Connect makes it again, empty.
 func (s *Server) DeleteStream(t testing.TB, stream string) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error { return js.DeleteStream(ctx, stream) })
 }
 
-// Forget makes a stream lose all but its newest messages.
+// Forget makes a stream drop all but its newest messages, as a limit on its
+// size would. Afterwards it has no such limit, and takes new messages as
+// before.
 func (s *Server) Forget(t testing.TB, stream string, keep int64) {
 	t.Helper()
 	for _, most := range []int64{keep, -1} {
@@ -24,12 +27,14 @@ func (s *Server) Forget(t testing.TB, stream string, keep int64) {
 	}
 }
 
-// Fill makes a stream take nothing more.
+// Fill makes a stream refuse every further message, as one at its limit does.
+// Stored messages stay.
 func (s *Server) Fill(t testing.TB, stream string) {
 	t.Helper()
 	s.change(t, stream, func(cfg *jetstream.StreamConfig) { cfg.MaxBytes, cfg.Discard = 1, jetstream.DiscardNew })
 }
 
+// change updates a stream's configuration in place.
 func (s *Server) change(t testing.TB, stream string, change func(*jetstream.StreamConfig)) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
@@ -44,6 +49,8 @@ func (s *Server) change(t testing.TB, stream string, change func(*jetstream.Stre
 	})
 }
 
+// jetstream runs a function on a connection of its own, which is closed
+// afterwards. An error fails the test.
 func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetStream) error) {
 	t.Helper()
 	ctx := wait.Context(t)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,14 +15,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// forgetFollower is after how long a follower that is gone is forgotten: by then the
-// changes that it missed are.
+// forgetFollower is the time after which the server forgets a follower that is
+// gone: by then the changes that it missed are gone, too.
 const forgetFollower = streams.KeepEvents
 
 // Follower says who follows the changes of intents, and which.
 type Follower struct {
-	Name  string // an id; under the same name a follower goes on where it was
-	Whats []Kind // empty: all
+	// Name is an id of the form of a replica's. Under the same name a follower
+	// goes on where it was, also after a restart, and several processes share
+	// its changes.
+	Name string
+	// Whats lists the kinds to follow; empty means all.
+	Whats []Kind
 }
 
 // Stream publishes changes of intents, and gives them to followers.
@@ -31,11 +34,12 @@ type Stream struct {
 	conn *conn.Conn
 }
 
-// New returns the Changes of a connection.
+// New returns the Stream of a connection.
 func New(c *conn.Conn) *Stream {
 	return &Stream{conn: c}
 }
 
+// source returns the durable consumer that a follower is on the server.
 func (c Follower) source() (conn.Source, error) {
 	if _, err := forge.ParseReplicaID(c.Name); err != nil {
 		return conn.Source{}, fmt.Errorf("name of a follower: %w", err)
@@ -75,8 +79,10 @@ func (ch *Stream) AddFollower(ctx context.Context, cfg Follower) error {
 	return nil
 }
 
-// Follow gives a follower's changes to take, one after the other, until ctx
-// ends. Several processes that follow under one name share them.
+// Follow calls take with a follower's changes, one after the other, until ctx
+// ends. take returns at once or holds up the others, and settles each change by
+// Done, Again or Drop, at any time. Messages that are no changes become dead
+// letters.
 func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered)) error {
 	src, err := cfg.source()
 	if err != nil {
@@ -96,7 +102,8 @@ func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered
 	return nil
 }
 
-// Behind returns how many changes a follower has not done with.
+// Behind returns how many changes a follower has not settled: those that it
+// has, and those that wait for it.
 func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
@@ -108,26 +115,29 @@ func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
 	return int(info.NumPending) + info.NumAckPending, nil
 }
 
-// Delivered is a change that a follower got. It comes again unless Done or Drop is called
-// within 30 seconds, or Hold.
+// Delivered is a change that a follower got. It comes again unless Done or Drop
+// is called within 30 seconds, or Hold.
 type Delivered struct {
 	document.Change
 
-	ID    string // the same whenever the change is told
-	Kind  Kind
-	At    time.Time
-	Event []byte // the CloudEvent, as it was published
+	// ID is that of the CloudEvent, the same whenever the change is delivered.
+	ID   string
+	Kind Kind
+	// Event is the CloudEvent as it was published, as JSON.
+	Event []byte
 
 	conn *conn.Conn
 	msg  jetstream.Msg
 }
 
+// readTold reads a published change, and refuses one whose subject says
+// otherwise.
 func readTold(m jetstream.Msg) (*Delivered, error) {
 	var ev CloudEvent[document.Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)
 	}
-	t := &Delivered{ID: ev.ID, At: ev.Time, Change: ev.Data, Event: m.Data(), msg: m}
+	t := &Delivered{ID: ev.ID, Change: ev.Data, Event: m.Data(), msg: m}
 	key := forge.Key{Project: t.Project, Intent: t.Intent}
 	for _, what := range Kinds() {
 		if s, err := subjects.Change(key, string(what)); err == nil && s == m.Subject() {

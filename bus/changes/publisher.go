@@ -28,20 +28,24 @@ const (
 	// gather is how long changes wait for others: read and published together, they cost a
 	// fraction, and journals come first.
 	gather = 50 * time.Millisecond
-	// lookAgain is how often journals are looked at that other runners went on with.
+	// lookAgain is the interval at which journals are read for decisions of
+	// other runners, of which no signal comes.
 	lookAgain = time.Second
-	// drainChanges bounds how long what was decided before the end takes to be told.
+	// drainChanges bounds the time, after the end, in which decisions from
+	// before it are published.
 	drainChanges = 3 * time.Second
 	// foreign bounds the messages of others that are passed over at the stream's end.
 	foreign = 1000
-	// remembered bounds the intents whose last state is kept in memory.
+	// remembered bounds the intents whose last state is kept in memory. Others
+	// are read again.
 	remembered = 8192
 )
 
-// Publish tells everybody what changes, from what the journals say, until ctx
-// ends, and then what changed before. Several runners may do so: each change is
-// published once, because every one has its place in the stream, and only the first
-// message for a place gets it.
+// Publish publishes the changes of all intents, which it finds in the journals,
+// until ctx ends, and then those from before the end. Several runners may do
+// so: each change is published once, because every one has its place in the
+// stream, and only the first message for a place gets it. A runner that comes
+// second stands by.
 func (ch *Stream) Publish(ctx context.Context) {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -67,15 +71,21 @@ func (ch *Stream) Publish(ctx context.Context) {
 	running.Wait()
 }
 
-// publisher tells changes.
+// publisher is the state of one Publish.
 type publisher struct {
 	changes *Stream
-	ending  chan struct{} // closed when nothing is gathered any more
-	active  atomic.Bool   // this runner publishes, and no other one
-	told    atomic.Uint64 // the last record all of whose changes are confirmed
+	// ending is closed at the end of ctx: then changes do not wait for others
+	// to be read with them.
+	ending chan struct{}
+	// active says that this runner publishes, and no other one.
+	active atomic.Bool
+	// told is the sequence of the last record all of whose changes are
+	// confirmed.
+	told atomic.Uint64
 }
 
-// drain waits until everything is told that there is.
+// drain waits until the changes of every journaled record are confirmed. It
+// does not wait if another runner publishes.
 func (p *publisher) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainChanges)
 	defer cancel()
@@ -85,8 +95,8 @@ func (p *publisher) drain(ctx context.Context) {
 	}
 }
 
-// run publishes until something is in the way. With a wrong sequence it is another
-// runner.
+// run publishes until it meets an error. A wrong sequence means that another
+// runner publishes.
 func (p *publisher) run(ctx context.Context) error {
 	at, length, err := p.changes.position(ctx)
 	if err != nil {
@@ -126,7 +136,8 @@ func (p *publisher) run(ctx context.Context) error {
 	return err
 }
 
-// wait returns when journals may have gone on.
+// wait returns when journals may have gone on: on a signal of this process, or
+// after a second.
 func (p *publisher) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -146,7 +157,8 @@ func (p *publisher) wait(ctx context.Context) error {
 	return nil
 }
 
-// read tells what is in the journals, to their present end.
+// read publishes the changes of the records from r.next on, up to the present
+// end of the journals.
 func (r *publishing) read(ctx context.Context) error {
 	for {
 		request := map[string]any{"batch": conn.BatchSize, "next_by_subj": subjects.EveryJournal}
@@ -167,8 +179,9 @@ func (r *publishing) read(ctx context.Context) error {
 	}
 }
 
-// position returns how far the publishing has come, and the stream's last sequence. It is
-// zero if nothing says it: then what changed in the last 30 days is told.
+// position returns how far the publishing has come, and the stream's last
+// sequence. It is zero if nothing in the stream says it: then the changes of
+// the last 30 days are published.
 func (ch *Stream) position(ctx context.Context) (at position, length uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
@@ -197,13 +210,21 @@ func (ch *Stream) position(ctx context.Context) (at position, length uint64, err
 	return at, state.LastSeq, nil
 }
 
-// publishing is one run of a publisher.
+// publishing is one run of a publisher, from one position on.
 type publishing struct {
 	changes *Stream
-	done    position // is in the stream
-	next    uint64   // the sequence to go on at; 0: not known
-	length  uint64   // of the stream, with what is on its way
-	known   map[forge.Key]*knownIntent
+	// done is the last position that was in the stream at the beginning.
+	done position
+	// next is the sequence of the journal to go on at; 0 if it is not known.
+	next uint64
+	// length is the last sequence of the stream, counting the messages on their
+	// way.
+	length uint64
+	// known has the state of intents before the next record, at most remembered
+	// of them.
+	known map[forge.Key]*knownIntent
+	// waiting queues the messages that are published and not confirmed, in
+	// order. Its room bounds them.
 	waiting chan confirmation
 }
 
@@ -213,13 +234,15 @@ type knownIntent struct {
 	origin document.Origin
 }
 
-// confirmation is awaited of the server; without a future there was nothing to tell.
+// confirmation is an answer that is awaited of the server. Without a future it
+// marks the end of the record seq.
 type confirmation struct {
 	seq    uint64
 	future jetstream.PubAckFuture
 }
 
-// confirm notes confirmations, and returns an error of the server.
+// confirm awaits the answers in order, and stores in told how far everything is
+// confirmed. It returns the first error of the server.
 func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
 	for {
 		var c confirmation
@@ -242,7 +265,8 @@ func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
 	}
 }
 
-// take tells the changes of one record.
+// take publishes the changes of one record: the differences between the
+// summaries before and after it. Those up to r.done are in the stream already.
 func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	key, err := subjects.ParseJournal(m.Subject)
 	if err != nil { // nobody's intent
@@ -272,6 +296,8 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	return r.await(ctx, confirmation{seq: m.Seq})
 }
 
+// tell publishes one change on condition that it gets the next place of the
+// stream.
 func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin document.Origin) error {
 	m, err := c.message(at, now, origin)
 	if err != nil {
@@ -286,6 +312,7 @@ func (r *publishing) tell(ctx context.Context, c change, at position, now *forge
 	return r.await(ctx, confirmation{future: future})
 }
 
+// await appends to the awaited answers. It waits while there are too many.
 func (r *publishing) await(ctx context.Context, c confirmation) error {
 	select {
 	case r.waiting <- c:
@@ -295,8 +322,8 @@ func (r *publishing) await(ctx context.Context, c confirmation) error {
 	}
 }
 
-// recall returns the state of an intent before a record: nothing, if that is its
-// first.
+// recall returns an intent and its state before a record; the state is nil if
+// the record is the first.
 func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, now *forge.Summary) (*knownIntent, *forge.Summary, error) {
 	if k := r.known[key]; k != nil {
 		return k, &k.last, nil
@@ -324,8 +351,8 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 	return k, &k.last, nil
 }
 
-// firstRecord reads the origin of an intent from its journal's first record, if the record
-// is that.
+// firstRecord returns the origin of an intent from its journal's first record;
+// false if the record is not that.
 func firstRecord(data []byte) (*knownIntent, bool) {
 	rec, err := wire.Records.Unmarshal(data)
 	if err != nil || len(rec.Events) == 0 {
@@ -339,7 +366,8 @@ func firstRecord(data []byte) (*knownIntent, bool) {
 	return &knownIntent{origin: document.Origin{System: document.Cut(o.System), EventID: document.Cut(o.EventID), Actor: document.Cut(o.Actor)}}, true
 }
 
-// one reads one message of the journal.
+// one returns the message of the journal that a request finds. Error:
+// ErrNotFound.
 func (r *publishing) one(ctx context.Context, request map[string]any) (m conn.Stored, err error) {
 	err = conn.Patiently(ctx, func(ctx context.Context) error {
 		_, err := r.changes.conn.Get(ctx, streams.Journal, request, func(found conn.Stored) error {
@@ -354,6 +382,8 @@ func (r *publishing) one(ctx context.Context, request map[string]any) (m conn.St
 	return m, err
 }
 
+// remember keeps the state of an intent for its next record. An intent that
+// ended is forgotten, and in place of one too many any other is.
 func (r *publishing) remember(key forge.Key, k *knownIntent, now forge.Summary) {
 	if now.Idle && now.Status.Ended() {
 		delete(r.known, key)

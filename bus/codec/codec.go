@@ -22,13 +22,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec translates values of T. It is safe for concurrent use.
+// Codec translates values of T to bytes and back. Make one for each T when the
+// program starts, as a variable by [Must]. It is safe for concurrent use.
 type Codec[T any] struct {
 	typ  protoreflect.MessageType
 	plan *structPlan
 }
 
-// New plans the translation between T and messages of m's type.
+// New plans the translation between T and messages of m's type. The error says
+// where struct and message differ: names and types of all fields are compared,
+// down to the last message.
 func New[T any](m proto.Message) (*Codec[T], error) {
 	typ := m.ProtoReflect().Type()
 	p, err := planner{}.structOf(reflect.TypeFor[T](), typ.Descriptor())
@@ -50,7 +53,7 @@ func Must[T any](m proto.Message) *Codec[T] {
 
 // Marshal returns v in protobuf's binary format, the same bytes for the same
 // value. It fails when v holds an enum's value that the wire does not know, a
-// number that is too large, or two of what only one may be set.
+// number that is too large, or two fields of which only one may be set.
 func (c *Codec[T]) Marshal(v *T) ([]byte, error) {
 	data, err := c.plan.append(make([]byte, 0, 512), reflect.ValueOf(v).Elem())
 	if err != nil {
@@ -60,7 +63,7 @@ func (c *Codec[T]) Marshal(v *T) ([]byte, error) {
 }
 
 // Unmarshal reads protobuf's binary format. The error is a *GarbageError or an
-// *UnknownError.
+// *UnknownError, with the zero value of T. Text that is not UTF-8 is garbage.
 func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 	var v, zero T
 	var d decoder
@@ -73,8 +76,10 @@ func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 	return v, nil
 }
 
-// ParseJSON reads protobuf's JSON format. The error is a *GarbageError or an
-// *UnknownError.
+// ParseJSON reads protobuf's JSON format, as other systems may send it. The
+// error is a *GarbageError or an *UnknownError, with the zero value of T.
+// Everything that Unmarshal checks is checked as well: the message takes the
+// way through the binary format.
 func (c *Codec[T]) ParseJSON(data []byte) (T, error) {
 	var zero T
 	m := c.typ.New().Interface()
@@ -98,4 +103,5 @@ func LooksLikeJSON(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
 }
 
+// name returns the message's name without its package, for errors.
 func (c *Codec[T]) name() string { return string(c.typ.Descriptor().Name()) }

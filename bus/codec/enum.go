@@ -9,15 +9,21 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// enumValue is a string type with a closed set of values.
+// enumValue is a string type with a closed set of values. On the wire a value
+// is a number; the descriptor names it ENUM_NAME_VALUE, which is "value" in Go,
+// and number 0 is "".
 type enumValue struct {
 	zero
 	varint
-	name    protoreflect.Name
+	name protoreflect.Name
+	// numbers and values map the Go value to its number and back. No Go value
+	// has two numbers.
 	numbers map[string]protoreflect.EnumNumber
 	values  map[protoreflect.EnumNumber]string
 }
 
+// newEnum returns the translation of an enum. It fails if a name does not begin
+// with the enum's own, in upper case.
 func newEnum(ed protoreflect.EnumDescriptor) (enumValue, error) {
 	e := enumValue{
 		name:    ed.Name(),
@@ -41,6 +47,8 @@ func newEnum(ed protoreflect.EnumDescriptor) (enumValue, error) {
 	return e, nil
 }
 
+// append refuses a value that the enum does not have: nothing is written that
+// no reader would understand.
 func (e enumValue) append(b []byte, v reflect.Value) ([]byte, error) {
 	n, ok := e.numbers[v.String()]
 	if !ok {
@@ -49,6 +57,8 @@ func (e enumValue) append(b []byte, v reflect.Value) ([]byte, error) {
 	return protowire.AppendVarint(b, uint64(n)), nil
 }
 
+// consume notes a number that the enum does not have, which a newer version may
+// have sent, and leaves the value empty.
 func (e enumValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
 	x, n, err := consumeVarint(b)
 	if err != nil {

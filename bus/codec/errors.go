@@ -5,21 +5,27 @@ import (
 	"fmt"
 )
 
-// UnknownError says that a message is well formed but says something that this
-// version does not know: it comes from a newer one, or from a mistaken one.
+// UnknownError says that a message is well formed but holds a field or a value
+// that this version does not know: it comes from a newer version, or from a
+// mistaken sender. The message may be tried again after an update.
 type UnknownError struct {
-	Message string // the message's type
-	What    string // what is unknown
+	// Message is the name of the message's type, without its package.
+	Message string
+	// What names the field or value that is unknown, for people.
+	What string
 }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s holds something unknown: %s", e.Message, e.What)
 }
 
-// GarbageError says that bytes are no message.
+// GarbageError says that bytes are no message of the expected type, whatever
+// the version. It is final for these bytes.
 type GarbageError struct {
-	Message string // the type that was expected
-	Err     error
+	// Message is the name of the type that was expected, without its package.
+	Message string
+	// Err is the reason; it names the field where one is at fault.
+	Err error
 }
 
 func (e *GarbageError) Error() string {
@@ -28,7 +34,8 @@ func (e *GarbageError) Error() string {
 
 func (e *GarbageError) Unwrap() error { return e.Err }
 
-// fieldError adds where an error is to it.
+// fieldError adds a field's name, or an element's index, to the error of its
+// value. Nested ones print as a path: "intent.tasks.2.title: not UTF-8".
 type fieldError struct {
 	name string
 	err  error

@@ -9,27 +9,44 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// decoder is the state of one decoding.
+// decoder is the state of one call of Unmarshal, shared by all messages inside
+// the outer one.
 type decoder struct {
-	unknown string // the first thing that is unknown
+	// unknown describes the first field or enum value that this version does
+	// not know; empty if it knows all. Decoding goes on after it: bytes that
+	// turn out to be garbage further on are reported as garbage, and only a
+	// message that is well formed to its end as unknown.
+	unknown string
 }
 
+// note keeps the first description and drops later ones.
 func (d *decoder) note(what string) {
 	if d.unknown == "" {
 		d.unknown = what
 	}
 }
 
-// field translates a field with its tag. An unset one is not on the wire.
+// field translates one field of a struct, its tag included. A field that is
+// unset, see the rules in the package comment, is left out of the wire.
 type field interface {
+	// append appends tag and value to b, or returns b itself if the field is
+	// unset. The caller of structPlan.append recognises a field of a oneof that
+	// is set by the added bytes.
 	append(b []byte, v reflect.Value) ([]byte, error)
+	// accepts reports whether consume can read a value of this wire type. A
+	// value that it cannot read counts as a field that is not known.
 	accepts(t protowire.Type) bool
-	// consume reads what follows one tag, and returns its size.
+	// consume sets v to the value at the beginning of b, behind a tag of type
+	// t, and returns the size of that value in bytes.
 	consume(d *decoder, t protowire.Type, b []byte, v reflect.Value) (int, error)
 }
 
+// errAlternatives is the error of a message in which two fields of a oneof are
+// set.
 var errAlternatives = errors.New("only one of the alternatives may be set")
 
+// append appends the fields of a struct to b, in the order of p.fields. An
+// error names the field by its path.
 func (p *structPlan) append(b []byte, v reflect.Value) ([]byte, error) {
 	var seen uint64
 	for _, f := range p.fields {
@@ -49,8 +66,10 @@ func (p *structPlan) append(b []byte, v reflect.Value) ([]byte, error) {
 	return b, nil
 }
 
-// consume reads a message to its end. What is unknown is noted, because bytes
-// that are garbage further on are garbage.
+// consume reads a message, which is all of b, into the struct v. A field that
+// is not known is skipped and noted, not refused at once: see decoder.unknown.
+// Fields may come in any order; a single field that comes twice has its last
+// value, as protobuf asks for.
 func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 	var seen uint64
 	for len(b) > 0 {
@@ -84,7 +103,7 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 	return nil
 }
 
-// plainField is set when it is not zero.
+// plainField is a field that is set unless it is the zero value of its type.
 type plainField struct {
 	num  protowire.Number
 	elem value
@@ -103,8 +122,9 @@ func (f plainField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Va
 	return f.elem.consume(d, b, v)
 }
 
-// unionField is one type behind a sealed interface. It is set when the value
-// is of that type.
+// unionField is one of the types behind a sealed interface. Several of them
+// share the interface's field of the struct: each is set when the value is of
+// its type.
 type unionField struct {
 	num  protowire.Number
 	typ  reflect.Type // pointer to the struct
@@ -116,6 +136,7 @@ func (f unionField) append(b []byte, v reflect.Value) ([]byte, error) {
 		return b, nil
 	}
 	p := v.Elem()
+	// Decoding could only give an empty struct back.
 	if p.IsNil() {
 		return nil, errors.New("is a nil pointer")
 	}
@@ -134,7 +155,8 @@ func (f unionField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Va
 	return n, nil
 }
 
-// pointerField is set when it is not nil.
+// pointerField is a pointer, which is set if it is not nil, also if it points
+// to a zero value.
 type pointerField struct {
 	num  protowire.Number
 	elem value
@@ -156,7 +178,8 @@ func (f pointerField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.
 	return f.elem.consume(d, b, v.Elem())
 }
 
-// listField is a slice; nil and empty are the same.
+// listField is a slice of strings or structs, each element under a tag of its
+// own. Nil and empty are the same on the wire, and are decoded as nil.
 type listField struct {
 	num  protowire.Number
 	elem value
@@ -185,7 +208,9 @@ func (f listField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Val
 	return n, nil
 }
 
-// packedField is a slice of numbers. Others may send each under its own tag.
+// packedField is a slice of numbers, which are written together under one tag.
+// It also reads numbers that each have a tag, since protobuf allows writers
+// both forms.
 type packedField struct {
 	num  protowire.Number
 	elem value
@@ -228,7 +253,9 @@ func (f packedField) consume(d *decoder, t protowire.Type, b []byte, v reflect.V
 	return size, nil
 }
 
-// mapField is a map[string]string; nil and empty are the same.
+// mapField is a map[string]string. Entries are written in the order of their
+// keys, so that a value has always the same bytes. Nil and empty are the same
+// on the wire, and are decoded as nil.
 type mapField struct{ num protowire.Number }
 
 func (f mapField) append(b []byte, v reflect.Value) ([]byte, error) {
@@ -244,7 +271,8 @@ func (f mapField) append(b []byte, v reflect.Value) ([]byte, error) {
 
 func (f mapField) accepts(t protowire.Type) bool { return t == protowire.BytesType }
 
-// entryPlan reads the entries of maps.
+// entryPlan reads one entry of a map: on the wire it is a message with the
+// fields key and value. A missing one is empty.
 var entryPlan = &structPlan{name: "MapEntry", byNumber: []*fieldPlan{
 	1: {field: plainField{1, stringValue{}}, index: []int{0}, name: "key"},
 	2: {field: plainField{2, stringValue{}}, index: []int{1}, name: "value"},

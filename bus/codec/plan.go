@@ -15,24 +15,41 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// structPlan is how a struct becomes a message and back.
+// structPlan translates one struct type to the message of the same meaning, and
+// back. It is immutable once its planner is done, and shared by everything that
+// has the struct as a field.
 type structPlan struct {
-	name     protoreflect.Name
-	fields   []*fieldPlan // in the order in which they are written: by number, those of a oneof last
-	byNumber []*fieldPlan // nil where the message has no field
+	name protoreflect.Name
+	// fields is in the order in which they are written: by number, but those of
+	// a oneof last. That is the order of the generated code, so tests can
+	// compare bytes.
+	fields []*fieldPlan
+	// byNumber has the fields at their number on the wire, and nil where the
+	// message has none.
+	byNumber []*fieldPlan
 }
 
-// fieldPlan is one field on both sides.
+// fieldPlan is one field of a struct and of its message. A sealed interface has
+// one for each of its types, all with the same index and oneof.
 type fieldPlan struct {
 	field
-	index []int // in the struct, through those that it embeds
+	// index is the path of the field in the struct, through those that it
+	// embeds.
+	index []int
 	name  protoreflect.Name
-	oneof uint64 // a bit per oneof of the message; 0 outside of any
+	// oneof has the bit of the oneof that the field is in, counted in its
+	// message; 0 outside of any. In messages that were read or written, each
+	// bit may come once.
+	oneof uint64
 }
 
-// planner remembers the plans that it made: one per struct type.
+// planner remembers the plans that it made, one for each struct type. They are
+// entered before their fields are planned, so that a type may contain itself.
 type planner map[reflect.Type]*structPlan
 
+// structOf returns the plan between a struct and a message. It fails where the
+// two differ: a field that one of them has not, a type without a rule, or a
+// struct that is used for two messages.
 func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*structPlan, error) {
 	if known := p[t]; known != nil {
 		if known.name != md.Name() {
@@ -75,8 +92,9 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 	return plan, nil
 }
 
-// union plans a field whose type is a sealed interface: each of its types is a
-// message of the same name in the oneof that is named as the field.
+// union plans a field whose type is a sealed interface. The message must have a
+// oneof of the field's name, with a message of the same name for each type
+// behind the interface.
 func (p planner) union(plan *structPlan, f reflect.StructField, md protoreflect.MessageDescriptor) error {
 	oneof := md.Oneofs().ByName(protoreflect.Name(snake(f.Name)))
 	if oneof == nil {
@@ -109,13 +127,16 @@ func (p planner) union(plan *structPlan, f reflect.StructField, md protoreflect.
 	return nil
 }
 
-// unions are the types behind each sealed interface, as pointers to structs.
+// unions lists the types behind each sealed interface, as pointers to structs.
+// They are those of the registries in package forge, so a new message needs
+// nothing here.
 var unions = map[reflect.Type][]reflect.Type{
 	reflect.TypeFor[forge.Message](): messageTypes(),
 	reflect.TypeFor[forge.Output]():  typesOf(forge.Outputs()),
 	reflect.TypeFor[forge.Input]():   typesOf(forge.Inputs()),
 }
 
+// messageTypes returns the types of all messages.
 func messageTypes() []reflect.Type {
 	var list []forge.Message
 	for _, spec := range forge.Messages() {
@@ -124,6 +145,7 @@ func messageTypes() []reflect.Type {
 	return typesOf(list)
 }
 
+// typesOf returns the type of each value.
 func typesOf[T any](values []T) []reflect.Type {
 	types := make([]reflect.Type, len(values))
 	for i, v := range values {
@@ -132,6 +154,7 @@ func typesOf[T any](values []T) []reflect.Type {
 	return types
 }
 
+// add enters a field at its number, and makes room for it.
 func (p *structPlan) add(num protowire.Number, f *fieldPlan) {
 	for len(p.byNumber) <= int(num) {
 		p.byNumber = append(p.byNumber, nil)
@@ -139,6 +162,8 @@ func (p *structPlan) add(num protowire.Number, f *fieldPlan) {
 	p.byNumber[num] = f
 }
 
+// field chooses the translation of a field by its Go type and its descriptor:
+// map, list, pointer or plain.
 func (p planner) field(t reflect.Type, fd protoreflect.FieldDescriptor) (field, error) {
 	num := fd.Number()
 	switch {
@@ -165,8 +190,9 @@ func (p planner) field(t reflect.Type, fd protoreflect.FieldDescriptor) (field, 
 	return plainField{num, elem}, err
 }
 
-// value plans a single value: an element of a list, what a pointer points to,
-// or a plain field.
+// value chooses the translation of a single value: an element of a list, the
+// target of a pointer, or a plain field. Times and durations are
+// google.protobuf's, not structs.
 func (p planner) value(t reflect.Type, fd protoreflect.FieldDescriptor) (value, error) {
 	type pair struct {
 		goKind reflect.Kind
@@ -198,6 +224,7 @@ func (p planner) value(t reflect.Type, fd protoreflect.FieldDescriptor) (value, 
 	return nil, fmt.Errorf("there is no rule for %s as %s", t, fd.Kind())
 }
 
+// wants returns an error unless the field is a message of this full name.
 func wants(fd protoreflect.FieldDescriptor, name protoreflect.FullName) error {
 	if m := fd.Message(); m == nil || m.FullName() != name {
 		return fmt.Errorf("must be a %s", name)
@@ -205,8 +232,8 @@ func wants(fd protoreflect.FieldDescriptor, name protoreflect.FullName) error {
 	return nil
 }
 
-// snake turns a Go name into a field's: RelevantFiles into relevant_files,
-// BudgetUSD into budget_usd.
+// snake returns the name that a Go field has in its message: relevant_files for
+// RelevantFiles, budget_usd for BudgetUSD. A run of capitals is one word.
 func snake(name string) string {
 	var b strings.Builder
 	rs := []rune(name)

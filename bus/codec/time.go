@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// spanPlan reads and writes what google.protobuf.Timestamp and Duration look
-// like.
+// spanPlan translates the two messages google.protobuf.Timestamp and Duration,
+// which have the same fields: seconds, and nanoseconds that go with them.
 var spanPlan = func() *structPlan {
 	seconds := &fieldPlan{field: plainField{1, intValue{bits: 64}}, index: []int{0}, name: "seconds"}
 	nanos := &fieldPlan{field: plainField{2, intValue{bits: 32}}, index: []int{1}, name: "nanos"}
@@ -19,6 +19,9 @@ var spanPlan = func() *structPlan {
 	}
 }()
 
+// span is a Timestamp or a Duration as a struct that spanPlan fits. Seconds and
+// Nanos have the same sign in a Duration; in a Timestamp Nanos is never
+// negative.
 type span struct{ Seconds, Nanos int64 }
 
 func (s *span) append(b []byte) ([]byte, error) {
@@ -29,7 +32,9 @@ func (s *span) consume(d *decoder, b []byte) (int, error) {
 	return structValue{spanPlan}.consume(d, b, reflect.ValueOf(s).Elem())
 }
 
-// timeValue is a time.Time, in UTC.
+// timeValue is a time.Time as a Timestamp. The zero time is unset; other times
+// are decoded in UTC, without a monotonic reading. Years outside of 1 to 9999
+// are errors.
 type timeValue struct{ sized }
 
 func (timeValue) isZero(v reflect.Value) bool { return timeOf(v).IsZero() }
@@ -54,9 +59,12 @@ func (timeValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
 	return n, ts.CheckValid()
 }
 
+// timeOf returns the time that v, which is addressable, holds.
 func timeOf(v reflect.Value) *time.Time { return v.Addr().Interface().(*time.Time) }
 
-// durationValue is a time.Duration.
+// durationValue is a time.Duration, exact to the nanosecond. 0 is unset. A
+// Duration that does not fit into 64 bits of nanoseconds is cut off at the
+// largest time.Duration.
 type durationValue struct {
 	zero
 	sized

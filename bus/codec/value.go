@@ -12,19 +12,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// value translates a value without its tag.
+// value translates a single value without its tag: an element of a list, the
+// target of a pointer, or a plain field.
 type value interface {
+	// wire returns the type for the value's tag.
 	wire() protowire.Type
+	// isZero reports whether v is unset, as the field of a message.
 	isZero(v reflect.Value) bool
+	// append appends the value to b.
 	append(b []byte, v reflect.Value) ([]byte, error)
+	// consume sets v, which is addressable, to the value at the beginning of b,
+	// and returns the value's size in bytes.
 	consume(d *decoder, b []byte, v reflect.Value) (int, error)
 }
 
+// zero is embedded in values that are unset as the zero value of their Go type.
 type zero struct{}
 
 func (zero) isZero(v reflect.Value) bool { return v.IsZero() }
 
-// varint and sized are what a value's bytes look like.
+// varint and sized are embedded in values whose bytes are a variable-length
+// number, or are preceded by their size.
 type (
 	varint struct{}
 	sized  struct{}
@@ -33,7 +41,7 @@ type (
 func (varint) wire() protowire.Type { return protowire.VarintType }
 func (sized) wire() protowire.Type  { return protowire.BytesType }
 
-// consumeVarint returns a number and its size.
+// consumeVarint returns the number at the beginning of b and its size in bytes.
 func consumeVarint(b []byte) (uint64, int, error) {
 	x, n := protowire.ConsumeVarint(b)
 	if n < 0 {
@@ -42,6 +50,7 @@ func consumeVarint(b []byte) (uint64, int, error) {
 	return x, n, nil
 }
 
+// stringValue is a string or a type made of one. It is UTF-8 on the wire.
 type stringValue struct {
 	zero
 	sized
@@ -63,10 +72,12 @@ func (stringValue) consume(_ *decoder, b []byte, v reflect.Value) (int, error) {
 	return n, nil
 }
 
-// valid replaces what is not UTF-8: what an agent printed can be cut within a
-// character, and a result must not be lost because of that.
+// valid returns s with U+FFFD in place of bytes that are not UTF-8. The output
+// of an agent can be cut within a character, and its result must not be lost
+// because of that.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
+// boolValue is a bool: on the wire 1, or absent.
 type boolValue struct {
 	zero
 	varint
@@ -82,6 +93,8 @@ func (boolValue) consume(_ *decoder, b []byte, v reflect.Value) (int, error) {
 	return n, err
 }
 
+// intValue is an int as int32, or an int64 as int64. bits is 32 or 64. Negative
+// numbers take ten bytes on the wire, as protobuf has it for both.
 type intValue struct {
 	zero
 	varint
@@ -98,6 +111,7 @@ func (c intValue) append(b []byte, v reflect.Value) ([]byte, error) {
 
 func (c intValue) consume(_ *decoder, b []byte, v reflect.Value) (int, error) {
 	x, n, err := consumeVarint(b)
+	// Protobuf truncates a longer number in a field of 32 bits.
 	if c.bits == 32 {
 		x = uint64(int32(x))
 	}
@@ -105,6 +119,7 @@ func (c intValue) consume(_ *decoder, b []byte, v reflect.Value) (int, error) {
 	return n, err
 }
 
+// floatValue is a float64 as double. Both zeros are unset.
 type floatValue struct{ zero }
 
 func (floatValue) wire() protowire.Type { return protowire.Fixed64Type }
@@ -122,7 +137,8 @@ func (floatValue) consume(_ *decoder, b []byte, v reflect.Value) (int, error) {
 	return n, nil
 }
 
-// structValue is a message in a message.
+// structValue is a struct as a message in a message. A struct that is zero is
+// unset; a pointer to one is not, see pointerField.
 type structValue struct{ plan *structPlan }
 
 func (structValue) wire() protowire.Type        { return protowire.BytesType }
@@ -140,7 +156,9 @@ func (c structValue) consume(d *decoder, b []byte, v reflect.Value) (int, error)
 	return n, c.plan.consume(d, content, v)
 }
 
-// appendSized adds what content adds, with its size before it.
+// appendSized appends to b whatever content appends, with its size in bytes
+// before it. The size is known only afterwards: one byte is left free for it,
+// and the content is moved if the size takes more.
 func appendSized(b []byte, content func([]byte) ([]byte, error)) ([]byte, error) {
 	start := len(b)
 	b, err := content(append(b, 0)) // most sizes take one byte
@@ -156,4 +174,5 @@ func appendSized(b []byte, content func([]byte) ([]byte, error)) ([]byte, error)
 	return b, nil
 }
 
+// itoa formats a field number or an index for an error.
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Effects makes the effects of machines' decisions happen.
+// Effects makes the effects of machines' decisions happen. It is safe for
+// concurrent use.
 type Effects struct {
 	conn *conn.Conn
 	live *live.Messages
@@ -31,7 +32,8 @@ func NewEffects(c *conn.Conn, l *live.Messages) *Effects {
 // Dispatch makes the effects of a machine's decision happen, and returns when
 // they are stored. It may be called again with the same effects, at any time: a
 // command that is there already stays as it is, a timer is set again, and an
-// event to another machine is recognised by that machine.
+// event to another machine is recognised by that machine. An intent that ended
+// loses its commands and timers first: what the effects add comes after.
 func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effects) error {
 	if err := subjects.CheckKey(key); err != nil {
 		return fmt.Errorf("dispatch: %w", err)
@@ -54,7 +56,8 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 	return ef.live.Control(live.Control{To: key, Cancels: eff.Cancels, Released: eff.ReleasedTasks, Ended: eff.Ended})
 }
 
-// forget removes an ended intent's commands and timers.
+// forget removes an ended intent's commands and timers. Commands that a worker
+// has taken are not ended by that, but by the Control that Dispatch sends.
 func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 	var done struct{}
 	for _, filter := range subjects.CommandsOf(key) {
@@ -65,7 +68,8 @@ func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 	return ef.conn.API(ctx, "STREAM.PURGE."+streams.Wakes, map[string]string{"filter": subjects.Timers(key, "*")}, &done)
 }
 
-// outbox returns the messages that effects become.
+// outbox returns effects as messages: commands, timers and outbox messages, in
+// this order.
 func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
@@ -90,6 +94,8 @@ func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 	return list, nil
 }
 
+// commandMessage returns a command as a message that the server stores only on
+// an empty subject: a subject is one claim of one attempt.
 func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
 	subject, err := subjects.Command(c)
 	if err != nil {
@@ -106,8 +112,9 @@ func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
 	return m, err
 }
 
-// timerMessage is a schedule: at its time, the server puts its payload on the
-// machine's wake subject.
+// timerMessage returns a timer as a schedule: at its time, the server puts its
+// payload on the machine's wake subject. A timer with the same key replaces the
+// one before it.
 func (ef *Effects) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	subject, err := subjects.Timer(t)
 	if err != nil {
@@ -132,6 +139,7 @@ func (ef *Effects) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	return m, err
 }
 
+// wakeMessage returns an outbox message as a message to its machine.
 func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 	subject, err := subjects.Wake(ev.To)
 	if err != nil {
@@ -174,8 +182,8 @@ func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
 	return errors.Join(errs...)
 }
 
-// taken looks at what is on a command's subject already. That is the command
-// itself; garbage, which no worker can take, makes way for it.
+// taken looks at the message that is on a command's subject already. That is
+// the command itself; garbage, which no worker can take, makes way for it.
 func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
 	there, err := ef.conn.Last(ctx, streams.Commands, m.Subject)
 	if errors.Is(err, conn.ErrNotFound) {

@@ -17,25 +17,37 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 )
 
-// Config says how a runner takes its events.
+// concurrency bounds the handlers that run at the same time.
+const concurrency = 64
+
+// Config says how a runner takes its events. The runner uses the zero value.
 type Config struct {
-	Concurrency int           // handlers at the same time; 0 means 64
-	Timeout     time.Duration // of one handler; 0 means 20 s. It must end before the event is delivered again, after 30 s
-	MaxErrors   int           // errors of a handler, other than Retry, until an event goes to the dead letters; 0 means 5
+	// Timeout bounds one call of a handler; 0 means 20 s. It must end before
+	// the event is delivered again, after 30 s.
+	Timeout time.Duration
+	// MaxErrors is the number of errors of a handler, other than Retry, after
+	// which an event goes to the dead letters; 0 means 5. It counts in this
+	// process: another runner begins at 0.
+	MaxErrors int
 }
 
-// Delivery is an event that a runner has to decide on.
+// Delivery is an event that a runner has to decide on, once or again.
 type Delivery struct {
-	Event    forge.Event
-	Attempt  int       // counted from 1; more than 1 means that it was delivered before
-	StoredAt time.Time // when the server got it
-	conn     *conn.Conn
-	reply    string
-	rejected *requests.Refusal // what a system is to be told
+	Event forge.Event
+	// Attempt counts from 1; more than 1 means that the event was delivered
+	// before, so that effects of its decision may be missing.
+	Attempt int
+	conn    *conn.Conn
+	// reply is the inbox of a sender that waits for the ruling; empty if none
+	// does.
+	reply string
+	// rejected is the refusal that a system is told when the handler has
+	// returned.
+	rejected *requests.Refusal
 }
 
-// Events gives events to runners: what people and systems ask for, what workers report,
-// timers, and what machines say to one another.
+// Events gives events to runners: requests of people and systems, results of
+// workers, timers, and outbox messages between machines.
 type Events struct {
 	conn        *conn.Conn
 	submissions *requests.Submissions
@@ -46,9 +58,10 @@ func NewEvents(c *conn.Conn, ss *requests.Submissions) *Events {
 	return &Events{conn: c, submissions: ss}
 }
 
-// Respond tells the sender of the event what was decided, if it waits for that.
-// It is called once the decision is journaled; when it fails, the sender only
-// has to wait in vain.
+// Respond tells the sender of the event the ruling, if it waits for that. It is
+// called once the decision is journaled; when it fails, the sender only has to
+// wait in vain. A system that submitted an intent is told a refusal by an event
+// of its own.
 func (d *Delivery) Respond(r forge.Ruling) {
 	d.rejected = requests.Rejected(&d.Event, r)
 	if d.reply == "" {
@@ -63,23 +76,25 @@ func (d *Delivery) Respond(r forge.Ruling) {
 	}
 }
 
-// Consume gives a handler the events of people, workers and clocks until
-// ctx ends, and returns when the last handler has. Several runners share the
-// events among them.
+// Consume gives a handler the events of people, workers and clocks until ctx
+// ends, and returns when the last handler has. Several runners share the events
+// among them.
 //
-// Many handlers run at the same time. Only what people and other systems send
-// to one intent is handled one by one, in the order in which it came: an
+// Many handlers run at the same time. Only requests of people and other systems
+// to one intent are handled one by one, in the order in which they came: an
 // approval is not to overtake its submission.
 //
-// With nil the event is done with. With Retry it comes again, as often as that
-// takes. With Terminate, or after some other errors or panics, it goes to the
-// dead letters, and so does what cannot be read. What a newer version sent is
-// left for a runner that understands it; only what people and other systems
-// sent is refused.
+// The handler's error decides about the event:
+//
+//	nil               it is done with
+//	Retry             it comes again, as often as that takes
+//	Terminate         it goes to the dead letters
+//	any other, panic  it comes again, up to MaxErrors times; then it is a dead letter
+//
+// An event that cannot be read is a dead letter, too. One of a newer version is
+// left for a runner that understands it; only requests of people and other
+// systems are refused then.
 func (es *Events) Consume(ctx context.Context, cfg Config, handle func(context.Context, *Delivery) error) {
-	if cfg.Concurrency == 0 {
-		cfg.Concurrency = 64
-	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 20 * time.Second
 	}
@@ -88,12 +103,12 @@ func (es *Events) Consume(ctx context.Context, cfg Config, handle func(context.C
 	}
 	c := &eventConsumers{
 		events: es, cfg: cfg, handle: handle,
-		slots: make(chan struct{}, cfg.Concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
+		slots: make(chan struct{}, concurrency), tails: map[forge.Key]chan struct{}{}, failures: map[string]int{},
 	}
 	var pulls sync.WaitGroup
 	for _, in := range inputs() {
 		pulls.Go(func() {
-			src := conn.Source{Stream: in.stream, Config: eventConsumer(in.filter), Ahead: 2 * cfg.Concurrency}
+			src := conn.Source{Stream: in.stream, Config: eventConsumer(in.filter), Ahead: 2 * concurrency}
 			es.conn.Pull(ctx, src, func(m jetstream.Msg) { c.take(ctx, in, m) })
 		})
 	}
@@ -104,13 +119,21 @@ func (es *Events) Consume(ctx context.Context, cfg Config, handle func(context.C
 
 // input is a stream of events.
 type input struct {
-	stream  string
-	filter  string
-	read    func(jetstream.Msg) (forge.Event, error)
-	people  bool // people and systems may write to it
-	ordered bool // per machine
+	stream string
+	filter string
+	// read returns a message as an event, and refuses one whose subject says
+	// otherwise.
+	read func(jetstream.Msg) (forge.Event, error)
+	// people says that people and systems may write to it: mistakes in it are
+	// told to them.
+	people bool
+	// ordered says that the events of one machine are handled one after the
+	// other.
+	ordered bool
 }
 
+// inputs returns the streams that runners consume. Results come beside them,
+// see takeResults.
 func inputs() []input {
 	return []input{
 		{stream: streams.Intents, filter: "forge.intent.>", read: requests.ReadIntent, people: true, ordered: true},
@@ -118,17 +141,21 @@ func inputs() []input {
 	}
 }
 
-// eventConsumers is one Consume.
+// eventConsumers is the state of one Consume.
 type eventConsumers struct {
-	events  *Events
-	cfg     Config
-	handle  func(context.Context, *Delivery) error
+	events *Events
+	cfg    Config
+	handle func(context.Context, *Delivery) error
+	// slots has room for the handlers that run.
 	slots   chan struct{}
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	tails    map[forge.Key]chan struct{} // closed when the last ordered event of a machine is handled
-	failures map[string]int              // errors per message
+	mu sync.Mutex
+	// tails has a channel for each machine with ordered events under way. It is
+	// closed when the last of them is handled.
+	tails map[forge.Key]chan struct{}
+	// failures counts the errors of each message.
+	failures map[string]int
 }
 
 // take starts the handling of a message, and waits for nothing but a slot.
@@ -158,9 +185,11 @@ func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
 	})
 }
 
+// open is a closed channel: an event that waits for it waits for nothing.
 var open = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// queue returns a channel that an event has to wait for, and a function to call after it.
+// queue appends an event to those of its machine: it returns a channel that the
+// event has to wait for, and a function to call after it.
 func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, after func()) {
 	if !in.ordered {
 		return open, func() {}
@@ -183,7 +212,8 @@ func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, a
 	}
 }
 
-// one handles an event, and says to the server what became of it.
+// one handles an event, and tells the server the outcome: done, again, or a
+// dead letter.
 func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev forge.Event) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -192,7 +222,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	}
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
-		Event: ev, Attempt: int(meta.NumDelivered), StoredAt: meta.Timestamp,
+		Event: ev, Attempt: int(meta.NumDelivered),
 		conn: c.events.conn, reply: wire.InboxOnly(m.Headers().Get(wire.HeaderReply)),
 	}
 	err = c.call(ctx, d)
@@ -212,8 +242,8 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	}
 }
 
-// outcome says what follows from a handler's error: the event comes again after a
-// while, or, with a reason, it goes to the dead letters.
+// outcome returns the consequence of a handler's error: the event comes again
+// after a while, or, with a reason, it goes to the dead letters.
 func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after time.Duration, reason string) {
 	var retry *conn.RetryError
 	var terminate *conn.TerminateError
@@ -237,6 +267,7 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 	return 0, fmt.Sprintf("given up after %d errors: %v", n, err)
 }
 
+// call calls the handler within its time, and turns a panic into an error.
 func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -249,6 +280,7 @@ func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	return c.handle(ctx, d)
 }
 
+// fail counts an error of a message, and returns how many it has had.
 func (c *eventConsumers) fail(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,13 +288,14 @@ func (c *eventConsumers) fail(id string) int {
 	return c.failures[id]
 }
 
+// settle forgets the errors of a message that does not come again.
 func (c *eventConsumers) settle(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failures, id)
 }
 
-// eventConsumer is the one that all runners share.
+// eventConsumer returns the consumer that all runners share.
 func eventConsumer(filter string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       "runner",

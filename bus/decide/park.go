@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 )
 
-// unreadable settles a message that is no event, or one of a newer version.
+// unreadable settles a message that is no event, or one of a newer version. A
+// sender that waits is told why.
 func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.Msg, err error) {
 	var unknown *wire.UnknownError
 	if errors.As(err, &unknown) && !in.people {
@@ -38,6 +39,8 @@ func refusal(err error) forge.Ruling {
 	return r
 }
 
+// bury puts a message among the dead letters, and has the server not deliver it
+// again.
 func (c *eventConsumers) bury(ctx context.Context, in input, m jetstream.Msg, reason string) error {
 	return c.events.conn.Terminate(ctx, in.stream, m, reason)
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// readResult reads a worker's result as the event that it is.
+// readResult returns a worker's result as an event, and refuses one whose
+// subject names another step or intent: the server has checked only the
+// subject.
 func readResult(subject string, data []byte) (forge.Event, error) {
 	r, err := wire.Results.Unmarshal(data)
 	if err != nil {
@@ -26,8 +28,9 @@ func readResult(subject string, data []byte) (forge.Event, error) {
 	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
 }
 
-// resultID is the same for every repetition of a result. Two claims of an
-// attempt, and two replicas that both took the same claim, make two results.
+// resultID returns the id of a result's event. It is the same for every
+// repetition of a result. Two claims of an attempt, and two replicas that both
+// took the same claim, make two results.
 func resultID(r *forge.Result) string {
 	id := strings.Join([]string{"result", string(r.To.Project), string(r.To.Intent), r.Attempt.String(), string(r.Replica)}, "/")
 	if r.IsStart() {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -22,8 +21,9 @@ const (
 	resultsBytes   = 256 << 20
 )
 
-// takeResults gives the handler what workers report, until ctx ends. Each goes to
-// one of the runners.
+// takeResults gives the handler the results of workers, until ctx ends. They
+// are requests, stored nowhere, and each goes to one of the runners: the worker
+// keeps its result until it is decided.
 func (c *eventConsumers) takeResults(ctx context.Context) {
 	closed := make(chan struct{})
 	sub, err := c.events.conn.NC.QueueSubscribe(subjects.EveryResult, "runner", func(m *nats.Msg) { c.takeResult(ctx, m) })
@@ -63,9 +63,10 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 	})
 }
 
-// oneResult handles a result, and says to its worker what became of it.
+// oneResult handles a result, and tells its worker the outcome: decided,
+// refused, or to send it again after a while.
 func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
-	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), StoredAt: time.Now(), conn: c.events.conn}
+	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), conn: c.events.conn}
 	err := c.call(ctx, d)
 	switch after, reason := c.outcome(ev.ID, &ev, err); {
 	case err == nil:
@@ -100,8 +101,8 @@ func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string)
 	c.answer(m, wire.HeaderReason, wire.OneLine(reason))
 }
 
-// answer tells a worker what became of its result. One that does not hear it asks
-// again.
+// answer tells a worker the outcome of its result, in one header. A worker that
+// does not hear it asks again.
 func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
 	if wire.InboxOnly(m.Reply) == "" {
 		return

@@ -9,20 +9,20 @@ import (
 	"github.com/nats-io/nats.go"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 // mostCleaned bounds the intents in a message: as many as a request to clean names.
 const mostCleaned = 100
 
-// cleanedMessage tells replicas what is gone from the origin.
+// cleanedMessage names intents whose commits are gone from the origin.
 type cleanedMessage struct {
 	Intents []forge.IntentID `json:"intents"`
 }
 
-// TellCleaned tells all replicas that commits of some intents are gone from the project's
-// origin. It is not stored.
+// TellCleaned tells all replicas that commits of some intents are gone from the
+// project's origin, so that they remove them from their clones, too. It is not
+// stored: a replica that misses it does so at its next start.
 func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
 	subject, err := subjects.Cleaned(project)
 	if err != nil {
@@ -40,30 +40,19 @@ func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID
 	return nil
 }
 
-// FollowCleaned calls do with what TellCleaned tells of all projects, one after the
-// other, from when it returns until ctx ends.
+// FollowCleaned calls do with the messages of TellCleaned, of all projects, one
+// after the other, from when it returns until ctx ends.
 func (l *Messages) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
-	sub, err := l.conn.NC.Subscribe(subjects.EveryCleaned, func(m *nats.Msg) {
+	return follow(ctx, l.conn, subjects.EveryCleaned, func(m *nats.Msg) error {
 		project, intents, err := parseCleaned(m)
-		if err != nil {
-			l.conn.Log.Warn("ignored a live message", "subject", m.Subject, "error", err)
-			return
+		if err == nil {
+			do(project, intents)
 		}
-		do(project, intents)
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("follow %s: %w", subjects.EveryCleaned, err)
-	}
-	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
-	flush, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
-	defer cancel()
-	if err := l.conn.NC.FlushWithContext(flush); err != nil {
-		_ = sub.Unsubscribe()
-		return fmt.Errorf("follow %s: %w", subjects.EveryCleaned, err)
-	}
-	return nil
 }
 
+// parseCleaned reads a message, and refuses names that are none.
 func parseCleaned(m *nats.Msg) (forge.ProjectID, []forge.IntentID, error) {
 	t, err := subjects.Tokens(m.Subject, "forge.cleaned.", 1)
 	if err != nil {

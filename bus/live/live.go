@@ -14,28 +14,35 @@ import (
 	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 )
 
-// Control tells the workers that have an intent's checkouts and agents what is
-// not needed any more. It is not stored: who was not there asks Wanted.
+// Control tells the workers that have an intent's checkouts and agents which of
+// them are not needed any more. It is not stored: a worker that misses it finds
+// out by Wanted.
 type Control struct {
-	To       forge.Key
-	Cancels  []forge.Attempt // running attempts whose results are not wanted
-	Released []forge.TaskID  // tasks whose checkouts are not needed
-	Ended    bool            // the intent's run is over
+	// To is the intent.
+	To forge.Key
+	// Cancels are running attempts whose results are not wanted.
+	Cancels []forge.Attempt
+	// Released are tasks whose checkouts are not needed.
+	Released []forge.TaskID
+	// Ended says that the intent's run is over, so that nothing of it is
+	// needed.
+	Ended bool
 }
 
-// Messages sends and follows messages that are not stored: who is not connected misses them.
+// Messages sends and follows messages that are not stored: a process that is
+// not connected misses them. It is safe for concurrent use.
 type Messages struct {
 	conn *conn.Conn
 }
 
-// New returns the Live of a connection.
+// New returns the Messages of a connection.
 func New(c *conn.Conn) *Messages {
 	return &Messages{conn: c}
 }
 
 var controls = codec.Must[Control](&forgev1.Control{})
 
-// Progress tells everybody who watches how an attempt goes. It is not stored;
+// Progress tells all who watch how an attempt goes. It does not wait for them;
 // an error only says that the message is wrong or the bus closed.
 func (l *Messages) Progress(p forge.Progress) error {
 	subject, err := subjects.Progress(p.To)
@@ -55,13 +62,13 @@ func (l *Messages) FollowProgress(ctx context.Context, project forge.ProjectID, 
 	return followLive(ctx, l.conn, subject, wire.Progress, do)
 }
 
-// FollowControl calls do with what workers are told, of all projects, from when
+// FollowControl calls do with the Control messages of all projects, from when
 // it returns until ctx ends.
 func (l *Messages) FollowControl(ctx context.Context, do func(Control)) error {
 	return followLive(ctx, l.conn, "forge.control.*.*", controls, do)
 }
 
-// Control tells the workers that have an intent's checkouts what is not needed any more.
+// Control sends a Control to all workers.
 func (l *Messages) Control(c Control) error {
 	subject, err := subjects.Control(c.To)
 	if err != nil {
@@ -70,6 +77,7 @@ func (l *Messages) Control(c Control) error {
 	return publishLive(l.conn, subject, controls, &c)
 }
 
+// publishLive sends a message to all who are subscribed just now.
 func publishLive[T any](c *conn.Conn, subject string, of *codec.Codec[T], v *T) error {
 	data, err := of.Marshal(v)
 	if err != nil {
@@ -81,14 +89,24 @@ func publishLive[T any](c *conn.Conn, subject string, of *codec.Codec[T], v *T) 
 	return nil
 }
 
+// followLive calls do with the messages of one type.
 func followLive[T any](ctx context.Context, c *conn.Conn, subject string, of *codec.Codec[T], do func(T)) error {
-	sub, err := c.NC.Subscribe(subject, func(m *nats.Msg) {
+	return follow(ctx, c, subject, func(m *nats.Msg) error {
 		v, err := of.Unmarshal(m.Data)
-		if err != nil {
-			c.Log.Warn("ignored a live message", "subject", m.Subject, "error", err)
-			return
+		if err == nil {
+			do(v)
 		}
-		do(v)
+		return err
+	})
+}
+
+// follow gives messages to take, one after the other, from when it returns, that is when the
+// server knows of it, until ctx ends. A message that take cannot read is logged and left out.
+func follow(ctx context.Context, c *conn.Conn, subject string, take func(*nats.Msg) error) error {
+	sub, err := c.NC.Subscribe(subject, func(m *nats.Msg) {
+		if err := take(m); err != nil {
+			c.Log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("follow %s: %w", subject, err)

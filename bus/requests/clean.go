@@ -34,16 +34,24 @@ const (
 // ErrNoImplementer says that no implementer answers.
 var ErrNoImplementer = errors.New("no implementer answers: start forge-implementer with this server and project, then clean again")
 
-// CleanRequest asks for what intents left to be removed: commits of their attempts at the
-// origin, agents' conversations, and whole transcripts.
+// CleanRequest asks for the leftovers of intents to be removed: commits of
+// their attempts at the origin, agents' conversations, and whole transcripts.
+// The zero value asks for all of a project.
 type CleanRequest struct {
-	Intents []forge.IntentID // these, at most MaxClean; none: all that are over and left something
-	Before  time.Time        // of all: only those that ended before; zero: whenever
-	After   forge.IntentID   // of all: those after this one, to go on after Next
-	DryRun  bool             // only list, and remove nothing
+	// Intents are the ones to clean, at most MaxClean. None means every intent
+	// that is over and left something; then Before and After apply.
+	Intents []forge.IntentID
+	// Before leaves out intents that ended after that time. Zero leaves out
+	// none.
+	Before time.Time
+	// After leaves out intents up to this id, to go on after Cleaned.Next.
+	After forge.IntentID
+	// DryRun counts the leftovers and removes nothing.
+	DryRun bool
 }
 
-// cleanRequest is how it is sent.
+// cleanRequest is the request as JSON. It has the fields of CleanRequest, in
+// the same order.
 type cleanRequest struct {
 	Intents []forge.IntentID `json:"intents,omitempty"`
 	Before  time.Time        `json:"before,omitzero"`
@@ -53,29 +61,38 @@ type cleanRequest struct {
 
 // Cleaned answers a request to clean, with at most MaxClean intents.
 type Cleaned struct {
-	Intents []CleanedIntent `json:"intents"`        // that left something
-	Kept    []KeptIntent    `json:"kept,omitempty"` // whose leftovers are still there, or a part of them
+	// Intents are those that left something, in the order of their ids.
+	Intents []CleanedIntent `json:"intents"`
+	// Kept are those whose leftovers are still there, or a part of them.
+	Kept []KeptIntent `json:"kept,omitempty"`
 	// Next is the id to ask for with after to clean more; empty if there is no more.
 	Next forge.IntentID `json:"next,omitempty"`
 }
 
 // CleanedIntent counts the leftovers of an intent.
 type CleanedIntent struct {
-	ID       forge.IntentID `json:"id"`
-	Status   forge.Status   `json:"status"`
-	EndedAt  time.Time      `json:"ended_at"`
-	Refs     int            `json:"refs"`
-	Sessions int            `json:"sessions"`
+	// ID, Status and EndedAt are those of the intent, which is over.
+	ID      forge.IntentID `json:"id"`
+	Status  forge.Status   `json:"status"`
+	EndedAt time.Time      `json:"ended_at"`
+	// Refs counts hidden refs at the origin, and Sessions conversations of
+	// agents.
+	Refs     int `json:"refs"`
+	Sessions int `json:"sessions"`
 	// Transcripts are whole ones, of attempts that have ended.
-	Transcripts int   `json:"transcripts"`
-	Bytes       int64 `json:"bytes"`   // of sessions and transcripts
-	Removed     bool  `json:"removed"` // false: it would be
+	Transcripts int `json:"transcripts"`
+	// Bytes is the size of sessions and transcripts; that of commits is not
+	// known.
+	Bytes int64 `json:"bytes"`
+	// Removed is false in answers to a DryRun: the leftovers would be removed.
+	Removed bool `json:"removed"`
 }
 
 // KeptIntent is an intent that was not cleaned.
 type KeptIntent struct {
-	ID     forge.IntentID `json:"id"`
-	Reason string         `json:"reason"` // to go after the id
+	ID forge.IntentID `json:"id"`
+	// Reason is a phrase to follow the id: "is not over".
+	Reason string `json:"reason"`
 }
 
 // Leftovers asks implementers to remove what finished intents left, and serves such requests.
@@ -88,9 +105,10 @@ func NewLeftovers(c *conn.Conn) *Leftovers {
 	return &Leftovers{conn: c}
 }
 
-// Clean asks an implementer to remove what intents left. The person is who asks. Errors:
-// ErrNoImplementer, ErrNotAllowed, and what the implementer says. It can be called again
-// whatever became of the call before.
+// Clean asks an implementer of the project to clean, in the name of a person,
+// and waits up to a minute for the answer. Errors: ErrNoImplementer,
+// ErrNotAllowed, and what the implementer says. It can be called again whatever
+// became of the call before.
 func (lo *Leftovers) Clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (Cleaned, error) {
 	answer, err := lo.clean(ctx, project, person, req)
 	if err != nil {
@@ -99,6 +117,7 @@ func (lo *Leftovers) Clean(ctx context.Context, project forge.ProjectID, person 
 	return answer, nil
 }
 
+// clean is Clean without its name in errors.
 func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
 	subject, err := subjects.Clean(project, person)
 	if err != nil {
@@ -126,7 +145,9 @@ func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person 
 	return answer, answer.check()
 }
 
-// check makes sure of what is going to be printed.
+// check refuses an answer with malformed ids or statuses: they are going to be
+// printed on a terminal, and an answer may come from any account that may
+// answer.
 func (c *Cleaned) check() error {
 	var errs []error
 	id := func(id forge.IntentID) {
@@ -148,7 +169,8 @@ func (c *Cleaned) check() error {
 	return nil
 }
 
-// said is why a micro service refused a request.
+// said returns the reasons for which a micro service refused a request, as one
+// line.
 func said(m *nats.Msg) string {
 	var r Refused
 	if json.Unmarshal(m.Data, &r) != nil || len(r.Errors) == 0 {
@@ -161,8 +183,9 @@ func said(m *nats.Msg) string {
 	return strings.Join(reasons, "; ")
 }
 
-// request makes a request of a micro service. Error: ErrNoImplementer, and ErrNotAllowed, which the server
-// tells beside the request: without asking it would look like a missing answer.
+// request makes a request of a micro service. Errors: ErrNoImplementer;
+// ErrNotAllowed, which the server sends beside the request: without looking for
+// it, it would seem that no answer came.
 func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
 	inbox := lo.conn.NC.NewInbox()
 	sub, err := lo.conn.NC.SubscribeSync(inbox)
@@ -186,7 +209,8 @@ func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (
 	return m, err
 }
 
-// ErrNotAllowed says that the server does not let this account do something.
+// ErrNotAllowed says that the server's permissions for this account do not
+// include a request.
 var ErrNotAllowed = errors.New("the NATS server does not permit it to this account")
 
 // Cleaner removes the leftovers of intents, for a person. An error is told to that person: that
@@ -197,26 +221,13 @@ type Cleaner func(ctx context.Context, project forge.ProjectID, person string, r
 // way too. Several processes share the requests.
 func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
 	e := &endpoints{conn: lo.conn, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
-	svc, err := micro.AddService(lo.conn.NC, micro.Config{
-		Name: cleanService, Version: serviceVersion, Description: "remove what finished intents left",
+	return e.serve(ctx, cleanService, "remove what finished intents left", endpoint{
+		subjects.VerbClean, subjects.APIClean, "intents, before, after, dry_run, all optional; answers intents, kept, next", e.cleaning(ctx, clean),
 	})
-	if err != nil {
-		return fmt.Errorf("serve requests: %w", err)
-	}
-	err = svc.AddEndpoint(subjects.VerbClean, e.handler(ctx, e.cleaning(ctx, clean)), micro.WithEndpointSubject(subjects.APIClean),
-		micro.WithEndpointMetadata(map[string]string{"request": "intents, before, after, dry_run, all optional; answers intents, kept, next"}))
-	if err != nil {
-		return errors.Join(fmt.Errorf("serve %s: %w", subjects.VerbClean, err), svc.Stop())
-	}
-	<-ctx.Done()
-	err = svc.Stop()
-	e.running.Wait()
-	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		return fmt.Errorf("end the service: %w", err)
-	}
-	return nil
 }
 
+// cleaning answers requests to clean. serving ends those under way: what they
+// removed stays removed, and the person is told to ask again.
 func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
 	return func(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 		req, err := readCleanRequest(r.Data())
@@ -242,7 +253,7 @@ func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
 	}
 }
 
-// bound keeps an answer within what a message holds.
+// bound keeps an answer within the size of a message.
 func (c *Cleaned) bound() {
 	c.Intents = c.Intents[:min(len(c.Intents), MaxClean)]
 	c.Kept = c.Kept[:min(len(c.Kept), MaxClean)]
@@ -251,6 +262,8 @@ func (c *Cleaned) bound() {
 	}
 }
 
+// readCleanRequest reads a request's JSON. The error is an *errCode with every
+// mistake.
 func readCleanRequest(data []byte) (CleanRequest, error) {
 	var req CleanRequest
 	var ids []string

@@ -26,13 +26,15 @@ import (
 const (
 	// serviceName names the service among a server's micro services.
 	serviceName = "pfl-forge"
-	// serviceVersion is of the requests and answers.
+	// serviceVersion is the version of the requests and answers, not of the
+	// program.
 	serviceVersion = "1.0.0"
 	// rulingWait is how long a submission waits for a runner's decision.
 	rulingWait = 5 * time.Second
 	// requestsAtOnce bounds the requests that are answered at the same time.
 	requestsAtOnce = 64
-	// listed and mostListed are how many intents a list has, unless or at most.
+	// listed is how many intents a list has unless the request says otherwise,
+	// mostListed how many it can ask for.
 	listed, mostListed = 100, 500
 )
 
@@ -45,18 +47,22 @@ type Accepted struct {
 	Result string `json:"result"`
 }
 
-// Refused answers a request that is refused.
+// Refused answers a request that is refused, beside an error code as HTTP has
+// them: 400 for a mistake in the request, 404, 409 for a request that a runner
+// refuses, 500.
 type Refused struct {
 	Errors []RefusedField `json:"errors"`
 }
 
-// RefusedField is one reason. An empty field stands for all of the request.
+// RefusedField is one reason, a phrase that follows the field's name. An empty
+// field stands for all of the request.
 type RefusedField struct {
 	Field  string `json:"field,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// ServeConfig says what requests are answered from.
+// ServeConfig gives Serve its sources. Lists and submissions need none but the
+// connection.
 type ServeConfig struct {
 	// View returns everything that is known of an intent, or ErrNotFound.
 	View func(context.Context, forge.Key) (forge.View, error)
@@ -66,21 +72,40 @@ type ServeConfig struct {
 // a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
-	svc, err := micro.AddService(ss.conn.NC, micro.Config{
-		Name: serviceName, Version: serviceVersion, Description: "ask for changes of repositories, and look at them",
-	})
+	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
+		endpoint{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
+		endpoint{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
+		endpoint{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
+		endpoint{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
+	)
+}
+
+// endpoint is one kind of request of a micro service. about describes request and answer
+// for people who list the services of a server.
+type endpoint struct {
+	name, subject, about string
+	answer               answering
+}
+
+// endpoints is the state of one Serve: a micro service and its requests under way.
+type endpoints struct {
+	conn        *conn.Conn
+	submissions *Submissions
+	cfg         ServeConfig
+	// slots has room for the requests that are answered at the same time.
+	slots   chan struct{}
+	limit   time.Duration // for an answer
+	running sync.WaitGroup
+}
+
+// serve registers a micro service with its endpoints and answers requests until ctx ends.
+// It returns when the last answer is sent.
+func (e *endpoints) serve(ctx context.Context, service, about string, list ...endpoint) error {
+	svc, err := micro.AddService(e.conn.NC, micro.Config{Name: service, Version: serviceVersion, Description: about})
 	if err != nil {
 		return fmt.Errorf("serve requests: %w", err)
 	}
-	for _, one := range []struct {
-		name, subject, about string
-		answer               answering
-	}{
-		{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
-		{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
-		{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
-		{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
-	} {
+	for _, one := range list {
 		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
 			micro.WithEndpointMetadata(map[string]string{"request": one.about}))
 		if err != nil {
@@ -96,19 +121,11 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	return nil
 }
 
-type endpoints struct {
-	conn        *conn.Conn
-	submissions *Submissions
-	cfg         ServeConfig
-	slots       chan struct{}
-	limit       time.Duration // for an answer
-	running     sync.WaitGroup
-}
-
 // answering returns the answer to a request, or an *errCode.
 type answering func(context.Context, subjects.Sender, micro.Request) (any, error)
 
-// errCode is an error that says which kind it is, as HTTP does.
+// errCode is an error that its sender is told, with a code as HTTP has them.
+// Any other error is logged, and told as "try again".
 type errCode struct {
 	code   string
 	fields []RefusedField
@@ -116,6 +133,7 @@ type errCode struct {
 
 func (e *errCode) Error() string { return e.fields[0].Reason }
 
+// bad returns the error for one mistake in a request.
 func bad(field, format string, args ...any) error {
 	return &errCode{"400", []RefusedField{{field, fmt.Sprintf(format, args...)}}}
 }
@@ -172,7 +190,8 @@ func (e *endpoints) respond(r micro.Request, result any, err error) error {
 	return e.conn.NC.PublishMsg(msg)
 }
 
-// submit stores an intent and says what was decided.
+// submit stores an intent and answers with the runner's decision, an Accepted;
+// if none comes in time the intent is stored all the same.
 func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	header := r.Headers()
 	ev, err := submission{
@@ -215,11 +234,15 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 	return result, nil
 }
 
+// refusedField returns the reason of a ruling, without the field's name in
+// front of it.
 func refusedField(r forge.Ruling) RefusedField {
 	return RefusedField{r.Field, strings.TrimPrefix(r.Reason, r.Field+": ")}
 }
 
-// again returns a submission as a message that is read to the same event.
+// again returns a submission as a message that is read to the same event: a
+// request is stored like a submission to the stream, so that runners have one
+// way of reading both.
 func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) {
 	in := forge.As[*forge.Submit](ev.Message).Intent
 	if in.ID == originID(in.Project, in.Origin) {
@@ -261,7 +284,8 @@ func oneOf(o *jsonObject, field string, values, known []string) {
 	}
 }
 
-// list lists the intents of a project by their ids.
+// list answers with a document.Listed: the intents of a project by their ids, a
+// page at a time.
 func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var statuses, waiting []string
 	var after string
@@ -302,7 +326,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	return result, nil
 }
 
-// show tells everything that is known of an intent.
+// show answers with a document.Detail, everything that is known of an intent.
 func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var id string
 	err := readRequest(r.Data(), func(o *jsonObject) {
@@ -325,7 +349,8 @@ func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Requ
 	return document.DetailOf(&v), nil
 }
 
-// readRequest reads a request, which may be empty.
+// readRequest reads a JSON object, for which an empty request stands as well.
+// The error is an *errCode with every mistake that read noted.
 func readRequest(data []byte, read func(*jsonObject)) error {
 	if len(data) == 0 {
 		data = []byte("{}")

@@ -13,15 +13,19 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// jsonObject is a JSON object from outside. What is wrong with it is
-// noted by field, and reading goes on, so that all of it is told at once.
+// jsonObject is a JSON object from outside. Mistakes in it are noted by field,
+// and reading goes on, so that the sender is told of all of them at once.
 type jsonObject struct {
-	path   string // of the object, with a dot at its end; empty at the top
+	// path is that of the object, with a dot at its end; empty at the top.
+	path string
+	// values has the object's fields, not parsed yet.
 	values map[string]json.RawMessage
-	errs   *[]forge.FieldError
+	// errs is shared with the objects around and inside this one.
+	errs *[]forge.FieldError
 }
 
-// readObject takes an object apart. Names are exact, and each comes once.
+// readObject takes an object apart. Names are exact, and each comes once. The
+// error is for data that is not one object and nothing else.
 func readObject(data []byte, path string, errs *[]forge.FieldError) (jsonObject, error) {
 	o := jsonObject{path: path, values: map[string]json.RawMessage{}, errs: errs}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -52,11 +56,13 @@ func readObject(data []byte, path string, errs *[]forge.FieldError) (jsonObject,
 	return o, nil
 }
 
+// note adds a mistake about a field of this object.
 func (o *jsonObject) note(field, reason string) {
 	*o.errs = append(*o.errs, forge.FieldError{Field: o.path + field, Reason: reason})
 }
 
-// read puts a field's value where it belongs. What is absent or null stays as it is.
+// read sets into to a field's value. A field that is absent or null leaves it
+// as it is. kind names the type in an error: "a string".
 func (o *jsonObject) read(field string, into any, kind string) {
 	value, ok := o.values[field]
 	if !ok || string(value) == "null" {
@@ -73,6 +79,8 @@ func (o *jsonObject) whole(field string, into *int)     { o.read(field, into, "a
 func (o *jsonObject) has(field string) bool             { return o.values[field] != nil }
 func (o *jsonObject) hasAny(fields ...string) bool      { return slices.ContainsFunc(fields, o.has) }
 
+// object returns a field that is an object; false if it is absent, null, or
+// none, which is noted.
 func (o *jsonObject) object(field string) (*jsonObject, bool) {
 	value, ok := o.values[field]
 	if !ok || string(value) == "null" {

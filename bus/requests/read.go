@@ -18,6 +18,8 @@ import (
 // subject. It is empty for events that people do not send.
 func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
 
+// verbs is made of the registry in package forge, so a new message needs
+// nothing here.
 var verbs = func() map[reflect.Type]string {
 	byType := map[reflect.Type]string{}
 	for _, spec := range forge.Messages() {
@@ -26,7 +28,9 @@ var verbs = func() map[reflect.Type]string {
 	return byType
 }()
 
-// ReadIntent reads an event from FORGE_INTENTS.
+// ReadIntent returns the event of a message in FORGE_INTENTS, from a person or
+// a system. The error is a *wire.GarbageError, a *wire.UnknownError or a
+// *SubmissionError.
 func ReadIntent(m jetstream.Msg) (forge.Event, error) {
 	from, err := subjects.ParseIntent(m.Subject())
 	if err != nil {
@@ -46,8 +50,9 @@ func ReadIntent(m jetstream.Msg) (forge.Event, error) {
 	}.read()
 }
 
-// readPersonal reads the event of a person. It may leave out what the subject says
-// anyway, and may be JSON.
+// readPersonal reads the event of a person. It may leave out what the subject
+// says anyway, and may be JSON. Where content and subject differ it is refused:
+// the server has checked only the subject.
 func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	read := wire.Events.Unmarshal
 	if m.Headers().Get(wire.HeaderContentType) == wire.TypeJSON || codec.LooksLikeJSON(m.Data()) {
@@ -94,7 +99,8 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	return ev, nil
 }
 
-// checkPersonalSubmit checks the intent that a person submits.
+// checkPersonalSubmit checks the intent that a person submits. It sets the
+// source if that is missing, and refuses fields that are decided here.
 func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {
@@ -116,7 +122,8 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	return nil
 }
 
-// complete fills in what an event's subject and its payload say twice.
+// complete fills in the parts that an event's subject and its payload have in
+// common, where only one of them gives them.
 func complete(ev *forge.Event, from subjects.Sender) {
 	ev.To.Project = cmp.Or(ev.To.Project, from.Project)
 	ev.Actor = cmp.Or(ev.Actor, from.Name)

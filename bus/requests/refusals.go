@@ -26,11 +26,16 @@ const (
 // Refusal is the data of an event about a submission that was refused.
 type Refusal struct {
 	Project forge.ProjectID `json:"project"`
-	Origin  document.Origin `json:"origin"` // as far as it can be read
-	Errors  []RefusedField  `json:"errors"`
+	// Origin is the submission's, as far as it can be read: the system finds
+	// its own event by it.
+	Origin document.Origin `json:"origin"`
+	// Errors has every mistake, or the reason of the runner.
+	Errors []RefusedField `json:"errors"`
 }
 
-// TellRefusal tells a system why its submission was refused, once for each message.
+// TellRefusal stores the event that tells a system why its submission m was
+// refused. It may be called again for the same message: the event is stored
+// once. For people's messages it does nothing; they are told by a ruling.
 func (ss *Submissions) TellRefusal(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	from, ok := systemOf(m.Subject())
 	if !ok {
@@ -61,13 +66,15 @@ func (ss *Submissions) TellRefusal(ctx context.Context, m jetstream.Msg, why Ref
 	return err
 }
 
-// systemOf returns who sent a submission, if a system did.
+// systemOf returns the system that a submission's subject names; false for a
+// person's.
 func systemOf(subject string) (subjects.Sender, bool) {
 	from, err := subjects.ParseIntent(subject)
 	return from, err == nil && !from.Person
 }
 
-// RefusalOf says why what cannot be read was refused, and whose it is as far as it says.
+// RefusalOf returns the refusal of a submission that cannot be read, with its
+// origin as far as that can be. err is the error of ReadIntent.
 func RefusalOf(err error) Refusal {
 	wrong, ok := errors.AsType[*SubmissionError](err)
 	if !ok {

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Submissions carries requests of people and other systems to the runners.
+// Submissions carries requests of people and other systems to the runners. It
+// is safe for concurrent use.
 type Submissions struct {
 	conn    *conn.Conn
 	journal *journal.Journal
@@ -37,8 +38,9 @@ func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	return err
 }
 
-// Ask is Send, and waits for what a runner decides. When ctx ends first, the
-// error is ErrNoRuling: the event is accepted, and is going to be decided.
+// Ask is Send, and waits for the ruling of a runner. When ctx ends first, or
+// the same event was sent before, the error is ErrNoRuling: the event is
+// accepted, and is going to be decided.
 func (ss *Submissions) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	m, err := ss.intentMessage(&ev)
 	if err != nil {
@@ -47,7 +49,8 @@ func (ss *Submissions) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, e
 	return ss.decided(ctx, m)
 }
 
-// decided stores a message and waits for the ruling.
+// decided stores a message and waits for the ruling, which a runner sends to an
+// inbox that the message names.
 func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, error) {
 	inbox := ss.conn.NC.NewInbox()
 	sub, err := ss.conn.NC.SubscribeSync(inbox)
@@ -70,6 +73,8 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	return wire.Rulings.Unmarshal(reply.Data)
 }
 
+// intentMessage returns a person's event as a message on that person's own
+// subject.
 func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 	v := verb(ev)
 	if v == "" || ev.ID == "" {

@@ -27,17 +27,21 @@ import (
 // typesProtobuf lists the content types that mean protobuf.
 var typesProtobuf = []string{"application/protobuf", "application/x-protobuf", "application/vnd.google.protobuf", "application/octet-stream"}
 
-// notOneOf is told of what is in none of the formats. Most senders write JSON.
+// notOneOf is the error for data in none of the formats. Most senders write
+// JSON.
 const notOneOf = "is neither a JSON object nor a protobuf Event"
 
 // maxOrigin bounds the names in an origin, in bytes.
 const maxOrigin = 500
 
-// SubmissionError says what is wrong with a submission, field by field.
+// SubmissionError has everything that is wrong with a submission, field by
+// field. It is final for the message.
 type SubmissionError struct {
+	// Fields are sorted by field. An empty field stands for the whole message.
 	Fields []forge.FieldError
 
-	origin forge.Origin // as far as it can be read
+	// origin is the submission's, as far as it can be read.
+	origin forge.Origin
 }
 
 func (e *SubmissionError) Error() string {
@@ -48,33 +52,41 @@ func (e *SubmissionError) Error() string {
 	return strings.Join(list, "; ")
 }
 
+// wrong returns the error for one mistake.
 func wrong(field, reason string) *SubmissionError {
 	return wrongs([]forge.FieldError{{Field: field, Reason: reason}})
 }
 
-// wrongs puts errors in the order of their fields.
+// wrongs returns the error for several mistakes, which it sorts by field.
 func wrongs(errs []forge.FieldError) *SubmissionError {
 	slices.SortFunc(errs, func(a, b forge.FieldError) int { return strings.Compare(a.Field, b.Field) })
 	return &SubmissionError{Fields: errs}
 }
 
-// submission holds the message of a system, and how it came.
+// submission is the message of a system, together with the ways in which it may
+// be identified.
 type submission struct {
+	// from is the sender as the subject names it. Unlike the content, the
+	// server has checked that.
 	from        subjects.Sender
 	contentType string
 	data        []byte
-	fallback    string // identifies the message itself, when it says nothing that does
+	// fallback identifies the message itself, for content without an id of any
+	// kind.
+	fallback string
 }
 
 // request is a submission that was read, but not checked.
 type request struct {
 	intent forge.Intent
-	own    string // the id that the message gives itself, if it does
+	// own is the id that the message gives itself, such as that of a
+	// CloudEvent; empty if it has none.
+	own string
 }
 
-// read returns the event that a submission is, or a *SubmissionError. The intent's
-// id follows from its origin, so the same event of a system is the same intent in
-// whatever format, and however often and late it comes.
+// read returns the event that a submission stands for, or a *SubmissionError.
+// The intent's id follows from its origin, so the same event of a system is the
+// same intent in whatever format, and however often and late it comes.
 func (s submission) read() (forge.Event, error) {
 	r, err := s.parse()
 	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
@@ -99,7 +111,8 @@ func (s submission) read() (forge.Event, error) {
 	}, nil
 }
 
-// parse reads any of the formats.
+// parse reads the content in any of the formats: by the content type if there
+// is one, otherwise by the look of the data.
 func (s submission) parse() (request, error) {
 	kind, _, err := mime.ParseMediaType(s.contentType)
 	if s.contentType != "" && err != nil {
@@ -143,7 +156,8 @@ func (s submission) parse() (request, error) {
 	return r, nil
 }
 
-// isText reports whether data is text, so that what it is as protobuf tells its sender nothing.
+// isText reports whether data is text, so that an error about it as protobuf
+// would not help its sender.
 func isText(data []byte) bool {
 	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
 }
@@ -172,7 +186,10 @@ func submitted(ev forge.Event, err error) (request, error) {
 	return request{intent: in, own: ev.ID}, nil
 }
 
-// place says whose intent it is, and checks what the sender is not to decide.
+// place fills in the intent's project, origin and id, and returns an error for
+// each field that is not for its sender to decide. The project is that of the
+// subject, and so is the system, if the subject names one: content cannot claim
+// another.
 func (s submission) place(r *request) (errs []forge.FieldError) {
 	in := &r.intent
 	note := func(field, format string, args ...any) {
@@ -213,7 +230,9 @@ func (s submission) place(r *request) (errs []forge.FieldError) {
 	return errs
 }
 
-// originID returns the id of an intent that an event of a system asks for.
+// originID returns the id of an intent that an event of a system asks for: a
+// readable beginning, and a hash of project, system and event. It must never
+// change: a repeated event would become a second intent.
 func originID(p forge.ProjectID, o forge.Origin) forge.IntentID {
 	const readable, unique = 20, 16
 	h := sha256.New()
@@ -231,6 +250,7 @@ func originID(p forge.ProjectID, o forge.Origin) forge.IntentID {
 	return forge.IntentID(name + sum)
 }
 
+// badName returns why a text cannot be a name in an origin; empty if it can.
 func badName(s string) string {
 	switch {
 	case len(s) > maxOrigin:
@@ -256,9 +276,11 @@ func undecided(in forge.Intent, by document.Setter) forge.Intent {
 	return in
 }
 
+// wordEnd matches the places at which a Go name gets an underscore.
 var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// beyond returns the fields of a struct that are set and are not allowed.
+// beyond returns an error for each field of a struct that is set and is not
+// among the allowed ones. path is put before the names.
 func beyond(v any, path string, allowed ...string) (errs []forge.FieldError) {
 	of := reflect.ValueOf(v)
 	for _, f := range reflect.VisibleFields(of.Type()) {

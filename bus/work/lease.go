@@ -24,11 +24,12 @@ const (
 	leaseTTL = 30 * time.Second
 	// LeaseRenewal is how often a holder renews it, at the least.
 	LeaseRenewal = 5 * time.Second
-	// LeaseGrace is how long a holder goes on after the last renewal that the server
-	// confirmed. It is less than leaseTTL, so what the holder started has ended before
-	// another replica begins.
+	// LeaseGrace is how long a holder goes on after the last renewal that the
+	// server confirmed. It is less than leaseTTL, so the agents that the holder
+	// started have ended before another replica begins.
 	LeaseGrace = 24 * time.Second
-	// leasePoll is how often a replica that waits for a lease looks.
+	// leasePoll is the interval at which a replica that waits for a lease
+	// looks.
 	leasePoll = 500 * time.Millisecond
 )
 
@@ -36,10 +37,11 @@ const (
 // holder was cut off for too long.
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
-// LeaseHolder is who holds leases: a replica in one of its lives.
+// LeaseHolder names a replica between two of its starts.
 type LeaseHolder struct {
 	Replica forge.ReplicaID
-	Life    string // differs from life to life of the process
+	// Life differs from start to start of the process.
+	Life string
 }
 
 // Lease is the right to work on a task, or on the analysis of an intent: while one
@@ -47,19 +49,28 @@ type LeaseHolder struct {
 type Lease struct {
 	leases  *Leases
 	subject string
-	data    []byte
+	// data is the lease as this holder writes it.
+	data []byte
 
-	mu      sync.Mutex
-	seq     uint64
-	renewed time.Time // when the last renewal that was confirmed was sent
-	lost    bool
+	mu sync.Mutex
+	// seq is the sequence of the lease's last message; a write needs it to be
+	// the newest.
+	seq uint64
+	// renewed is the time at which the last renewal that was confirmed was
+	// sent, not answered: the server counts from a moment after it.
+	renewed time.Time
+	// lost is set for good once the lease may have gone elsewhere, or was
+	// released.
+	lost bool
 }
 
 // leaseRecord is the message that a lease consists of. A released one has no replica.
 type leaseRecord struct {
 	Replica forge.ReplicaID `json:"replica,omitempty"`
 	Life    string          `json:"life,omitempty"`
-	Ack     string          `json:"ack,omitempty"` // where the server is told about the command
+	// Ack is the subject on which the server is told about the command.
+	// HandBack uses it.
+	Ack string `json:"ack,omitempty"`
 }
 
 // Leases gives out the right to work on a task to one replica at a time.
@@ -72,9 +83,10 @@ func NewLeases(c *conn.Conn) *Leases {
 	return &Leases{conn: c}
 }
 
-// Acquire waits until the lease is free on what a command is about: the step
-// of its task, whichever attempt of it. A lease of the holder's replica from
-// before its restart counts as free: what it ran has ended before this one began.
+// Acquire waits until the lease is free on the task and step of a command,
+// whichever attempt it is of, and takes it. A lease of the holder's replica
+// from before its restart counts as free: its agents have ended before this one
+// began. The caller starts Keep at once, and ends with Release.
 func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := subjects.Lease(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
@@ -140,8 +152,9 @@ func (l *Lease) publish(ctx context.Context, data []byte, ttl time.Duration) err
 	return err
 }
 
-// Held returns ErrLeaseLost if the lease may have gone to another replica. Whoever
-// has one asks before every effect.
+// Held returns ErrLeaseLost if the lease may have gone to another replica. The
+// holder calls it before every effect that others see. It asks nothing of the
+// server: the clock decides.
 func (l *Lease) Held() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,6 +186,9 @@ func (l *Lease) Keep(ctx context.Context, every time.Duration) error {
 	}
 }
 
+// renew writes the lease again. If it is not the known one any more, it looks:
+// a lease that another replica has is lost; one that the server has lost, or
+// whose confirmation was, is written.
 func (l *Lease) renew(ctx context.Context) error {
 	if err := l.Held(); err != nil { // this process may have been stopped for long
 		return err
@@ -201,7 +217,8 @@ func (l *Lease) renew(ctx context.Context) error {
 	return l.publish(ctx, l.data, leaseTTL)
 }
 
-// Release gives the lease back. Without it, others have to wait for its end.
+// Release gives the lease back. Without it, others have to wait for its end. It
+// may be called again.
 func (l *Lease) Release(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,8 +231,9 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 }
 
-// HandBack has the server send the commands at once that a replica had taken before
-// it restarted, instead of when it finds out by itself.
+// HandBack has the server deliver the commands again that a replica had taken
+// before it restarted, at once instead of when it finds out by itself. It reads
+// from the leases which those were.
 func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := subjects.LeasesOf(step)
@@ -263,7 +281,8 @@ func (ls *Leases) AtWork(ctx context.Context, project forge.ProjectID) (map[forg
 	return at, nil
 }
 
-// isAck reports whether a subject is where the server is told about a command.
+// isAck reports whether a subject is one on which the server is told about a
+// command. A lease might name any other.
 func isAck(s string) bool {
 	return strings.HasPrefix(s, "$JS.ACK.") && strings.Contains(s, "."+streams.Commands+".")
 }

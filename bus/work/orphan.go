@@ -14,9 +14,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Unattended returns the commands of a step that are addressed to other replicas than
-// this one, and on which no replica works just now: a replica may not have got there yet,
-// or be gone for good. No other replica is told that they are done with.
+// Unattended returns the commands of a step that are addressed to other
+// replicas than this one, and on which no replica works just now: a replica may
+// not have got there yet, or be gone for good. The commands stay where they
+// are: a Job of the list is carried out, but not taken.
 func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaID) ([]*Job, error) {
 	waiting, err := cs.addressed(ctx, step)
 	if err != nil {
@@ -49,7 +50,8 @@ func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.Re
 	return list, nil
 }
 
-// addressed lists the subjects of the commands of a step that are for one replica.
+// addressed returns the subjects of the commands of a step that are for one
+// replica.
 func (cs *Commands) addressed(ctx context.Context, step forge.Step) (map[string]uint64, error) {
 	filter, err := subjects.CommandsFor(step, "")
 	if err != nil {

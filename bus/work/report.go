@@ -16,11 +16,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// RefusedError says that a runner cannot decide on a result, ever. It is among the
-// dead letters.
+// RefusedError says that no runner can decide on a result, ever. The result is
+// among the dead letters; Reason is for people.
 type RefusedError struct{ Reason string }
 
-// Results hands results of workers to runners.
+// Results hands results of workers to runners. It is safe for concurrent use.
 type Results struct {
 	conn *conn.Conn
 }
@@ -32,16 +32,16 @@ func NewResults(c *conn.Conn) *Results {
 
 func (e *RefusedError) Error() string { return "the runner refuses the result: " + e.Reason }
 
-// Publish hands a worker's result to a runner, and returns when what it
-// decided is journaled. It tries for as long as that takes or until ctx ends; doing
-// it again changes nothing. Errors besides ctx's: *TooLargeError, *RefusedError, and
-// what is wrong with the result itself.
+// Publish hands a worker's result to a runner, and returns when the decision on
+// it is journaled. It tries for as long as that takes or until ctx ends; doing
+// it again changes nothing. Errors besides ctx's: *TooLargeError,
+// *RefusedError, and those of a malformed result.
 func (rs *Results) Publish(ctx context.Context, r forge.Result) error {
 	return rs.report(ctx, &r, 1)
 }
 
-// Republish is Publish for a result that may have been published
-// before: what a runner that was killed left undone then is done.
+// Republish is Publish for a result that may have been published before: then
+// effects that a killed runner left undone are dispatched.
 func (rs *Results) Republish(ctx context.Context, r forge.Result) error {
 	return rs.report(ctx, &r, 2)
 }
@@ -52,6 +52,7 @@ func MarshalResult(r forge.Result) ([]byte, error) { return wire.Results.Marshal
 // UnmarshalResult is the inverse of MarshalResult.
 func UnmarshalResult(data []byte) (forge.Result, error) { return wire.Results.Unmarshal(data) }
 
+// resultMessage returns a result as a message.
 func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	subject, err := subjects.Result(r)
 	if err != nil {
@@ -68,6 +69,8 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	return m, nil
 }
 
+// report sends a result until it is decided. delivery counts how often a runner
+// may have got it; it does not grow where no runner was there.
 func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
 	m, err := rs.resultMessage(r)
 	if err != nil {

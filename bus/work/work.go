@@ -16,10 +16,14 @@ import (
 
 // Config says which commands a replica of a worker takes.
 type Config struct {
-	Step     forge.Step
-	Replica  forge.ReplicaID
-	Parallel int // commands at the same time in this replica; 0 means 1
-	Limit    int // commands at the same time in all replicas; 0 means 1,000
+	// Step and Replica are required.
+	Step    forge.Step
+	Replica forge.ReplicaID
+	// Parallel bounds the commands at the same time in this replica; 0 means 1.
+	Parallel int
+	// Limit bounds the commands at the same time in all replicas; 0 means
+	// 1,000.
+	Limit int
 	// Drain, when closed, ends the taking of commands. Consume returns
 	// when those that were taken are done with.
 	Drain <-chan struct{}
@@ -28,11 +32,15 @@ type Config struct {
 // Job is a command that a worker has taken. While its handler runs, the bus
 // keeps telling the server so.
 type Job struct {
-	Command  forge.Command
-	Attempt  int // counted from 1; more than 1 means that it was taken before, and not finished
+	Command forge.Command
+	// Attempt counts from 1; more than 1 means that the command was taken
+	// before, and not finished.
+	Attempt  int
 	commands *Commands
-	ack      string // where the server is told about it
-	free     func()
+	// ack is the subject on which the server is told about the command.
+	ack string
+	// free gives the job's slot to the next command, once.
+	free func()
 }
 
 // Commands gives the commands of a step to the replicas of its worker.
@@ -48,12 +56,14 @@ func NewCommands(c *conn.Conn, j *journal.Journal, rs *Results, ls *Leases) *Com
 	return &Commands{conn: c, journal: j, results: rs, leases: ls}
 }
 
-// Free lets the next command begin while this one's handler goes on, with nothing
-// left to do but to wait for a runner.
+// Free lets the next command begin while this one's handler goes on: the agent
+// has ended, and it only waits for a runner to decide on the result. It may be
+// called again.
 func (j *Job) Free() { j.free() }
 
-// Wanted reports whether the command's result would still be decided on. A
-// handler asks before it starts something that costs.
+// Wanted reports whether the command's result would still be decided on, as the
+// journal says. A handler asks before it starts an agent, and now and then
+// while one runs.
 func (j *Job) Wanted(ctx context.Context) (bool, error) {
 	return j.commands.journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 }
@@ -125,8 +135,9 @@ func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.Re
 	return nil
 }
 
-// commandConsumer is the one that all replicas of a step share; with a replica,
-// that replica's own.
+// commandConsumer returns the consumer that all replicas of a step share; with
+// a replica, that replica's own, which the server forgets some time after the
+// replica is gone.
 func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
 	filter, err := subjects.CommandsFor(step, replica)
 	cfg := jetstream.ConsumerConfig{

@@ -16,13 +16,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// worker is one Consume.
+// worker is the state of one Consume.
 type worker struct {
 	commands *Commands
 	cfg      Config
 	handle   func(context.Context, *Job) error
-	slots    chan struct{}
-	running  sync.WaitGroup
+	// slots has room for the commands that are carried out at the same time.
+	slots   chan struct{}
+	running sync.WaitGroup
 }
 
 // takeShared starts a command that any replica may take, and returns when there
@@ -76,7 +77,8 @@ func (w *worker) hold(m jetstream.Msg) (release func()) {
 	return func() { close(stop); <-done }
 }
 
-// start handles a command; the slot is taken.
+// start carries out a command. The caller has taken a slot, which is free again
+// at the end.
 func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 	w.running.Go(func() {
 		free := sync.OnceFunc(func() { <-w.slots })
@@ -93,6 +95,7 @@ func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 	})
 }
 
+// call calls the handler, and turns a panic into an error.
 func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, free func()) (err error) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -107,7 +110,8 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), commands: w.commands, ack: m.Reply(), free: free})
 }
 
-// settle tells the server what became of a command.
+// settle tells the server the outcome of a command. What it cannot tell the
+// server finds out: the command comes again.
 func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
 	defer cancel()
@@ -134,6 +138,8 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	}
 }
 
+// unreadable settles a message that is no command: one of a newer version
+// waits, another fails. said is as much of the command as its subject says.
 func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Command, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
 	defer cancel()

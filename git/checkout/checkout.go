@@ -11,17 +11,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
-// Checkout is a private working tree with a .git of its own, for one task or for reading one commit.
+// Checkout is a private working tree with a .git of its own, for one task or
+// for reading one commit. A Pool makes it, and gets it back by Park or Release;
+// after that no method may be called. It is for one goroutine at a time.
 type Checkout struct {
-	pool   *Pool
-	name   git.Name
-	branch git.Branch // empty when it is for reading
-	start  git.OID    // what Prepare checked out
-	head   git.OID    // the last head that we know to be in the store
-	parked bool       // not in use
+	pool *Pool
+	name git.Name
+	// branch is the task's branch in the agent's .git; empty for a checkout
+	// that is for reading.
+	branch git.Branch
+	// start is the commit that Prepare checked out. What the agent commits
+	// descends from it.
+	start git.OID
+	// head is the last head of the branch that is known to be in the store:
+	// start, or the one that Collect or CommitAll ended at. Reopen compares it.
+	head git.OID
+	// parked says that Park gave the checkout back, so that the pool may take
+	// its tree.
+	parked bool
 }
 
-// state is the content of .own/<name>/state.json.
+// state is the content of .own/<name>/state.json: everything that a later
+// process has to know of a checkout. A checkout without that file was not
+// filled to its end.
 type state struct {
 	Branch git.Branch `json:"branch,omitempty"`
 	Start  git.OID    `json:"start"`
@@ -87,6 +99,7 @@ func (c *Checkout) tree(index string) git.Command {
 	return files{pool: c.pool, dir: c.Dir(), index: index}.command()
 }
 
+// save writes state.json, in one step that survives a crash.
 func (c *Checkout) save() error {
 	b, err := json.Marshal(state{Branch: c.branch, Start: c.start, Head: c.head, Parked: c.parked})
 	if err != nil {
@@ -95,6 +108,8 @@ func (c *Checkout) save() error {
 	return disk.WriteFile(c.own("state.json"), b)
 }
 
+// load reads state.json into c. It fails if the checkout was not filled to its
+// end.
 func (c *Checkout) load() error {
 	b, err := os.ReadFile(c.own("state.json"))
 	if err != nil {

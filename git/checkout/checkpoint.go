@@ -11,20 +11,33 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// Checkpoint names the commits that a checkout was saved as while its agent worked. Another replica can go on from them.
+// Checkpoint names the commits that a checkout was saved as while its agent
+// worked. Another replica can go on from them: it prepares a checkout at Head
+// and restores Work. The zero value means that nothing was saved yet.
 type Checkpoint struct {
-	Head git.OID // of the task's branch
-	Work git.OID // a commit on top of Head with the working tree, ignored files aside; empty when that is Head's
-	Tree git.OID // of Work
-	Last git.OID // the last commit with a working tree that was saved: its parents are its head and the one before it
+	// Head is the head of the task's branch.
+	Head git.OID
+	// Work is a commit on top of Head with the working tree, ignored files
+	// aside; empty when that equals Head's.
+	Work git.OID
+	// Tree is the tree of Work. The next Checkpoint compares it, and writes no
+	// commit for a tree that is saved already.
+	Tree git.OID
+	// Last is the last commit with a working tree that was saved. Its parents
+	// are its head and the one saved before it, so one ref keeps all that were
+	// saved.
+	Last git.OID
 }
 
 // checkpointRef returns the ref under which Checkpoint keeps the attempt's last saved working tree.
 func checkpointRef(a store.Attempt) string { return a.Prefix() + "checkpoint" }
 
-// Checkpoint saves the commits and files of a checkout while its agent works, as Keep keeps commits; since is the
-// one before, or the zero value. Nothing is written when nothing changed. A fault of the work at this moment is a *WorkError,
-// beside which the returned Checkpoint is since. It must not run at the same time as another method of the checkout.
+// Checkpoint saves the commits and files of a checkout while its agent works,
+// as Keep keeps commits; since is the one before, or the zero value. Nothing is
+// written when nothing changed. A fault of the work at this moment is a
+// *WorkError, beside which the returned Checkpoint is since: an agent may be in
+// the middle of a rebase, and the next call may succeed. It must not run at the
+// same time as another method of the checkout.
 func (c *Checkout) Checkpoint(ctx context.Context, a store.Attempt, since Checkpoint) (Checkpoint, error) {
 	if err := a.Validate(); err != nil {
 		return since, err
@@ -100,7 +113,8 @@ func (c *Checkout) checkpointTree(ctx context.Context, now *Checkpoint, since Ch
 	return err
 }
 
-// Restore brings the files of a checkout that Prepare made to what a Checkpoint saved, as uncommitted changes.
+// Restore brings the files of a checkout that Prepare made to those of a
+// Checkpoint's Work, as uncommitted changes. The store must have that commit.
 func (c *Checkout) Restore(ctx context.Context, work git.OID) error {
 	if c.branch == "" {
 		return fmt.Errorf("checkout %s: is for reading only", c.name)

@@ -25,6 +25,8 @@ func (f files) clean(index indexFile) (stale []string, err error) {
 	return stale, err
 }
 
+// compare walks the tree and compares every file with the index. Tracked files
+// that differ stay in place and are marked; everything else that is there goes.
 func (w *cleaner) compare(root string, index indexFile) error {
 	w.root, w.index = root, &index
 	w.files, w.dirs = make(map[string]int, len(index.entries)), make(map[string]bool)
@@ -46,14 +48,22 @@ func (w *cleaner) compare(root string, index indexFile) error {
 	return err
 }
 
+// cleaner is the state of one walk. Directories are walked by several
+// goroutines; they share same and surely without a lock, because each path has
+// its own element.
 type cleaner struct {
-	pool   *Pool
-	root   string
-	index  *indexFile
-	files  map[string]int  // tracked paths, to the place in the index
-	dirs   map[string]bool // their directories
-	same   []bool          // as the index says; by the place in the index; each path is seen once
-	surely []bool          // it was written before the index, so it cannot have changed unseen
+	pool  *Pool
+	root  string
+	index *indexFile
+	// files has the place in the index by path.
+	files map[string]int
+	// dirs are the directories of tracked files, and submodules.
+	dirs map[string]bool
+	// same says of each entry that its file is there as the index has it.
+	same []bool
+	// surely says of each entry that its file was written before the index, so
+	// it cannot have changed unseen.
+	surely []bool
 	group  errgroup.Group
 }
 
@@ -77,6 +87,8 @@ func (w *cleaner) walk(dir string) error {
 	return nil
 }
 
+// entry looks at one entry of the directory that is open as dir. name is its
+// path from the root.
 func (w *cleaner) entry(dir int, name string, e os.DirEntry) error {
 	at, tracked := w.files[name]
 	if tracked && e.IsDir() == (w.index.entries[at].mode>>modeType == gitlink) {

@@ -12,19 +12,31 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// Collected reports what an agent left in its checkout. Every commit that it names is kept under a hidden ref.
+// Collected reports what an agent left in its checkout. Every commit that it
+// names is in the store, and kept under a hidden ref of the attempt.
 type Collected struct {
-	Head     git.OID              // the head of the task's branch; the last known one when the branch is gone
-	Tree     git.OID              // of Head
-	Ref      string               // the hidden ref of Head; empty when nothing was committed
-	Commits  int                  // in start..Head
-	Changes  []objects.FileChange // between start and Head
-	Leftover git.OID              // a commit on top of Head with what was not committed; empty when nothing was left
-	Stray    git.OID              // what HEAD was on, when it was elsewhere than Head; kept, and part of nothing else
+	// Head is the head of the task's branch; start if the branch is gone or
+	// cannot be used.
+	Head git.OID
+	// Ref is the hidden ref of Head; empty when nothing was committed.
+	Ref string
+	// Commits counts the commits in start..Head.
+	Commits int
+	// Changes are the files that differ between start and Head.
+	Changes []objects.FileChange
+	// Leftover is a commit on top of Head with the files that were not
+	// committed; empty when there were none.
+	Leftover git.OID
+	// Stray is the commit that HEAD was on, when that was not Head and not in
+	// the store. It is kept for people and is part of nothing else.
+	Stray git.OID
 }
 
-// Collect brings the agent's commits into the store and saves what it did not commit. The checkout's processes must
-// have ended. A fault of the work is a *WorkError; the result then still holds all that could be saved.
+// Collect brings the agent's commits into the store and saves what it did not
+// commit. The checkout's processes must have ended. A fault of the work is a
+// *WorkError; the result then still holds all that could be saved. Any other
+// error is one of git or of the machine: the call may be repeated, with the
+// same result.
 func (c *Checkout) Collect(ctx context.Context, a store.Attempt) (Collected, error) {
 	if err := a.Validate(); err != nil {
 		return Collected{}, err
@@ -65,12 +77,17 @@ func (c *Checkout) Collect(ctx context.Context, a store.Attempt) (Collected, err
 	return got, c.save()
 }
 
-// infrastructure returns whether err is a failure of git or the machine, and not a fault of the agent's work.
+// infrastructure reports whether err is a failure of git or of the machine,
+// which may pass, and not a fault of the agent's work, which would be found
+// again.
 func infrastructure(err error) bool {
 	var w *git.WorkError
 	return err != nil && !errors.As(err, &w)
 }
 
+// collectHead imports and keeps the head of the branch, and fills in the facts
+// about it. The commits are kept before they are examined: also those that may
+// not be merged are not lost.
 func (c *Checkout) collectHead(ctx context.Context, a store.Attempt, got *Collected) error {
 	s := c.pool.store
 	agent, err := openAgentGit(c.Dir())
@@ -101,7 +118,9 @@ func (c *Checkout) collectHead(ctx context.Context, a store.Attempt, got *Collec
 	return c.examine(ctx, got)
 }
 
-// collectStray saves the commit that HEAD is on when it is not the branch's head.
+// collectStray saves the commit that HEAD is on when it is not the branch's
+// head and not in the store: an agent may have left the branch and committed
+// elsewhere.
 func (c *Checkout) collectStray(ctx context.Context, agent *agentGit, head git.OID, got *Collected) error {
 	s := c.pool.store
 	stray, _, err := agent.head()
@@ -115,19 +134,18 @@ func (c *Checkout) collectStray(ctx context.Context, agent *agentGit, head git.O
 	return nil
 }
 
-// importCommit brings a commit of the agent into the store.
+// importCommit brings a commit of the agent and its ancestors up to start into
+// the store, through the quarantine of package objects.
 func (c *Checkout) importCommit(ctx context.Context, agent *agentGit, commit git.OID) error {
 	limits := c.pool.limits
 	return c.pool.store.Import(ctx, commit, c.start, limits, func(to string) error { return agent.copyObjects(to, limits) })
 }
 
-// examine fills in the facts about start..Head and refuses what may not be merged.
+// examine fills in the facts about start..Head. It refuses, as a *WorkError, a
+// branch that does not descend from start, merge commits, and contents that may
+// not be merged.
 func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	s := c.pool.store
-	var err error
-	if got.Tree, err = s.Tree(ctx, got.Head); err != nil {
-		return err
-	}
 	if err := s.Descends(ctx, c.start, got.Head); err != nil {
 		return err
 	}
@@ -151,7 +169,8 @@ func (c *Checkout) examine(ctx context.Context, got *Collected) error {
 	return s.CheckCommits(ctx, chain, c.pool.limits)
 }
 
-// leftover saves the working tree as a commit on top of head, if it differs from it.
+// leftover saves the working tree as a commit on top of head, and returns it;
+// empty if nothing differs from head.
 func (c *Checkout) leftover(ctx context.Context, head git.OID) (git.OID, error) {
 	if !disk.IsDir(c.Dir()) {
 		return "", nil // reported by whoever looked for the branch
@@ -164,6 +183,8 @@ func (c *Checkout) leftover(ctx context.Context, head git.OID) (git.OID, error) 
 	return c.commitTree(snap.tree, head, id, "Uncommitted work of "+string(c.name)+"\n")
 }
 
+// commitTree writes a commit straight into the store's objects, durable; no ref
+// names it yet. more are parents after the first one.
 func (c *Checkout) commitTree(tree, parent git.OID, author git.Identity, message string, more ...git.OID) (git.OID, error) {
 	s := c.pool.store
 	now := fmt.Sprintf("%d +0000", time.Now().Unix())
@@ -175,9 +196,11 @@ func (c *Checkout) commitTree(tree, parent git.OID, author git.Identity, message
 	}, true)
 }
 
-// CommitAll commits everything in the working tree except .forge/ and what is ignored on top of the branch,
-// and puts a new .git in place of the agent's. Errors: ErrNothingToCommit; *WorkError when something may not be
-// committed (then nothing is).
+// CommitAll commits everything in the working tree except .forge/ and what is
+// ignored on top of the branch, and puts a new .git in place of the agent's. It
+// serves recipes, which change files and know no git. Errors:
+// ErrNothingToCommit; *WorkError when a file may not be committed (then nothing
+// is).
 func (c *Checkout) CommitAll(ctx context.Context, message string, author git.Identity) (git.OID, error) {
 	if c.branch == "" {
 		return "", fmt.Errorf("checkout %s: is for reading only", c.name)

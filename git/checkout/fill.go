@@ -11,14 +11,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// files is a working tree together with the index that the service wrote for it.
+// files is a working tree together with the index that the service wrote for
+// it. The index is outside of the tree, where no agent can reach it.
 type files struct {
 	pool  *Pool
 	dir   string
 	index string
 }
 
-// command returns a git command on the files that uses this index and no .git of the working tree.
+// command returns a git command on the files that uses this index and no .git
+// of the working tree. Its child holds the pool's lock.
 func (f files) command() git.Command {
 	k := f.pool.store.ObjectCommand()
 	k.Dir = f.dir
@@ -67,7 +69,9 @@ func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
 	return err
 }
 
-// updateIndex applies the changes to the index and leaves the files alone.
+// updateIndex applies the changes to the index and leaves the files alone. The
+// new entries have no stat fields, so git takes their files for changed until
+// it has written them.
 func updateIndex(ctx context.Context, k git.Command, changes []git.RawChange) error {
 	if len(changes) == 0 {
 		return nil

@@ -15,13 +15,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// indexFile is the parsed index of a checkout. With it, one walk over the tree finds the files that changed and those that
-// are not tracked; git needs two, and leaves repositories inside alone.
+// indexFile is the parsed index of a checkout. With it, one walk over the tree
+// finds the files that changed and those that are not tracked; git needs two,
+// and leaves repositories inside alone.
 type indexFile struct {
 	entries []indexEntry
-	written unix.Timespec // entries as young as the file may have changed since unseen
+	// written is the time of the index file. A file that is as young or younger
+	// may have changed since without a trace in its stat fields.
+	written unix.Timespec
 }
 
+// indexEntry is one tracked path as the index describes it. stat is zero for
+// one that apply put there.
 type indexEntry struct {
 	path string
 	mode uint32
@@ -31,8 +36,11 @@ type indexEntry struct {
 // fileStat holds the stat fields that an index stores of a file, truncated to 32 bits as there.
 type fileStat struct{ ctime, ctimeNanos, mtime, mtimeNanos, inode, uid, gid, size uint32 }
 
+// errIndex is the error for an index of another version, with flags that our
+// git does not set, or with a wrong checksum. The checkout is made anew then.
 var errIndex = errors.New("not an index that can be read here")
 
+// The layout of an index of version 2, in bytes; see gitformat-index(5).
 const (
 	indexHeader = 12
 	entryHeader = 62     // before the path

@@ -61,8 +61,8 @@ func (p *Pool) oldest() string {
 	return found
 }
 
-// claim marks a checkout as in use, so that its tree is not taken. It returns false if there is none of that name, and a
-// function that undoes the claim.
+// claim marks a checkout as in use, so that its tree is not taken. It returns
+// false if there is none of that name. undo parks it again at its former turn.
 func (p *Pool) claim(name string) (ok bool, undo func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,15 +78,24 @@ func (p *Pool) claim(name string) (ok bool, undo func()) {
 	}
 }
 
-// forget says that there is no checkout of that name any more.
+// forget says that there is no checkout of that name any more, so it is not
+// counted.
 func (p *Pool) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.parked, name)
 }
 
-// resume claims a checkout and loads its state. undo parks it again if the caller cannot use it.
+// resume claims a checkout of a task and loads its state. undo parks it again
+// if the caller cannot use it. Error: ErrMissing if there is none, or if it is
+// for reading or half made.
 func (p *Pool) resume(name git.Name) (c *Checkout, undo func(), err error) {
+	if p.isClosed() {
+		return nil, nil, git.ErrClosed
+	}
+	if _, err := git.ParseName(string(name)); err != nil {
+		return nil, nil, err
+	}
 	missing := fmt.Errorf("checkout %s: %w", name, git.ErrMissing)
 	ok, undo := p.claim(string(name))
 	if !ok {
@@ -131,7 +140,10 @@ func (p *Pool) take(name string) (bool, error) {
 	return true, os.Rename(p.treeOf(from), p.path(name))
 }
 
-// loadParked takes over the checkouts of a former Pool, in the order in which they were parked.
+// loadParked takes over the checkouts of a former Pool, in the order in which
+// they were parked: the time of their state.json, which Park wrote last. Those
+// that were in use when it ended are never taken for another task: there may be
+// work in them, which Recover finds.
 func (p *Pool) loadParked(names []string) error {
 	type parked struct {
 		name string

@@ -17,13 +17,23 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// PoolConfig configures a Pool.
+// PoolConfig configures a Pool. Dir and Store are required.
 type PoolConfig struct {
-	Dir    string         // one directory per checkout in it; one Pool at a time
-	Store  *store.Store   // where objects come from and go to
-	Max    int            // how many checkouts to keep on the disk, default 8; more only while more are in use
-	Limits objects.Limits // on the objects that an attempt may bring in
-	Log    *slog.Logger   // gets repairs and failures in the background; default none
+	// Dir has one directory for each checkout. It belongs to one Pool at a
+	// time, across all processes, and to nothing else: a Pool removes what it
+	// does not know.
+	Dir string
+	// Store is where objects come from and where Collect brings them.
+	Store *store.Store
+	// Max bounds the checkouts that are kept on the disk; 0 means 8. There are
+	// more only while more are in use at once.
+	Max int
+	// Limits bounds the objects that one attempt may bring in; zero fields have
+	// defaults.
+	Limits objects.Limits
+	// Log gets repairs, and failures to remove files in the background; nil
+	// means none.
+	Log *slog.Logger
 }
 
 // Pool makes private checkouts, re-uses finished ones, and removes the others.
@@ -44,14 +54,23 @@ type Pool struct {
 	limits objects.Limits
 	max    int
 	log    *slog.Logger
-	lock   *os.File
+	// lock is held until Close. git children inherit it, so a killed process
+	// lets go of the directory only when they have ended.
+	lock *os.File
 
-	mu     sync.Mutex
-	warm   []string       // names of directories in .warm, the last used last
-	parked map[string]int // checkouts that have a name: 0 while in use, otherwise the turn at which they were parked
+	mu sync.Mutex
+	// warm has the names of directories in .warm, the last used last: it is the
+	// one whose files are most likely still in the page cache.
+	warm []string
+	// parked has every checkout that has a name: 0 while it is in use,
+	// otherwise the turn at which it was parked. The lowest turn is taken
+	// first.
+	parked map[string]int
+	// serial counts turns, and names directories in .warm and .trash.
 	serial int
 	closed bool
-	trash  sync.WaitGroup
+	// trash counts removals in the background, for which Close waits.
+	trash sync.WaitGroup
 }
 
 // NewPool takes the directory over, repairs what a crash left, and starts to remove old trash.
@@ -98,8 +117,11 @@ func foreign(dir string) error {
 	return nil
 }
 
+// warmPrefix begins the names in .own of finished checkouts. No task has such a
+// name.
 const warmPrefix = ".warm-"
 
+// path returns a path below the pool's directory.
 func (p *Pool) path(elem ...string) string {
 	return filepath.Join(append([]string{p.dir}, elem...)...)
 }
@@ -143,6 +165,8 @@ func (p *Pool) throw(path string) error {
 	return nil
 }
 
+// empty removes a directory of .trash in the background. A failure is only
+// logged: the next Pool starts with the removal of old trash.
 func (p *Pool) empty(path string) {
 	p.trash.Go(func() {
 		if err := disk.RemoveAll(path); err != nil {
@@ -164,7 +188,9 @@ func (p *Pool) Close() error {
 	return p.lock.Close()
 }
 
-// Sweep retires the checkouts whose names keep does not want.
+// Sweep retires the checkouts whose names keep does not want, parked or in use:
+// the caller knows that nothing works in them any more. All are tried; the
+// error joins those of single ones.
 func (p *Pool) Sweep(keep func(name string) bool) error {
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
@@ -180,7 +206,8 @@ func (p *Pool) Sweep(keep func(name string) bool) error {
 	return errors.Join(errs...)
 }
 
-// retire keeps a finished checkout for re-use, or throws it away if the pool is full.
+// retire keeps a finished checkout for re-use under a number instead of its
+// name, or throws it away if the pool is full or it was not filled to its end.
 func (p *Pool) retire(name string) error {
 	p.claim(name)
 	defer p.forget(name)

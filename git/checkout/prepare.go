@@ -12,14 +12,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
-// Prepare makes a checkout for a task, on branch forge/<task> at a commit. It re-uses a finished checkout when
-// there is one; one of the same name is started over. Nothing that an agent left in it is there any more: not
-// its .git, no ignored or untracked file, no repository inside, no mark in an index.
+// Prepare makes a checkout for a task, on branch forge/<task> at a commit of
+// the store. It re-uses a finished checkout when there is one; one of the same
+// name is started over. Nothing that an agent left in it is there any more: not
+// its .git, no ignored or untracked file, no repository inside, no mark in an
+// index. Errors: ErrNotFound for a commit that the store does not have,
+// ErrClosed.
 func (p *Pool) Prepare(ctx context.Context, task git.Name, at git.OID) (*Checkout, error) {
 	return p.prepare(ctx, &Checkout{pool: p, name: task, branch: git.TaskBranch(task), start: at, head: at})
 }
 
-// View makes a checkout of a commit for reading, with a detached HEAD. It shares names with those of Prepare.
+// View makes a checkout of a commit for reading, with a detached HEAD; Collect
+// and CommitAll refuse it. It shares names with those of Prepare. Errors are
+// those of Prepare.
 func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
 }
@@ -27,12 +32,6 @@ func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, 
 // Reopen returns the checkout of a task as its agent left it, if head was the last commit collected from it and
 // the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
 func (p *Pool) Reopen(task git.Name, head git.OID) (*Checkout, error) {
-	if p.isClosed() {
-		return nil, git.ErrClosed
-	}
-	if _, err := git.ParseName(string(task)); err != nil {
-		return nil, err
-	}
 	c, undo, err := p.resume(task)
 	if err != nil {
 		return nil, err
@@ -67,12 +66,17 @@ func (c *Checkout) reopen(head git.OID) error {
 	return nil
 }
 
+// isClosed reports whether Close was called. Afterwards the directory may
+// belong to another process.
 func (p *Pool) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed
 }
 
+// prepare marks the name as in use before anything is made, so that the pool
+// counts it and takes the tree of no other checkout in its place. After an
+// error that left no directory the name is free again.
 func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if p.isClosed() {
 		return nil, git.ErrClosed
@@ -90,7 +94,10 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	return made, err
 }
 
-// make fills a checkout whose name is in use from now on.
+// make fills a checkout whose name is in use: in the directory of that name if
+// it is whole, or in a tree that the pool takes from another one, or in a new
+// one. A used tree that cannot be filled is thrown away and replaced by a new
+// one.
 func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if !p.store.Has(ctx, c.start) {
 		if err := context.Cause(ctx); err != nil {
@@ -133,7 +140,10 @@ func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
 	return c, c.fill(ctx, false)
 }
 
-// fill makes the working tree equal the start commit. It can be cut off anywhere and done again.
+// fill makes the working tree equal the start commit. state.json goes first and
+// comes last, so a crash in between leaves a checkout that nothing mistakes for
+// a whole one. It can be cut off anywhere and done again. used says that the
+// tree was filled before.
 func (c *Checkout) fill(ctx context.Context, used bool) error {
 	if err := errors.Join(disk.IgnoreMissing(os.Remove(c.own("state.json"))), disk.IgnoreMissing(os.Remove(c.own("index.lock")))); err != nil {
 		return err

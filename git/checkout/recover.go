@@ -1,21 +1,16 @@
 package checkout
 
 import (
+	"errors"
+
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-import "errors"
-
-// Recover returns the checkout of a task in whatever state a crash left it, to Collect from. Error: ErrMissing
-// when there is none.
+// Recover returns the checkout of a task in whatever state a crash left it, to
+// Collect from; an agent that is to go on in it needs Unlock first. Error:
+// ErrMissing when there is none.
 func (p *Pool) Recover(task git.Name) (*Checkout, error) {
-	if p.isClosed() {
-		return nil, git.ErrClosed
-	}
-	if _, err := git.ParseName(string(task)); err != nil {
-		return nil, err
-	}
 	c, undo, err := p.resume(task)
 	if err != nil {
 		return nil, err
@@ -27,7 +22,9 @@ func (p *Pool) Recover(task git.Name) (*Checkout, error) {
 	return c, nil
 }
 
-// Retire gives the checkout of that name back for re-use, whatever it was for, if there is one.
+// Retire gives the checkout of that name back for re-use, whatever it was for,
+// if there is one. It is Release for callers that have no Checkout, such as
+// after a restart.
 func (p *Pool) Retire(name git.Name) error {
 	if _, err := git.ParseName(string(name)); err != nil {
 		return err

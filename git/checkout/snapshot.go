@@ -15,15 +15,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
-// snapshot is a working tree that was written to the store.
+// snapshot is a working tree that was written to the store as a tree object.
 type snapshot struct {
-	tree    git.OID        // the tree object; empty when it equals that of the head
-	index   string         // the path of the index that has it
-	skipped *git.WorkError // the first thing that was left out: a repository inside, or a file above the limit
+	// tree is empty when it equals that of the head.
+	tree git.OID
+	// index is the path of the index that describes the tree, for advance.
+	index string
+	// skipped is the first fault for which a file was left out: a repository
+	// inside, or a file above the limits; nil if the tree is complete.
+	skipped *git.WorkError
 }
 
-// snapshot writes the working tree to the store, seen with our index and our git directory. The index is
-// first moved to head, keeping what it knows about unchanged files, so only changed ones are read.
+// snapshot writes the working tree to the store, seen with our index and our
+// git directory. The index is first moved to head, keeping what it knows about
+// unchanged files, so only changed ones are read. It works on a copy of the
+// index: a snapshot that is cut off changes nothing.
 func (c *Checkout) snapshot(ctx context.Context, head git.OID) (snapshot, error) {
 	snap := snapshot{index: c.own("index.next")}
 	if err := disk.IgnoreMissing(os.Remove(snap.index + ".lock")); err != nil { // of a git that is gone
@@ -58,6 +64,8 @@ func (c *Checkout) snapshot(ctx context.Context, head git.OID) (snapshot, error)
 	return snap, c.writeTree(ctx, head, &snap)
 }
 
+// writeTree writes the tree of the snapshot's index, and notes it if it differs
+// from head's.
 func (c *Checkout) writeTree(ctx context.Context, head git.OID, snap *snapshot) error {
 	out, err := git.Run(ctx, c.tree(snap.index), "write-tree")
 	if err != nil {
@@ -77,8 +85,10 @@ func (c *Checkout) writeTree(ctx context.Context, head git.OID, snap *snapshot) 
 	return nil
 }
 
-// stageable returns the files to stage of those that ls-files found: not our own directory, the files of a
-// repository inside instead of a link to it, and nothing above the limits. skipped tells the first of these.
+// stageable returns the files to stage of those that ls-files found, sorted:
+// not our own directory, the files of a repository inside instead of a link to
+// it, and nothing above the limits, which count all files together, too.
+// skipped describes the first of these.
 func (c *Checkout) stageable(found []string) (paths []string, skipped *git.WorkError, err error) {
 	total := c.pool.limits.Bytes
 	links := make(map[string]bool)
@@ -128,7 +138,8 @@ func beyond(links map[string]bool, p string) bool {
 	return false
 }
 
-// filesOf reports the files of a repository inside, without its .git.
+// filesOf calls add with each file of a repository inside, apart from its .git:
+// an agent that ran git init in a folder must not lose its work there.
 func (c *Checkout) filesOf(dir string, add func(string, int64)) error {
 	return filepath.WalkDir(filepath.Join(c.Dir(), dir), func(full string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -155,6 +166,7 @@ func (c *Checkout) filesOf(dir string, add func(string, int64)) error {
 	})
 }
 
+// first returns the fault that was found before, if there was one.
 func first(a, b *git.WorkError) *git.WorkError {
 	if a != nil {
 		return a

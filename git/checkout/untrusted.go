@@ -17,17 +17,23 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
+// The limits on files of an agent's .git that are read into memory, in bytes.
 const (
 	maxRefFile    = 4 << 10
 	maxPackedRefs = 4 << 20
 )
 
-// agentGit reads a .git that an agent may have written, with our own code only: it is never given to git.
-// Every step is below the checkout's directory, follows no symbolic link, opens regular files only, and has a size limit.
+// agentGit reads a .git that an agent may have written, with our own code only:
+// it is never given to git. Every step is below the checkout's directory,
+// follows no symbolic link, opens regular files only, and has a size limit.
+// Faults are *WorkErrors.
 type agentGit struct {
-	root *os.Root // the checkout
+	// root is the open directory of the checkout; no path leads out of it.
+	root *os.Root
 }
 
+// openAgentGit opens the .git of a checkout, if it still looks like one. The
+// caller closes it.
 func openAgentGit(dir string) (*agentGit, error) {
 	if !disk.IsDir(dir) {
 		return nil, &git.WorkError{Fault: git.Damaged, Detail: "the checkout was deleted or replaced"}
@@ -48,7 +54,9 @@ func openAgentGit(dir string) (*agentGit, error) {
 
 func (a *agentGit) close() { _ = a.root.Close() }
 
-// plain opens a regular file of at most limit bytes, none of whose parents is a symbolic link.
+// plain opens a regular file of at most limit bytes, none of whose parents is a
+// symbolic link, and returns its size. A pipe in place of the file does not
+// block it.
 func (a *agentGit) plain(name string, limit int64) (*os.File, int64, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if info, err := a.root.Lstat(dir); err != nil {
@@ -71,6 +79,7 @@ func (a *agentGit) plain(name string, limit int64) (*os.File, int64, error) {
 	return f, info.Size(), err
 }
 
+// read returns the content of a file that plain accepts.
 func (a *agentGit) read(name string, limit int64) (string, error) {
 	f, _, err := a.plain(name, limit)
 	if err != nil {
@@ -81,7 +90,8 @@ func (a *agentGit) read(name string, limit int64) (string, error) {
 	return string(b), err
 }
 
-// branch reads refs/heads/<b>, loose or packed.
+// branch returns the commit of refs/heads/<b>, loose or packed. Anything that
+// is not the name of an object, also another ref, is refused.
 func (a *agentGit) branch(b git.Branch) (git.OID, error) {
 	content, err := a.read(".git/"+b.Ref(), maxRefFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,6 +107,8 @@ func (a *agentGit) branch(b git.Branch) (git.OID, error) {
 	return o, nil
 }
 
+// packed returns the line of a branch in packed-refs, up to its name;
+// fs.ErrNotExist if there is none.
 func (a *agentGit) packed(b git.Branch) (string, error) {
 	content, err := a.read(".git/packed-refs", maxPackedRefs)
 	if err != nil {
@@ -110,7 +122,8 @@ func (a *agentGit) packed(b git.Branch) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// head reads HEAD: the commit that is checked out, and the branch if it is on one.
+// head returns the commit that HEAD is on, and the branch if it is on one. The
+// branch may be any that the agent made.
 func (a *agentGit) head() (git.OID, git.Branch, error) {
 	content, err := a.read(".git/HEAD", maxRefFile)
 	if err != nil {
@@ -133,10 +146,13 @@ func (a *agentGit) head() (git.OID, git.Branch, error) {
 	return o, b, err
 }
 
+// objectFile matches the paths below .git/objects that hold objects.
 var objectFile = regexp.MustCompile(`^([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx))$`)
 
-// copyObjects copies the files that git would take for objects, and nothing else: no alternates, no commit graph,
-// no bitmap, no promisor mark, nothing that a link points to.
+// copyObjects copies the files that git would take for objects, and nothing
+// else: no alternates, no commit graph, no bitmap, no promisor mark, nothing
+// that a link points to. It stops at the limits on all of them together. The
+// contents are not checked yet: to is a quarantine.
 func (a *agentGit) copyObjects(to string, limits objects.Limits) error {
 	const top = ".git/objects"
 	bytes, files := limits.Bytes, limits.Objects
@@ -170,6 +186,7 @@ func (a *agentGit) copyObjects(to string, limits objects.Limits) error {
 	return nil
 }
 
+// copyObject copies one file of at most room bytes, and returns its size.
 func (a *agentGit) copyObject(top, name, to string, room int64) (int64, error) {
 	src, size, err := a.plain(path.Join(top, name), room)
 	if err != nil {

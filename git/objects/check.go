@@ -11,8 +11,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// CheckCommits looks at everything that each of the commits adds, also what a later one removes again: all of
-// it would become history of the base branch. Errors: *WorkError (Unsafe, Oversized).
+// CheckCommits looks at everything that each of the commits adds, also what a
+// later one removes again: all of it would become history of the base branch.
+// It refuses paths that belong to git or to the service, submodules, links out
+// of the tree, and files above limits.Blob. Errors: *WorkError (Unsafe,
+// Oversized), with the first such path.
 func (db *Database) CheckCommits(ctx context.Context, commits []git.OID, limits Limits) error {
 	c := db.ObjectCommand()
 	var in bytes.Buffer
@@ -48,9 +51,12 @@ func (db *Database) CheckCommits(ctx context.Context, commits []git.OID, limits 
 	return db.checkLinks(ctx, links)
 }
 
-// entry is one added or changed path of a commit.
+// entry is one added or changed path of a commit, with the mode as git prints
+// it: 100644, 100755, 120000 for a link, 160000 for a submodule, 000000 for a
+// deleted path.
 type entry struct{ mode, oid, path string }
 
+// check refuses an entry by its path and mode alone.
 func (e entry) check() error {
 	unsafe := func(detail string) error { return &git.WorkError{Fault: git.Unsafe, Path: e.path, Detail: detail} }
 	switch {
@@ -70,8 +76,10 @@ func (e entry) check() error {
 	return nil
 }
 
-// looksLikeGit says whether some file system takes the name for .git. git's own checks know the same and more; this
-// one names the path.
+// looksLikeGit reports whether some file system takes the name for .git: those
+// that ignore case, spaces or dots at the end, invisible characters, or what
+// follows a colon. git's own checks know the same and more; this one names the
+// path.
 func looksLikeGit(name string) bool {
 	n := strings.ToLower(strings.TrimRight(name, " ."))
 	n, _, _ = strings.Cut(n, ":")
@@ -84,6 +92,8 @@ func looksLikeGit(name string) bool {
 	return n == ".git" || n == "git~1"
 }
 
+// checkSizes refuses blobs that are larger than one may be. git answers in the
+// order of the questions.
 func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits) error {
 	if len(blobs) == 0 {
 		return nil
@@ -112,7 +122,8 @@ func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits
 	return nil
 }
 
-// checkLinks reads the symbolic links and refuses those that point out of the tree.
+// checkLinks reads the symbolic links and refuses those that point out of the
+// tree. checkSizes comes first, so none is too large to read.
 func (db *Database) checkLinks(ctx context.Context, links []entry) error {
 	for _, l := range links {
 		out, err := git.Run(ctx, db.ObjectCommand(), "cat-file", "blob", l.oid)
@@ -156,7 +167,8 @@ const (
 	ExcludeForge = "/" + ForgeDir + "/\n"
 )
 
-// IsForge says whether a path is in the directory of the service, or is that directory.
+// IsForge reports whether a path is in the directory of the service, or is that
+// directory, in any case: on some file systems .Forge is the same.
 func IsForge(p string) bool {
 	top, _, _ := strings.Cut(p, "/")
 	return strings.EqualFold(top, ForgeDir)

@@ -37,7 +37,8 @@ func (db *Database) CommitFile(ctx context.Context, on git.OID, path git.Path, c
 	}, true)
 }
 
-// fileWriter makes the trees that have a file.
+// fileWriter makes the trees that have a file at a path. Every object is
+// durable when its method returns.
 type fileWriter struct {
 	db      *Database
 	objects *Reader
@@ -45,7 +46,9 @@ type fileWriter struct {
 	content []byte
 }
 
-// put returns a tree in which the file is at a place below; an empty one stands for a directory that is not there.
+// put returns a tree like the given one in which the file is at a place below
+// it, at; an empty tree stands for a directory that is not there. It returns
+// the same tree if nothing changes.
 func (w *fileWriter) put(tree git.OID, at []string) (git.OID, error) {
 	entries := map[string]treeEntry{}
 	if tree != "" {
@@ -73,6 +76,8 @@ func (w *fileWriter) put(tree git.OID, at []string) (git.OID, error) {
 	return writeObject(w.db.ObjectDir(), "tree", encodeTree(entries), true)
 }
 
+// file returns the entry of the file itself, in place of old if is. An
+// executable file stays executable.
 func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
 	mode := "100644"
 	if is {
@@ -84,6 +89,7 @@ func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
 	return treeEntry{mode, string(o)}, err
 }
 
+// directory returns the entry of a directory on the way, in place of old if is.
 func (w *fileWriter) directory(old treeEntry, is bool, rest []string) (treeEntry, error) {
 	if is && !old.isTree() {
 		return old, w.unsafe("has a file, a link or a submodule on its way")
@@ -92,11 +98,14 @@ func (w *fileWriter) directory(old treeEntry, is bool, rest []string) (treeEntry
 	return treeEntry{"40000", string(o)}, err
 }
 
+// unsafe returns the fault of a path that cannot hold the file.
 func (w *fileWriter) unsafe(detail string) error {
 	return &git.WorkError{Fault: git.Unsafe, Path: string(w.path), Detail: detail}
 }
 
-// CleanMessage returns a valid commit message made of any text.
+// CleanMessage returns a valid commit message made of any text: UTF-8 without
+// NUL, at most 64 KiB, with one line end at its end; "Change" for an empty
+// text.
 func CleanMessage(m string) string {
 	const most = 64 << 10
 	m = strings.ReplaceAll(strings.ToValidUTF8(m[:min(len(m), most)], "?"), "\x00", "")

@@ -12,17 +12,22 @@ import (
 // Database is the object database of a repository: it reads objects and makes new ones, and knows no refs. Its methods are
 // safe for concurrent use, also by several processes.
 type Database struct {
-	common   string // the repository's git directory
-	hub      string // our own git directory, which reads and writes the repository's objects and nothing else of it
-	identity git.Identity
-	readers  catFiles
+	// common is the repository's git directory.
+	common string
+	// hub is our own git directory, which reads and writes the repository's
+	// objects and nothing else of it.
+	hub string
+	// readers are shared by all calls.
+	readers catFiles
 }
 
 // NewDatabase returns the object database of the repository with this git directory. WriteHub comes before any other method.
-func NewDatabase(gitDir string, committer git.Identity) *Database {
-	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git"), identity: committer.OrDefault()}
+func NewDatabase(gitDir string) *Database {
+	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git")}
 }
 
+// hubConfig is the configuration of the hub; that of the person's repository is
+// not read.
 const hubConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 // WriteHub makes the git directory under which commands on objects run, and removes what killed processes left in its
@@ -79,7 +84,7 @@ func (db *Database) Shallow() []byte {
 func (db *Database) Close() { db.readers.end() }
 
 // Identity returns the committer of the commits that the service makes.
-func (db *Database) Identity() git.Identity { return db.identity }
+func (*Database) Identity() git.Identity { return git.Identity{}.OrDefault() }
 
 // ObjectDir returns the directory of the repository's own objects.
 func (db *Database) ObjectDir() string { return filepath.Join(db.common, "objects") }

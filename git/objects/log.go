@@ -11,8 +11,10 @@ import (
 
 // LogLine is a commit as git log --oneline shows it.
 type LogLine struct {
-	Commit  git.OID
-	Subject string // as its author wrote it: make it safe before it is shown
+	Commit git.OID
+	// Subject is the first line of the message as its author wrote it: make it
+	// safe before it is shown.
+	Subject string
 }
 
 // Log lists the newest commits of a branch's own line of history, newest first, at

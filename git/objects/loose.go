@@ -19,7 +19,9 @@ func flushLoose(dir string) (files []string, err error) {
 	return files, err
 }
 
-// moveObjects moves loose objects, which flushLoose made durable, into an object directory.
+// moveObjects moves loose objects, which flushLoose made durable, into an
+// object directory on the same file system. An object that is there already
+// stays.
 func moveObjects(files []string, objects string) error {
 	for _, name := range files {
 		dir := filepath.Join(objects, filepath.Base(filepath.Dir(name)))
@@ -36,6 +38,7 @@ func moveObjects(files []string, objects string) error {
 	return nil
 }
 
+// looseObjects returns the paths of the loose objects of an object directory.
 func looseObjects(dir string) ([]string, error) {
 	fans, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,17 +15,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// Commit is a parsed commit object. Message and identity lines are kept byte by byte.
+// Commit is a parsed commit object. Message and identity lines are kept byte by
+// byte, so that a copy with another parent differs in nothing else. Headers
+// that are not named here, such as a signature, are dropped.
 type Commit struct {
-	OID       git.OID
-	Tree      git.OID
-	Parents   []git.OID
-	Author    string // "Name <mail> seconds zone"
+	// OID is the object's name; WriteCommit ignores it.
+	OID     git.OID
+	Tree    git.OID
+	Parents []git.OID
+	// Author and Committer are identity lines: "Name <mail> seconds zone".
+	Author    string
 	Committer string
-	encoding  string // the encoding header, empty for UTF-8
-	Message   string
+	// encoding is the header that names the message's encoding; empty for
+	// UTF-8.
+	encoding string
+	Message  string
 }
 
+// parseCommit parses the content of a commit object. git wrote or checked it,
+// so nothing is refused.
 func parseCommit(o git.OID, raw string) Commit {
 	d := Commit{OID: o}
 	headers, message, _ := strings.Cut(raw, "\n\n")
@@ -48,7 +56,8 @@ func parseCommit(o git.OID, raw string) Commit {
 	return d
 }
 
-// when returns the "seconds zone" part of an identity line.
+// when returns the "seconds zone" part of an identity line; the beginning of
+// time if it has none.
 func when(identity string) string {
 	if i := strings.LastIndexByte(identity, '>'); i >= 0 {
 		return strings.TrimSpace(identity[i+1:])
@@ -56,6 +65,7 @@ func when(identity string) string {
 	return "0 +0000"
 }
 
+// encode returns the content of the commit object.
 func (d Commit) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", d.Tree)
@@ -70,13 +80,16 @@ func (d Commit) encode() []byte {
 	return b.Bytes()
 }
 
-// WriteCommit stores a commit as writeObject does, and returns its name.
+// WriteCommit stores a commit in an object directory, and returns its name. A
+// durable one is on the disk when it returns. No ref names it yet: the caller
+// keeps it, or git removes it some day.
 func WriteCommit(objects string, d Commit, durable bool) (git.OID, error) {
 	return writeObject(objects, "commit", d.encode(), durable)
 }
 
-// writeObject stores a loose object in an object directory. A durable one is on the disk when it returns; others are for
-// directories that are not read before flushLoose.
+// writeObject stores a loose object in an object directory, unless it is there,
+// and returns its name. A durable one is on the disk when it returns; others
+// are for directories that are not read before flushLoose.
 func writeObject(objects, kind string, body []byte, durable bool) (git.OID, error) {
 	raw := append(fmt.Appendf(nil, "%s %d\x00", kind, len(body)), body...)
 	o := nameOf(raw)
@@ -117,10 +130,12 @@ func deflate(raw []byte) []byte {
 	}
 }
 
+// looseFile returns the path of a loose object.
 func looseFile(objects string, o git.OID) string {
 	return filepath.Join(objects, string(o[:2]), string(o[2:]))
 }
 
+// nameOf returns the name of an object with its header.
 func nameOf(raw []byte) git.OID {
 	sum := sha1.Sum(raw) //nolint:gosec // git's object names
 	return git.OID(hex.EncodeToString(sum[:]))

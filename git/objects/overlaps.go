@@ -16,10 +16,12 @@ import (
 // behind is compared by git merge-tree.
 const maxBehind = 200
 
-// Overlap names a task under way whose change does not merge with the one that Overlaps was asked about.
+// Overlap names a task under way whose change does not merge with the one that
+// Overlaps was asked about.
 type Overlap struct {
-	Task  git.Name
-	Files []string // in conflict, sorted
+	Task git.Name
+	// Files are those in conflict, sorted.
+	Files []string
 }
 
 // Overlaps returns the tasks whose changes do not merge with the change between base and head, in the order of tasks.
@@ -68,17 +70,24 @@ func (db *Database) Overlaps(ctx context.Context, base, head git.OID, tasks []Ta
 	return found, nil
 }
 
-// overlaps is one call of Overlaps.
+// overlaps is one call of Overlaps. What it reads for one task it remembers for
+// the others: they mostly left the same few commits.
 type overlaps struct {
 	replay
 
 	base, head Commit
-	line       map[git.OID]git.OID // commits of the base branch, and their trees, as far as they were looked at
-	oldest     Commit              // of them
-	trees      map[git.OID]map[string]treeEntry
+	// line has commits of the base branch, and their trees, as far as they were
+	// looked at.
+	line map[git.OID]git.OID
+	// oldest is the last of line, from which it is continued.
+	oldest Commit
+	// trees has the entries of trees that were read.
+	trees map[git.OID]map[string]treeEntry
 }
 
-// with returns the files in which the change and another head do not merge.
+// with returns the files in which the change and another head do not merge. A
+// conflict that the other head has with base alone is not the change's doing:
+// it counts only for files that the change touches.
 func (f *overlaps) with(ctx context.Context, other git.OID) ([]string, error) {
 	c, err := f.objects.Commit(other)
 	if err != nil {
@@ -143,7 +152,8 @@ func (f *overlaps) conflicts(ctx context.Context, from git.OID, known bool, ours
 	return inConflict(err)
 }
 
-// inConflict turns a conflict into the files of it.
+// inConflict returns the files of a conflict, or the error if it is another
+// one.
 func inConflict(err error) ([]string, error) {
 	if c, ok := errors.AsType[*git.ConflictError](err); ok {
 		return c.Files, nil
@@ -176,6 +186,7 @@ func (p *replay) mergeCommits(ctx context.Context, left, right git.OID) (git.OID
 }
 
 // TaskHead is a task under way and the newest commit that was kept for it.
+// TaskHeads of package store lists them.
 type TaskHead struct {
 	Task   git.Name
 	Commit git.OID

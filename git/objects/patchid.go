@@ -30,14 +30,18 @@ func (db *Database) PatchID(ctx context.Context, base, head git.OID) (string, er
 	return p.between(trees[0], trees[1], func() error { return nil })
 }
 
-// patch is a running git diff-tree that waits for the names of the two trees to compare.
+// patch is a running git diff-tree that waits for the names of the two trees to
+// compare. So git starts while its caller still makes the second tree.
 type patch struct {
-	in   *io.PipeWriter
-	sum  patchLines
+	// in is git's standard input.
+	in  *io.PipeWriter
+	sum patchLines
+	// done gets git's error, once.
 	done chan error
 }
 
-// beginPatch starts it; more are object directories to read from, beside the store's. It ends by between or cancel.
+// beginPatch starts a patch; more are object directories to read from, beside
+// the store's. The caller ends it by between or cancel.
 func (db *Database) beginPatch(ctx context.Context, more ...string) *patch {
 	r, w := io.Pipe()
 	p := &patch{in: w, sum: patchLines{sum: sha256.New()}, done: make(chan error, 1)}
@@ -54,7 +58,8 @@ func (db *Database) beginPatch(ctx context.Context, more ...string) *patch {
 	return p
 }
 
-// between returns the patch id and calls meanwhile, while git works.
+// between returns the patch id of two trees, and calls meanwhile while git
+// works.
 func (p *patch) between(base, head git.OID, meanwhile func() error) (string, error) {
 	_, err := fmt.Fprintf(p.in, "%s %s\n", base, head)
 	p.cancel()
@@ -65,7 +70,8 @@ func (p *patch) between(base, head git.OID, meanwhile func() error) (string, err
 	return hex.EncodeToString(p.sum.sum.Sum(nil)), nil
 }
 
-// cancel tells git that nothing more comes.
+// cancel tells git that no more trees come, which ends it. It may be called
+// again.
 func (p *patch) cancel() { _ = p.in.Close() }
 
 // afterLine drops the first line, in which git repeats what it was asked.

@@ -5,13 +5,20 @@ import (
 	"hash"
 )
 
-// patchLines feeds a patch to a hash without what depends on the place: line numbers, and the object names of
-// text files. Those of binary files stay, they stand for the content.
+// patchLines feeds a patch to a hash, without the parts that depend on the
+// place: line numbers, and the object names of text files. Those of binary
+// files stay, as they stand for the content. A patch may come in pieces of any
+// length.
 type patchLines struct {
-	sum   hash.Hash
-	rest  []byte // an unfinished line
-	index []byte // the last "index" line, not yet known to be of a binary file
-	body  int    // lines that the hunk still has of either side; 0 outside of hunks
+	sum hash.Hash
+	// rest is a line that has no end yet.
+	rest []byte
+	// index is the last "index" line: whether it is of a binary file shows in
+	// the next line.
+	index []byte
+	// body counts the lines that the hunk still has of either side; 0 outside
+	// of hunks. Inside, a line is content even if it looks like a header.
+	body int
 }
 
 func (p *patchLines) Write(b []byte) (int, error) {
@@ -27,12 +34,14 @@ func (p *patchLines) Write(b []byte) (int, error) {
 	}
 }
 
+// flush hashes a last line without an end.
 func (p *patchLines) flush() {
 	if len(p.rest) > 0 {
 		p.line(p.rest)
 	}
 }
 
+// line hashes one line, given without its end.
 func (p *patchLines) line(l []byte) {
 	switch {
 	case p.body > 0: // content, whatever it looks like
@@ -63,6 +72,7 @@ func hunkLines(l []byte) int {
 	return hunkCount(f[1]) + hunkCount(f[2])
 }
 
+// hunkCount returns the count of one side, which git leaves out when it is 1.
 func hunkCount(side []byte) int {
 	_, count, ok := bytes.Cut(side, []byte{','})
 	if !ok {

@@ -14,11 +14,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Limits bound the objects that one attempt may bring in. Zero fields have the defaults in brackets.
+// Limits bound the objects that one attempt may bring in. Zero fields have the
+// defaults in brackets. Above one of them the attempt's work is refused as
+// Oversized.
 type Limits struct {
-	Bytes   int64 // of all new objects, compressed [256 MiB]
-	Blob    int64 // of one file [32 MiB]
-	Objects int   // new objects, or files [100,000]
+	// Bytes bounds all new objects together, as they are stored [256 MiB].
+	Bytes int64
+	// Blob bounds one file in bytes [32 MiB].
+	Blob int64
+	// Objects bounds the number of new objects, and of files that are not
+	// committed [100,000].
+	Objects int
 }
 
 // OrDefault returns the limits with the defaults for what is zero.
@@ -66,6 +72,8 @@ func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Lim
 	return db.unpack(ctx, pack, limits)
 }
 
+// unpack brings the objects of a pack into the database, with git's checks of
+// each. A few become loose objects, many stay one pack.
 func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) error {
 	var header [12]byte
 	if _, err := pack.ReadAt(header[:], 0); err != nil {
@@ -91,7 +99,8 @@ func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) er
 	return nil
 }
 
-// brokenObjects returns a *WorkError if the agent's objects made git fail, and err if the machine did.
+// brokenObjects returns a *WorkError if the agent's objects made git fail, and
+// err if the machine did: a full disk is no fault of the work.
 func brokenObjects(ctx context.Context, err error) error {
 	if ctx.Err() != nil || git.ExitCode(err) < 0 {
 		return err
@@ -106,7 +115,8 @@ func brokenObjects(ctx context.Context, err error) error {
 	return &git.WorkError{Fault: git.Damaged, Detail: "its objects do not pass the checks: " + detail}
 }
 
-// alternates returns the environment variable that has a command read objects from more directories.
+// alternates returns the environment variable that has a command read objects
+// from more directories, as KEY=VALUE.
 func alternates(dirs ...string) string {
 	quoted := make([]string, len(dirs))
 	for i, d := range dirs {

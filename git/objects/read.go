@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Has returns whether a commit and its root tree are in the store.
+// Has reports whether a commit and its root tree are in the store. It looks no
+// deeper: see Complete.
 func (db *Database) Has(ctx context.Context, o git.OID) bool {
 	r := db.NewReader(ctx)
 	defer r.Close()
@@ -65,10 +66,14 @@ func (db *Database) IsAncestor(ctx context.Context, a, b git.OID) (bool, error) 
 
 // FileChange describes a changed path, with the numbers of git diff --numstat.
 type FileChange struct {
-	Path    string
-	Added   int  // lines
-	Deleted int  // lines
-	Binary  bool // then there are no line numbers
+	// Path is relative to the root, as git has it: it may hold any byte but
+	// NUL.
+	Path string
+	// Added counts lines, as Deleted does. A changed line is one of each.
+	Added   int
+	Deleted int // lines
+	// Binary says that git sees no lines in the file; then both counts are 0.
+	Binary bool
 }
 
 // Changes lists the paths that differ between two commits, sorted by path. Renames appear as a deletion and an addition.
@@ -94,8 +99,10 @@ func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChan
 	return list, nil
 }
 
-// Diff returns the patch between two commits. When it is longer than limit bytes it is cut at the end of a
-// line and truncated is true.
+// Diff returns the patch between two commits, with renames found. When it is
+// longer than limit bytes it is cut at the end of a line and truncated is true.
+// Attributes of the repository have no effect: no external diff and no text
+// conversion runs.
 func (db *Database) Diff(ctx context.Context, base, head git.OID, limit int) (patch []byte, truncated bool, err error) {
 	c := db.ObjectCommand()
 	c.Limit = limit
@@ -125,7 +132,9 @@ func notFound(err error) error {
 	return err
 }
 
-// Complete returns whether the database has a commit and all objects that it needs and have does not.
+// Complete reports whether the database has a commit and all objects that it
+// needs and have does not. An error of git counts as no: then the objects are
+// imported again, which does no harm.
 func (db *Database) Complete(ctx context.Context, commit, have git.OID) bool {
 	if !db.Has(ctx, commit) {
 		return false

@@ -12,13 +12,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Reader reads objects through running git processes of the store, and, for what those do not see, through one of
-// its own. It serves one call and is not safe for concurrent use.
+// Reader reads objects through running git processes of the store, and, for
+// directories that those do not see, through one of its own. It serves one call
+// and is not safe for concurrent use.
 type Reader struct {
-	db   *Database
-	ctx  context.Context //nolint:containedctx // of the call that the reader lives in
-	more []string        // object directories beside the store's
-	own  *catFile        // sees more as well; nil until it is needed
+	db  *Database
+	ctx context.Context //nolint:containedctx // of the call that the reader lives in
+	// more are object directories beside the store's, such as that of a running
+	// rebase.
+	more []string
+	// own is the process that sees more as well; nil until it is needed.
+	own *catFile
 }
 
 const (
@@ -55,7 +59,8 @@ func (r *Reader) read(o git.OID, kind string, limit int) ([]byte, error) {
 	return raw, nil
 }
 
-// shared asks a process of the store.
+// shared asks a process of the store. One that had ended while it was idle is
+// replaced, once for each that was idle; a new one that fails is an error.
 func (r *Reader) shared(o git.OID, kind string, limit int) ([]byte, error) {
 	for {
 		c, used, err := r.db.readers.take(r.db)
@@ -89,7 +94,8 @@ func (r *Reader) beside(o git.OID, kind string, limit int) ([]byte, error) {
 	return r.own.read(r.ctx, o, kind, limit)
 }
 
-// Commit reads one. Error: ErrNotFound, also when it is no commit.
+// Commit returns a parsed commit. Error: ErrNotFound, also when the object is
+// no commit.
 func (r *Reader) Commit(o git.OID) (Commit, error) {
 	raw, err := r.read(o, "commit", maxCommit)
 	if err != nil {
@@ -98,7 +104,10 @@ func (r *Reader) Commit(o git.OID) (Commit, error) {
 	return parseCommit(o, string(raw)), nil
 }
 
-// Chain reads the commits base..head, oldest first, and makes sure that they form one line from base.
+// Chain returns the commits base..head, the oldest first, and makes sure that
+// they form one line from base. Errors: *WorkError (Merged, Oversized,
+// Rewritten when base is not in it); ErrNotFound. It is empty when base is
+// head.
 func (r *Reader) Chain(base, head git.OID) ([]Commit, error) {
 	var chain []Commit
 	for at := head; at != base; {
@@ -119,11 +128,14 @@ func (r *Reader) Chain(base, head git.OID) ([]Commit, error) {
 	return chain, nil
 }
 
-// catFile is a running git cat-file --batch. It reads what is in the object directory at the time of the question, also
-// objects and packs that came after its start.
+// catFile is a running git cat-file --batch. It reads from the object directory
+// as it is at the time of the question, also objects and packs that came after
+// its start. One caller at a time asks it.
 type catFile struct {
-	git    *git.Process
-	broken bool // it has to be closed: question and answer do not match any more
+	git *git.Process
+	// broken says that question and answer do not match any more: it has to be
+	// closed.
+	broken bool
 }
 
 // startCatFile starts a process that lives until it is closed, or until this process ends.
@@ -136,6 +148,7 @@ func startCatFile(c git.Command) (*catFile, error) {
 	return &catFile{git: p}, nil
 }
 
+// close ends the process, which ends by itself when it gets no more questions.
 func (c *catFile) close() {
 	if c.broken { // it may be in the middle of an answer
 		c.git.Kill()
@@ -158,6 +171,8 @@ func (c *catFile) read(ctx context.Context, o git.OID, kind string, limit int) (
 	return raw, err
 }
 
+// ask sends one question and reads the answer. broken is set while it does, so
+// that a process that was killed in between is not asked again.
 func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
 	c.broken = true
 	if _, err := io.WriteString(c.git.In, string(o)+"\n"); err != nil {
@@ -187,10 +202,13 @@ func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
 	return raw[:size], nil
 }
 
-// catFiles are the processes of a store that wait for the next call. They end after a while without questions.
+// catFiles are the processes of a store that wait for the next call. They end
+// after ten seconds without questions. Starting git takes longer than most
+// reads.
 type catFiles struct {
-	mu    sync.Mutex
-	idle  []*catFile
+	mu   sync.Mutex
+	idle []*catFile
+	// timer ends the idle ones; nil before the first is given back.
 	timer *time.Timer
 }
 

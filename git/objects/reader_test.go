@@ -55,7 +55,7 @@ func objectsOf(t *testing.T) (db *Database, git func(args ...string) string, all
 		all[gitcli.OID(o)] = [2]string{kind, body[:size]}
 		rest = body[size+1:]
 	}
-	db = NewDatabase(filepath.Join(dir, ".git"), gitcli.Identity{})
+	db = NewDatabase(filepath.Join(dir, ".git"))
 	if err := db.WriteHub(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,18 @@ import (
 // maxCommits limits the commits of one attempt.
 const maxCommits = 1000
 
-// Rebased reports a rebase.
+// Rebased reports a rebase. Its objects are in the store and durable.
 type Rebased struct {
-	Head    git.OID // equals onto when every change is there already
-	Tree    git.OID // of Head
-	PatchID string  // of onto..Head
-	Commits int     // in onto..Head
+	// Head is the last copied commit; it equals onto when every change is there
+	// already.
+	Head git.OID
+	// Tree is the tree of Head: the verify commands are run on it.
+	Tree git.OID
+	// PatchID identifies the change onto..Head, whatever commit it is made on:
+	// if it stays the same over a rebase, a review still holds.
+	PatchID string
+	// Commits counts the commits in onto..Head.
+	Commits int
 }
 
 // Rebase copies the commits base..head onto another commit without a checkout, as git rebase would: author,
@@ -82,25 +88,36 @@ func (db *Database) Descends(ctx context.Context, base, head git.OID) error {
 	return notFound(err)
 }
 
+// rewritten returns the fault of a branch that its agent moved away from where
+// it started.
 func rewritten(base git.OID) error {
 	return &git.WorkError{Fault: git.Rewritten, Detail: "the branch no longer contains " + base.Short() + ", the commit it started from"}
 }
 
-// replay is a running rebase. New objects go to a directory of its own, and into the store when all of them are made.
+// replay is a running rebase. New objects go to a directory of its own, and
+// into the store when all of them are made: a rebase with a conflict leaves
+// nothing behind.
 type replay struct {
 	db      *Database
 	objects *Reader
+	// scratch has objects that only the merges need.
 	scratch string
-	fresh   string   // the object directory of what it makes
-	files   []string // the objects in fresh, once they are durable
+	// fresh is the object directory for the objects of the result.
+	fresh string
+	// files are the objects in fresh, once they are durable.
+	files []string
 }
 
+// flush makes the objects in fresh durable, together.
 func (p *replay) flush() (err error) {
 	p.files, err = flushLoose(p.fresh)
 	return err
 }
 
-// run picks each commit on top of tip and returns the new tip and how many commits it took.
+// run picks each commit on top of tip and returns the new tip and how many
+// commits it took. base is the tree of the commit before the first one. A
+// commit whose change tip has already is left out; one that was empty before is
+// kept. Error: *ConflictError, with the commit.
 func (p *replay) run(ctx context.Context, commits []Commit, base git.OID, tip Commit) (Commit, int, error) {
 	id := p.db.Identity()
 	kept := 0

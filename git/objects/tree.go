@@ -12,14 +12,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// treeEntry is an entry of a tree object, without its name.
+// treeEntry is an entry of a tree object, without its name. The mode is octal,
+// as trees have it: 40000 for a directory. The zero value stands for no entry.
 type treeEntry struct{ mode, oid string }
 
 func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "40000" }
 
 func (e treeEntry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
 
-// entry returns the entry that a directory has under a name; the zero value if that is nothing, or dir is no directory.
+// entry returns the entry that a directory has under a name; the zero value if
+// it has none, or dir is no directory.
 func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
 	if !dir.isTree() {
 		return treeEntry{}, nil
@@ -43,11 +45,15 @@ func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
 // the other side added to a renamed directory, both show as an entry that was removed or differs on both sides.
 type treeMerger struct {
 	objects *Reader
-	to      string                           // the object directory for new trees; empty if only whether they merge is asked
-	seen    map[git.OID]map[string]treeEntry // a cache of trees; nil for none
+	// to is the object directory for new trees; empty if the caller only asks
+	// whether they merge.
+	to string
+	// seen caches the trees that were read; nil for no cache.
+	seen map[git.OID]map[string]treeEntry
 }
 
-// merge returns the merged tree, or false when git must do it.
+// merge returns the merged tree, or false when git must do it. With an empty
+// m.to the returned tree means nothing.
 func (m treeMerger) merge(base, ours, theirs git.OID) (git.OID, bool, error) {
 	switch {
 	case base == theirs || ours == theirs:
@@ -83,6 +89,8 @@ func (m treeMerger) merge(base, ours, theirs git.OID) (git.OID, bool, error) {
 	return o, err == nil, err
 }
 
+// read returns the entries of a tree; false if it is malformed, which git is
+// left to judge.
 func (m treeMerger) read(o git.OID) (map[string]treeEntry, bool, error) {
 	if tree, ok := m.seen[o]; ok {
 		return tree, true, nil
@@ -98,6 +106,7 @@ func (m treeMerger) read(o git.OID) (map[string]treeEntry, bool, error) {
 	return tree, ok, nil
 }
 
+// entry merges one entry of a directory, or returns false when git must do it.
 func (m treeMerger) entry(base, ours, theirs treeEntry) (treeEntry, bool, error) {
 	none := treeEntry{}
 	if ours == none || theirs == none {
@@ -126,7 +135,8 @@ const (
 	nameBytes = 20 // of an object name in a tree
 )
 
-// parseTree returns false for a malformed tree.
+// parseTree returns the entries of a tree object by name; false for a malformed
+// tree.
 func parseTree(raw []byte) (map[string]treeEntry, bool) {
 	entries := make(map[string]treeEntry)
 	for len(raw) > 0 {
@@ -142,7 +152,8 @@ func parseTree(raw []byte) (map[string]treeEntry, bool) {
 	return entries, true
 }
 
-// encodeTree sorts as git does: a directory as if its name ended in a slash.
+// encodeTree returns the content of a tree object. Entries are sorted as git
+// sorts them: a directory as if its name ended in a slash.
 func encodeTree(entries map[string]treeEntry) []byte {
 	key := func(name string) string {
 		if entries[name].isTree() {

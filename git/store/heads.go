@@ -21,6 +21,8 @@ const headsPrefix = "refs/forge/_heads/"
 // allHeads is the ref specification that fetches all of them.
 const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
 
+// isHead reports whether the ref is that of a task's newest head, which moves;
+// other kept refs have one value for ever.
 func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
 
 // TaskHeads returns the newest head of every task under way, sorted by task: those that were kept as Newest and not
@@ -68,6 +70,8 @@ func addHead(heads map[git.Name]git.OID, task, oid string) {
 	}
 }
 
+// hasRefTable reports whether git keeps refs in a table, and not as files that
+// could be read and written without it.
 func (s *Store) hasRefTable() bool { return disk.Exists(filepath.Join(s.Dir(), "reftable")) }
 
 // packedRefs returns the content of packed-refs, the file of refs that have no file of their own; empty if there is none.
@@ -76,8 +80,10 @@ func (s *Store) packedRefs() ([]byte, error) {
 	return b, disk.IgnoreMissing(err)
 }
 
-// Forget deletes the refs of merges, and of the heads of tasks that are not under way any more, here and at the origin.
-// Refs that are gone already are ignored.
+// Forget deletes the refs of merges, and of the heads of tasks that are not
+// under way any more, first at the origin and then here, so that a repetition
+// finds what a crash left. Refs that are gone already are ignored. The commits
+// stay reachable under the refs of their attempts.
 func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.Name) error {
 	var refs []string
 	for _, l := range merges {
@@ -97,11 +103,7 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.
 	}
 	return s.Locked(ctx, func(hold []*os.File) error {
 		if s.origin != nil {
-			args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
-			for _, r := range refs {
-				args = append(args, ":"+r)
-			}
-			if _, err := git.Run(ctx, s.transport(), args...); err != nil {
+			if err := s.pushDeletions(ctx, refs); err != nil {
 				return err
 			}
 		}
@@ -139,11 +141,5 @@ func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) 
 		}
 		fmt.Fprintf(&in, "delete %s\n", r)
 	}
-	if in.Len() == 0 {
-		return nil
-	}
-	c := s.RefCommand()
-	c.Stdin, c.Hold = &in, hold
-	_, err = git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
-	return err
+	return s.updateRefs(ctx, &in, hold)
 }

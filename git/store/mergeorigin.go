@@ -35,16 +35,10 @@ func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res
 	return res, err
 }
 
-// Repair undoes a merge that a crash cut off while a person's files were following, as Merge and OpenLocal do by themselves.
-// In a distributed store it does nothing.
-func (s *Store) Repair(ctx context.Context) error {
-	if s.origin != nil {
-		return nil
-	}
-	return s.Repository.Repair(ctx)
-}
-
-// mergeAtOrigin pushes with a lease. Whatever the push said, what the origin has then is the answer.
+// mergeAtOrigin pushes with a lease: the origin moves the branch only if it is
+// at old. Whatever the push said, the branch that the origin has then is the
+// answer: an answer that got lost on the way does not make a merge that
+// happened a failure.
 func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.OID) (worktree.Merge, error) {
 	if err := s.Descends(ctx, old, next); err != nil {
 		return worktree.Merge{}, err
@@ -55,7 +49,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
 		// It merged, whatever becomes of our copy of the branch: the next fetch brings that.
 		_, _ = s.Git(ctx, "update-ref", b.Ref(), string(next))
-		return worktree.Merge{Head: next}, nil
+		return worktree.Merge{}, nil
 	case err != nil:
 		head, e := s.remoteHead(ctx, b)
 		if e != nil || head == old {
@@ -72,6 +66,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	return s.Compare(ctx, b, old, next, head)
 }
 
+// remoteHead asks the origin for the tip of a branch. Error: ErrNoBranch.
 func (s *Store) remoteHead(ctx context.Context, b git.Branch) (git.OID, error) {
 	out, err := git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, b.Ref())
 	if err != nil {

@@ -17,19 +17,21 @@ import (
 
 // OriginConfig says how to open a service's own clone of an origin.
 type OriginConfig struct {
-	URL      string       // ssh, https, file, or an absolute path
-	Dir      string       // of the bare clone; made when absent, discarded and cloned again when broken
-	Env      []string     // for transports, such as GIT_SSH_COMMAND=... or GIT_ASKPASS=...
-	Identity git.Identity // the committer of the commits that the service makes; default pfl-forge
+	// URL is an ssh, https or file address, or an absolute path.
+	URL string
+	// Dir is the folder of the bare clone. It is made when absent, and discarded and cloned
+	// again when broken: it holds nothing that the origin has not.
+	Dir string
 }
 
-type origin struct {
-	url string
-	env []string
-}
+// origin is the repository that all replicas share. Its branches and hidden refs are the
+// truth; the clone is a cache.
+type origin struct{ url string }
 
-// OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of cfg.Dir, except by Keep,
-// Sweep and Merge, which push.
+// OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of
+// cfg.Dir, except by Keep, Forget, Sweep and Merge, which push. An origin that
+// cannot be reached is an error, also when there is a clone: a service must not
+// begin with commits of yesterday.
 func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err
@@ -38,7 +40,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Repository: worktree.NewRepository(dir, cfg.Identity), origin: &origin{url: cfg.URL, env: cfg.Env}}
+	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{cfg.URL}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -75,8 +77,9 @@ func checkURL(raw string) error {
 	return fmt.Errorf("origin %q: want an ssh, https or file address, or an absolute path", git.Clip(raw))
 }
 
-// intact returns whether the clone can be used as it is. It returns false in any doubt: a clone holds nothing that the origin
-// does not have once Keep has returned.
+// intact reports whether the clone can be used as it is. It returns false in
+// any doubt: a clone holds nothing that the origin does not have once Keep has
+// returned.
 func (s *Store) intact(ctx context.Context) bool {
 	if _, err := s.Git(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false
@@ -85,11 +88,12 @@ func (s *Store) intact(ctx context.Context) bool {
 	return err == nil
 }
 
-// clone builds the repository aside and moves it into place, so a half-made one is never opened.
+// clone builds the repository aside and moves it into place, so a half-made one
+// is never opened. git holds the lock in hold until it has ended.
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := &Store{Repository: worktree.NewRepository(final+".new", s.Identity()), origin: s.origin}
+	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: s.origin}
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
@@ -134,7 +138,8 @@ func (s *Store) FetchIntent(ctx context.Context, intent git.Name) error {
 	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
 }
 
-// fetch takes a ref specification, which may have "--prune" before it.
+// fetch takes ref specifications, which may have "--prune" before them. Tags
+// are not fetched, and nothing is written but objects and refs.
 func (s *Store) fetch(ctx context.Context, specs ...string) error {
 	args := []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
 	if specs[0] == "--prune" {
@@ -145,10 +150,10 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 	return err
 }
 
-// transport returns a command that may talk to the origin.
+// transport returns a command that may talk to the origin: with the user's SSH
+// agent, if there is one, and with git's checks of every object that comes in.
 func (s *Store) transport() git.Command {
 	c := s.RefCommand()
-	c.Env = append(c.Env, s.origin.env...)
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}
@@ -159,7 +164,8 @@ func (s *Store) transport() git.Command {
 	return c
 }
 
-// publish pushes kept commits to the origin. Their names hold their object names, so nothing is overwritten.
+// publish pushes kept commits to the origin. All but heads have their object's
+// name in theirs, so nothing is overwritten; of a head the newest push counts.
 func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	if s.origin == nil || len(kept) == 0 {
 		return nil

@@ -9,21 +9,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// PendingMerge records one try to move a branch from Parent to Commit for a task. It is kept before the branch moves, so that
-// after a crash the commit on the branch can be attributed to its task.
+// PendingMerge records one try to move a branch from Parent to Commit for a
+// task. It is kept before the branch moves, so that after a crash the commit on
+// the branch can be attributed to its task, whichever replica looks.
 type PendingMerge struct {
 	Intent git.Name
 	Task   git.Name
-	Number int // of the task's merges: 1, 2, ...
+	// Number counts the task's tries to merge from 1.
+	Number int
+	// Parent is the tip of the branch that the change was verified on.
 	Parent git.OID
+	// Commit is the verified and reviewed commit on top of Parent.
 	Commit git.OID
 }
 
-// ref is refs/forge/<intent>/<task>/merge/<number>/<parent>.
+// ref returns refs/forge/<intent>/<task>/merge/<number>/<parent>, which points
+// to the commit.
 func (l PendingMerge) ref() string {
 	return fmt.Sprintf("%s%s/merge/%d/%s", intentPrefix(l.Intent), l.Task, l.Number, l.Parent)
 }
 
+// parsePendingMerge is the inverse of ref. It accepts nothing that ref would
+// not return.
 func parsePendingMerge(ref, commit string) (PendingMerge, error) {
 	bad := fmt.Errorf("%s: is not a merge", git.Clip(ref))
 	f := strings.Split(ref, "/")
@@ -41,6 +48,7 @@ func parsePendingMerge(ref, commit string) (PendingMerge, error) {
 	return l, nil
 }
 
+// validate refuses names and numbers that do not make a ref of this shape.
 func (l PendingMerge) validate() error {
 	if err := (Attempt{Intent: l.Intent, Task: l.Task, Number: l.Number}).Validate(); err != nil {
 		return err

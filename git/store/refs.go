@@ -14,7 +14,10 @@ import (
 
 // Kept names a commit and the hidden ref that keeps it.
 type Kept struct {
+	// Ref is the whole name, from refs/forge/ on; package store says which
+	// there are.
 	Ref string
+	// OID is the commit.
 	OID git.OID
 }
 
@@ -31,8 +34,9 @@ func (s *Store) Keep(ctx context.Context, a Attempt, commit git.OID) (Kept, erro
 	return k, s.KeepAll(ctx, k, Kept{Ref: headsPrefix + string(a.Task), OID: commit})
 }
 
-// KeepAll makes commits reachable under refs of the caller's choice, with the promises of Keep. A head of a task comes with the
-// same commit before it.
+// KeepAll makes commits reachable under refs of the caller's choice, with the
+// promises of Keep. A head of a task comes with the same commit before it,
+// which has to be the first of all. All of them go to the origin in one push.
 func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 	var in bytes.Buffer
 	var here []Kept
@@ -49,13 +53,24 @@ func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
 	if !s.keepFiles(ctx, here) {
-		c := s.RefCommand()
-		c.Stdin = &in
-		if _, err := git.Run(ctx, c, "update-ref", "--no-deref", "--stdin"); err != nil {
+		if err := s.updateRefs(ctx, &in, nil); err != nil {
 			return err
 		}
 	}
 	return s.publish(ctx, kept)
+}
+
+// updateRefs has git carry out lines of git-update-ref(1), "update <ref> <oid>" and
+// "delete <ref>", all of them or none. git inherits the locks in hold: they stay taken until
+// it has ended, even if this process is killed. Without any line nothing is run.
+func (s *Store) updateRefs(ctx context.Context, lines *bytes.Buffer, hold []*os.File) error {
+	if lines.Len() == 0 {
+		return nil
+	}
+	c := s.RefCommand()
+	c.Stdin, c.Hold = lines, hold
+	_, err := git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
+	return err
 }
 
 // keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
@@ -91,7 +106,9 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	return true
 }
 
-// List returns every kept commit of an intent, sorted by ref.
+// List returns every kept commit of an intent, sorted by ref: heads, leftovers,
+// strays, checkpoints and merges. In a distributed store those that were
+// fetched: see FetchIntent.
 func (s *Store) List(ctx context.Context, intent git.Name) ([]Kept, error) {
 	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
 	if err != nil {

@@ -20,9 +20,11 @@ type Store struct {
 
 // LocalConfig configures OpenLocal.
 type LocalConfig struct {
-	Path      string       // a directory in the working tree, or a bare repository
-	AllowBare bool         // a bare repository is good enough
-	Identity  git.Identity // the committer of the commits that the service makes; default pfl-forge
+	// Path is a directory in the working tree, or a bare repository. It may be relative.
+	Path string
+	// AllowBare accepts a repository without a working tree, in which nothing follows a
+	// merge; without it that is ErrBare.
+	AllowBare bool
 }
 
 // OpenLocal opens the repository that contains cfg.Path and repairs a merge that was cut off.
@@ -32,7 +34,7 @@ func OpenLocal(ctx context.Context, cfg LocalConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := worktree.Discover(ctx, path, cfg.Identity)
+	repo, err := worktree.Discover(ctx, path)
 	if err != nil {
 		return nil, err
 	}

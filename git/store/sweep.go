@@ -83,6 +83,9 @@ func (s *Store) Sweep(ctx context.Context, intents ...git.Name) error {
 	return s.SweepHere(ctx, intents...)
 }
 
+// sweepOrigin deletes at the origin until a listing shows no ref of the
+// intents. A push is refused as a whole if one of its refs went meanwhile, so
+// it is repeated.
 func (s *Store) sweepOrigin(ctx context.Context, intents []git.Name) error {
 	var refused error
 	for tries := 0; ; tries++ {
@@ -107,6 +110,8 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []git.Name) error {
 	}
 }
 
+// pushDeletions deletes refs at the origin. The error has only what the origin
+// said: the call itself would name all refs.
 func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
 	args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
 	for _, ref := range refs {
@@ -119,7 +124,8 @@ func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
 	return err
 }
 
-// SweepHere is Sweep without the origin.
+// SweepHere is Sweep without the origin: it removes what other replicas deleted
+// there from this clone.
 func (s *Store) SweepHere(ctx context.Context, intents ...git.Name) error {
 	return s.Locked(ctx, func(hold []*os.File) error {
 		all, err := s.HiddenHere(ctx)
@@ -130,13 +136,7 @@ func (s *Store) SweepHere(ctx context.Context, intents ...git.Name) error {
 		for _, ref := range all.of(intents) {
 			fmt.Fprintf(&in, "delete %s\n", ref)
 		}
-		if in.Len() == 0 {
-			return nil
-		}
-		c := s.RefCommand()
-		c.Stdin, c.Hold = &in, hold
-		_, err = git.Run(ctx, c, "update-ref", "--no-deref", "--stdin")
-		return err
+		return s.updateRefs(ctx, &in, hold)
 	})
 }
 

@@ -13,24 +13,35 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// move describes one merge. It is on the disk as pfl-forge/move.json while the merge goes on.
+// move describes one merge. It is on the disk as pfl-forge/move.json while the
+// merge goes on, so that repair knows after a crash what was under way.
 type move struct {
-	Branch   git.Branch `json:"branch"`
-	Old      git.OID    `json:"old"`
-	New      git.OID    `json:"new"`
-	WorkTree string     `json:"work_tree,omitempty"`
-	GitDir   string     `json:"git_dir"`
-	Files    bool       `json:"files,omitempty"` // from here on files of the working tree may be the new ones
+	Branch git.Branch `json:"branch"`
+	Old    git.OID    `json:"old"`
+	New    git.OID    `json:"new"`
+	// WorkTree is the working tree that has the branch checked out; empty if
+	// none has.
+	WorkTree string `json:"work_tree,omitempty"`
+	// GitDir is the git directory of that working tree, which has its index and
+	// HEAD; the repository's if there is none.
+	GitDir string `json:"git_dir"`
+	// Files says that from here on files of the working tree may be the new
+	// ones. Before that a crash has nothing to undo.
+	Files bool `json:"files,omitempty"`
 }
 
+// Names of lock files and indexes, in the git directory of a working tree.
 const (
 	lockMark  = "pfl-forge holds this lock while it moves the branch\n"
 	ownIndex  = "index.pfl-forge"
 	indexLock = "index.lock"
 
-	moveTimeout = 10 * time.Minute // for files to follow, with whatever filters the person has
+	// moveTimeout bounds the time in which files follow, with whatever filters
+	// the person has.
+	moveTimeout = 10 * time.Minute
 )
 
+// moveFile returns the path of move.json.
 func (repo *Repository) moveFile() string { return repo.Own("move.json") }
 
 // moveWorkTree moves a branch that is checked out, with the files. Everything that another git could change is
@@ -61,7 +72,7 @@ func (repo *Repository) announce(m move) error {
 	if m.Files {
 		return disk.WriteDurable(repo.moveFile(), b)
 	}
-	// Its name is durable before the locks that it tells of are: both are one file system'repo.
+	// Its name is durable before the locks that it tells of are: both are on one file system.
 	next := repo.moveFile() + ".next"
 	if err := errors.Join(disk.WriteFile(next, b), disk.Flush(next, true)); err != nil {
 		return err
@@ -69,6 +80,9 @@ func (repo *Repository) announce(m move) error {
 	return os.Rename(next, repo.moveFile())
 }
 
+// moveFiles brings files and index to the new commit, under a prepared
+// transaction. Once begun it does not end with ctx: a half-moved tree would
+// have to be put back.
 func (repo *Repository) moveFiles(ctx context.Context, m move, hold []*os.File) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
@@ -138,7 +152,8 @@ func lockIndex(gitDir string) (unlock func(), err error) {
 	return func() { _ = os.Remove(path) }, err
 }
 
-// takeIndex copies the person's index to index.pfl-forge, which the commands of person use.
+// takeIndex copies the person's index to index.pfl-forge, which the commands of
+// person use. A missing index is an empty one.
 func takeIndex(gitDir string) error {
 	own := filepath.Join(gitDir, ownIndex)
 	_ = os.Remove(own + ".lock")

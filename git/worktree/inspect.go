@@ -11,15 +11,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// workTreeInfo describes a working tree of the person's repository, the main one or a linked one.
+// workTreeInfo describes a working tree of the person's repository, the main
+// one or a linked one, at the time when it was looked at.
 type workTreeInfo struct {
-	path   string
+	// path is the folder of its files.
+	path string
+	// gitDir has its HEAD and index: the repository's for the main one,
+	// .git/worktrees/<name> for others.
 	gitDir string
-	head   string // the content of HEAD: "ref: refs/heads/main", or an object name
+	// head is the content of HEAD: "ref: refs/heads/main", or an object name.
+	head string
 }
 
-// Inspect checks that the repository can be worked on with base as its base branch, and returns the base's head.
-// Errors: ErrNoCommit, ErrInProgress, ErrDetached, ErrNoBranch.
+// Inspect checks that the repository can be worked on with base as its base
+// branch, and returns the base's head. It changes nothing. Errors: ErrNoCommit,
+// ErrInProgress, ErrDetached, ErrNoBranch; their texts say what a person can
+// do.
 func (repo *Repository) Inspect(ctx context.Context, base git.Branch) (git.OID, error) {
 	if repo.workTree != "" {
 		w := workTreeInfo{path: repo.workTree, gitDir: repo.common, head: readHEAD(repo.common)}
@@ -83,7 +90,8 @@ func mainWorkTree(ctx context.Context, path, common string) (string, error) {
 	return top, nil
 }
 
-// workTrees lists the person's working trees that exist on the disk.
+// workTrees returns the person's working trees that exist on the disk, the main
+// one first.
 func (repo *Repository) workTrees() []workTreeInfo {
 	var all []workTreeInfo
 	if repo.workTree != "" {
@@ -104,6 +112,7 @@ func (repo *Repository) workTrees() []workTreeInfo {
 	return all
 }
 
+// on reports whether the branch is checked out, whatever commit it is at.
 func (w workTreeInfo) on(b git.Branch) bool { return w.head == "ref: "+b.Ref() }
 
 // operation returns the name of the unfinished git operation in the working tree, such as "merge", or "".
@@ -124,7 +133,9 @@ func (w workTreeInfo) operation() string {
 	return ""
 }
 
-// rebasing returns whether an unfinished rebase or bisection of this working tree will come back to the branch.
+// rebasing reports whether an unfinished rebase or bisection of this working
+// tree will come back to the branch. While it goes on HEAD is detached, so on
+// does not see it.
 func (w workTreeInfo) rebasing(b git.Branch) bool {
 	for _, file := range []string{"rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"} {
 		content, err := os.ReadFile(filepath.Join(w.gitDir, file))
@@ -136,6 +147,7 @@ func (w workTreeInfo) rebasing(b git.Branch) bool {
 	return false
 }
 
+// readHEAD returns the content of HEAD; empty if it cannot be read.
 func readHEAD(gitDir string) string {
 	b, _ := os.ReadFile(filepath.Join(gitDir, "HEAD"))
 	return strings.TrimSpace(string(b))

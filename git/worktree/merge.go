@@ -12,9 +12,12 @@ import (
 
 // Merge reports a merge that succeeded.
 type Merge struct {
-	Head          git.OID // of the branch afterwards
-	AlreadyMerged bool    // the branch contained the commit before
-	WorkTree      string  // the person's working tree whose files followed, or empty
+	// AlreadyMerged says that the branch contained the commit before: an earlier call
+	// merged it, or a person did.
+	AlreadyMerged bool
+	// WorkTree is the person's working tree whose files followed; empty if the branch was
+	// checked out in none.
+	WorkTree string
 }
 
 // Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
@@ -57,6 +60,8 @@ func (repo *Repository) mergeLocally(ctx context.Context, m move, hold []*os.Fil
 	}
 }
 
+// tryLocal tries one move. Error: ErrBusy, after which another try may succeed;
+// others are those of Merge.
 func (repo *Repository) tryLocal(ctx context.Context, m move, hold []*os.File) (Merge, error) {
 	if m.Old == m.New {
 		return repo.alreadyThere(ctx, m)
@@ -84,7 +89,7 @@ func (repo *Repository) tryLocal(ctx context.Context, m move, hold []*os.File) (
 	if err != nil {
 		return Merge{}, err
 	}
-	return Merge{Head: m.New, WorkTree: m.WorkTree}, nil
+	return Merge{WorkTree: m.WorkTree}, nil
 }
 
 // move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
@@ -104,12 +109,15 @@ func (repo *Repository) move(ctx context.Context, m move, hold []*os.File) error
 	return os.Remove(repo.moveFile())
 }
 
+// several refuses a branch that is checked out more than once, as git worktree
+// add --force makes it: only one of the trees could follow.
 func several(m move, on []workTreeInfo) (Merge, error) {
 	return Merge{}, fmt.Errorf("branch %s is checked out in %s and %s: switch one of them: %w",
 		m.Branch, on[0].path, on[1].path, git.ErrInProgress)
 }
 
-// alreadyThere decides what it means that the branch is not at the expected commit: AlreadyMerged, or ErrMoved.
+// alreadyThere looks at a branch that is not at the expected commit:
+// AlreadyMerged, or ErrMoved.
 func (repo *Repository) alreadyThere(ctx context.Context, m move) (Merge, error) {
 	head, err := repo.Head(ctx, m.Branch)
 	if err != nil {
@@ -118,15 +126,15 @@ func (repo *Repository) alreadyThere(ctx context.Context, m move) (Merge, error)
 	return repo.Compare(ctx, m.Branch, m.Old, m.New, head)
 }
 
-// Compare says what it means for the merge of old..next that the branch is at head: AlreadyMerged if that contains next,
-// otherwise ErrMoved.
+// Compare returns the outcome of the merge old..next for a branch that is at
+// head: AlreadyMerged if that contains next, otherwise ErrMoved.
 func (repo *Repository) Compare(ctx context.Context, b git.Branch, old, next, head git.OID) (Merge, error) {
 	contains, err := repo.IsAncestor(ctx, next, head)
 	if err != nil {
 		return Merge{}, err
 	}
 	if contains {
-		return Merge{Head: head, AlreadyMerged: true}, nil
+		return Merge{AlreadyMerged: true}, nil
 	}
 	return Merge{}, fmt.Errorf("branch %s is at %s, not at %s: %w", b, head.Short(), old.Short(), git.ErrMoved)
 }

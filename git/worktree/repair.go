@@ -29,8 +29,10 @@ func (repo *Repository) Repair(ctx context.Context) error {
 	return repo.Locked(ctx, func(hold []*os.File) error { return repo.repair(ctx, hold) })
 }
 
-// repair runs under the lock, which every git of ours inherits: so none of them is alive any more, and every lock
-// file that is provably ours is stale.
+// repair runs under the lock, which every git of ours inherits: so none of them
+// is alive any more, and every lock file that is provably ours is stale. If the
+// branch is at the new commit the move was done; if a person has gone on since,
+// their work stays as it is.
 func (repo *Repository) repair(ctx context.Context, hold []*os.File) error {
 	for _, w := range repo.workTrees() {
 		if path := filepath.Join(w.gitDir, indexLock); isMarked(path) {
@@ -63,6 +65,7 @@ func (repo *Repository) repair(ctx context.Context, hold []*os.File) error {
 	return repo.rollBack(ctx, m, hold)
 }
 
+// isMarked reports whether a lock file has our mark.
 func isMarked(lock string) bool {
 	b, err := os.ReadFile(lock)
 	return err == nil && string(b) == lockMark
@@ -82,6 +85,8 @@ func (m move) removeLocks(common string) {
 	}
 }
 
+// neverFilled reports whether a lock file is empty and too old for a git that
+// is just filling it.
 func neverFilled(lock string) bool {
 	info, err := os.Lstat(lock)
 	return err == nil && info.Size() == 0 && time.Since(info.ModTime()) > staleAfter
@@ -127,6 +132,8 @@ func (repo *Repository) rollBack(ctx context.Context, m move, hold []*os.File) e
 	return os.Remove(repo.moveFile())
 }
 
+// changesOf returns the paths that a move changes, with modes and object names
+// before and after.
 func (repo *Repository) changesOf(ctx context.Context, m move) ([]git.RawChange, error) {
 	return git.RawChanges(git.Run(ctx, repo.ObjectCommand(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
 }

@@ -22,19 +22,24 @@ const lockWait = 30 * time.Second
 type Repository struct {
 	*objects.Database
 
-	common   string // refs, objects, configuration
-	workTree string // the working tree that belongs to it, empty when bare
+	// common is the git directory with refs, objects and configuration, shared
+	// by all working trees.
+	common string
+	// workTree is the main working tree; empty when the repository is bare.
+	workTree string
 
-	mu sync.Mutex // serialises Locked within the process; the flock does it between processes
+	// mu serialises Locked within the process; a file lock does it between
+	// processes.
+	mu sync.Mutex
 }
 
 // NewRepository returns the bare repository with this git directory. It touches nothing; Setup comes before any other method.
-func NewRepository(gitDir string, committer git.Identity) *Repository {
-	return &Repository{Database: objects.NewDatabase(gitDir, committer), common: gitDir}
+func NewRepository(gitDir string) *Repository {
+	return &Repository{Database: objects.NewDatabase(gitDir), common: gitDir}
 }
 
 // Discover finds the repository around path, or at path when it is a bare one. Error: ErrNotRepository.
-func Discover(ctx context.Context, path string, committer git.Identity) (*Repository, error) {
+func Discover(ctx context.Context, path string) (*Repository, error) {
 	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
 	out, err := git.Run(ctx, git.Command{Dir: path}, query...)
 	if err != nil && git.ExitCode(err) == 128 {
@@ -47,7 +52,7 @@ func Discover(ctx context.Context, path string, committer git.Identity) (*Reposi
 		}
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(git.ErrNotRepository, err))
 	}
-	repo := NewRepository(common, committer)
+	repo := NewRepository(common)
 	if bare == "true" {
 		return repo, nil
 	}
@@ -76,10 +81,12 @@ func (repo *Repository) Dir() string { return repo.common }
 // WorkTree returns the path of the person's main working tree, or "" in a bare repository or a clone of the service.
 func (repo *Repository) WorkTree() string { return repo.workTree }
 
-// Own returns the path of a file that the service keeps about the repository.
+// Own returns the path of a file that the service keeps about the repository:
+// in pfl-forge/ of its git directory, where git looks at nothing.
 func (repo *Repository) Own(name string) string { return filepath.Join(repo.common, "pfl-forge", name) }
 
-// Git runs a command on the repository itself, under the configuration of the person whose it is.
+// Git runs a command on the repository itself, under the configuration of the
+// person who owns it, and returns its standard output. Hooks do not run.
 func (repo *Repository) Git(ctx context.Context, args ...string) ([]byte, error) {
 	return git.Run(ctx, repo.RefCommand(), args...)
 }
@@ -95,8 +102,10 @@ func (repo *Repository) committer() []string {
 	return []string{"GIT_COMMITTER_NAME=" + id.Name, "GIT_COMMITTER_EMAIL=" + id.Email}
 }
 
-// Locked calls fn while this process is the only one of ours that changes the repository as a whole. A git process that is
-// to inherit the lock gets hold. Error: ErrBusy.
+// Locked calls fn while this process is the only one of ours that changes the
+// repository as a whole. A git process that is to inherit the lock gets hold:
+// then no other process enters while that git is alive, even if this one was
+// killed. It waits for 30 seconds. Error: ErrBusy.
 func (repo *Repository) Locked(ctx context.Context, fn func(hold []*os.File) error) error {
 	repo.mu.Lock()
 	defer repo.mu.Unlock()

@@ -59,12 +59,16 @@ func (repo *Repository) whyNotPrepared(ctx context.Context, m move, err error) e
 	return err
 }
 
-// transaction is a running git update-ref --stdin.
+// transaction is a running git update-ref --stdin. When its input ends before
+// "commit", also because this process died, git aborts it and lets go of its
+// locks.
 type transaction struct {
 	git    *git.Process
 	cancel context.CancelFunc
 }
 
+// beginTransaction starts git in the working tree's git directory, so that the
+// reflog of HEAD is written, too.
 func (repo *Repository) beginTransaction(ctx context.Context, m move, hold []*os.File) (*transaction, error) {
 	// Once begun it is finished: cancelling may not leave it half done.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*moveTimeout)
@@ -98,7 +102,7 @@ func (t *transaction) say(lines ...string) error {
 	return nil
 }
 
-// end commits or aborts and waits for git.
+// end says "commit" or "abort" and waits for git to end.
 func (t *transaction) end(verb string) error {
 	if err := t.say(verb); err != nil {
 		return t.abort(err)

@@ -64,9 +64,10 @@ func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, file
 		files = quoted[1:]
 	}
 	slices.Sort(files)
-	return &git.UncommittedError{WorkTree: m.WorkTree, Files: slices.Compact(files)}
+	return &git.UncommittedError{Files: slices.Compact(files)}
 }
 
+// quotedPath matches the path in a complaint of git read-tree.
 var quotedPath = regexp.MustCompile(`'([^'\n]+)'`)
 
 // touching returns the paths of mine that are equal to, above or below one of theirs.
@@ -104,7 +105,8 @@ func untracked(files, tracked, staged []string) []string {
 	return slices.DeleteFunc(files, func(p string) bool { return known[p] })
 }
 
-// onDisk finds the files at each path, at one of its directories, or below it.
+// onDisk returns the files at each path, at one of its directories, or below
+// it, relative to the working tree.
 func (m move) onDisk(paths []string) []string {
 	var found []string
 	for _, p := range paths {

@@ -41,8 +41,9 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors lists what is wrong with a file, in the order of its lines; of a file that is
-// something else entirely only the first 20. It is never empty where it is returned.
+// Errors lists the mistakes in a file, in the order of its lines; of a file
+// that is something else entirely only the first 20. It is never empty where it
+// is returned.
 type Errors []*Error
 
 // Error returns one line per error.

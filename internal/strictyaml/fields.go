@@ -51,8 +51,9 @@ func keysOf(fields []field) []string {
 	return keys
 }
 
-// suggest returns what an error about an unknown key ends with: the key that was probably
-// meant, or else all of them.
+// suggest returns the end of an error about an unknown key: the key that was
+// probably meant, or else all of them. It is empty for a mapping that has no
+// keys at all.
 func suggest(key string, known []string) string {
 	if best := Closest(key, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -68,7 +69,7 @@ func suggest(key string, known []string) string {
 // at most a third of its letters, whatever their case, or one that s begins or that begins
 // s. It is empty if there is none.
 func Closest(s string, known []string) string {
-	if len(s) > 100 { // nobody meant that, and distance takes its time
+	if len(s) > 100 { // no slip of any key, and distance takes its time
 		return ""
 	}
 	best, dist := "", max(1, utf8.RuneCountInString(s)/3)+1
@@ -88,9 +89,10 @@ func Closest(s string, known []string) string {
 	return ""
 }
 
-// distance returns how many insertions, deletions, replacements and swaps of neighbours
-// make t of s (the optimal string alignment distance). The libraries that are kept do not
-// count a swap as one, and swaps are what fingers do.
+// distance returns how many insertions, deletions, replacements and swaps of
+// neighbours make t of s (the optimal string alignment distance). It counts a
+// swap as one, as libraries for this often do not: swaps are the most common
+// slips of fingers.
 func distance(s, t string) int {
 	a, b := []rune(s), []rune(t)
 	rows := make([][]int, len(a)+1)

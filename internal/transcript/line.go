@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Line is one thing that happened in an attempt. Its texts are safe to show and hold no
-// secret: whoever adds it has made sure of both.
+// Line is one entry of a transcript: a text of the agent, the use of a tool, a
+// command, the beginning or the end of an attempt. Its texts are safe to show
+// and hold no secret: whoever adds it has made sure of both.
 type Line struct {
 	// At is the time of the event.
 	At time.Time `json:"at" yaml:"at"`
@@ -36,7 +37,8 @@ type Line struct {
 	Usage *Usage `json:"usage,omitempty" yaml:"usage,omitempty"`
 }
 
-// Usage counts what an attempt has used up to a line, all its calls together.
+// Usage counts the tokens, money and calls of an attempt up to a line, all its
+// calls together.
 type Usage struct {
 	InputTokens      int64 `json:"input_tokens"       yaml:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens"      yaml:"output_tokens"`
@@ -62,8 +64,8 @@ func Of(p *forge.Progress) Line {
 	return l
 }
 
-// encode returns the line as NDJSON, with its line end. It is nil for a cost that is no number,
-// which nothing makes.
+// encode returns the line as NDJSON, with its line end. It returns nil if the
+// cost is not a finite number, which JSON cannot hold.
 func (l *Line) encode() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -74,8 +76,9 @@ func (l *Line) encode() []byte {
 	return b.Bytes()
 }
 
-// Parse returns the lines of an NDJSON text. It leaves out what is no line, such as one that
-// was cut off.
+// Parse returns the lines of an NDJSON text, in their order. It skips anything
+// that does not parse, such as a line that was cut off when its process was
+// killed.
 func Parse(text []byte) []Line {
 	var lines []Line
 	for raw := range bytes.Lines(text) {

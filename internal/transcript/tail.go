@@ -7,12 +7,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxTail bounds the last lines that are kept of an attempt that says too much, in bytes.
+// maxTail bounds the last lines that are kept of an attempt that prints too
+// much, in bytes.
 const maxTail = 1 << 20
 
-// tail holds the newest lines of an attempt that says too much, until it ends: its end is what
-// people look for.
+// tail holds the newest lines of an attempt that prints more than MaxBytes,
+// until the attempt ends and they are stored. People look at the end of a
+// transcript first, so it is kept. A tail is used under the lock of its Writer.
 type tail struct {
+	// lines are encoded, with their line ends, the oldest one first.
 	lines [][]byte
 	// size is the length of the lines together.
 	size int
@@ -20,7 +23,8 @@ type tail struct {
 	leftOut int
 }
 
-// add appends a line and drops the oldest ones that are too much.
+// add appends a line and drops the oldest ones until the rest fits into
+// maxTail.
 func (t *tail) add(line []byte) {
 	t.lines = append(t.lines, line)
 	t.size += len(line)

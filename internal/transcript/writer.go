@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// MaxBytes bounds what a Writer keeps of an attempt: its first lines and its last ones.
+	// MaxBytes bounds the part of an attempt that a Writer keeps: its first
+	// lines, up to three MiB, and its last ones, up to one MiB.
 	MaxBytes = 4 << 20
 	// MaxText bounds the text of a line, in bytes. The rest is cut off.
 	MaxText = 16 << 10
@@ -47,18 +48,21 @@ type Config struct {
 	// Dir is an absolute path. Each attempt has a file there as well; with an empty one none
 	// has.
 	Dir string
-	// Log receives what could not be stored.
+	// Log receives a warning for each failure to store lines.
 	Log *slog.Logger
 }
 
-// Writer keeps the transcript of an attempt. Its errors are logged and stop nobody's work. An
-// attempt that succeeded, and of which there is nothing but its beginning and end, gets no
+// Writer keeps the transcript of an attempt. [Writer.Add] takes lines and
+// returns at once; a goroutine stores them, in batches, in the stream and in
+// the file. Errors are logged and never reach the attempt. An attempt that
+// succeeded and has no line between its beginning and its end gets no
 // transcript. Several goroutines may use a Writer.
 type Writer struct {
 	cfg     Config
 	to      forge.Key
 	attempt forge.Attempt
-	// id is random and begins the ids of this writer's batches.
+	// id is random and begins the ids of this writer's batches, so that no
+	// batch is mistaken for that of an earlier writer of the same attempt.
 	id string
 
 	mu sync.Mutex
@@ -70,7 +74,8 @@ type Writer struct {
 	size int
 	// lost counts the lines that did not fit into waiting, until a line says so.
 	lost int
-	// tail is nil until the attempt says too much.
+	// tail is nil until the attempt prints too much, and takes all lines but
+	// the last one then.
 	tail   *tail
 	closed bool
 	// behind is set if lines could not be stored before the writer was closed.
@@ -78,7 +83,8 @@ type Writer struct {
 
 	// wake has room for one signal: run should store now.
 	wake chan struct{}
-	// done is closed when run has ended. It is nil until there is something to store.
+	// done is closed when run has ended. It is nil until run is started, for
+	// the first line that is to be stored.
 	done chan struct{}
 }
 
@@ -87,7 +93,9 @@ func New(cfg Config, to forge.Key, a forge.Attempt) *Writer {
 	return &Writer{cfg: cfg, to: to, attempt: a, id: rand.Text(), wake: make(chan struct{}, 1)}
 }
 
-// Add appends a line. It does not block, and does nothing after Close.
+// Add appends a line. It does not block, and does nothing after Close. A line
+// that has more than MaxText of text is cut; one that would have to wait behind
+// too many others is lost and counted.
 func (w *Writer) Add(l Line) {
 	if len(l.Text) > MaxText {
 		l.Text = l.Text[:MaxText]
@@ -121,8 +129,9 @@ func (w *Writer) Add(l Line) {
 	w.take(l, text)
 }
 
-// take puts an encoded line into waiting, behind lines that say what is missing before it. The
-// caller holds the lock.
+// take appends an encoded line to waiting, behind lines that say how many are
+// missing before it, and starts the goroutine that stores them with the first
+// line. The caller holds the lock.
 func (w *Writer) take(l Line, text []byte) {
 	if w.done == nil {
 		w.done = make(chan struct{})
@@ -146,7 +155,8 @@ func (w *Writer) take(l Line, text []byte) {
 	}
 }
 
-// poke makes run store what waits.
+// poke makes run store the waiting lines now instead of at the next tick. It
+// does not block.
 func (w *Writer) poke() {
 	select {
 	case w.wake <- struct{}{}:
@@ -154,8 +164,8 @@ func (w *Writer) poke() {
 	}
 }
 
-// Close stores what is left, for three seconds at most, and returns whether everything is
-// stored.
+// Close stores the lines that are left, for three seconds at most, and returns
+// whether every line that was taken is in the stream. It may be called again.
 func (w *Writer) Close() bool {
 	w.mu.Lock()
 	w.closed = true
@@ -170,7 +180,8 @@ func (w *Writer) Close() bool {
 	return !w.behind
 }
 
-// run stores lines until the writer is closed.
+// run stores waiting lines at every tick, when poked, and a last time when the
+// writer is closed. It ends then, whether they could be stored or not.
 func (w *Writer) run() {
 	defer close(w.done)
 	f := openFile(w)
@@ -210,7 +221,10 @@ type output struct {
 	n int
 }
 
-// store stores what waits, and returns whether it could.
+// store stores waiting lines, batch by batch, until none waits or one fails,
+// and returns whether all are stored. A batch that failed is the first one of
+// the next call, under the same id: the stream drops it if it had arrived after
+// all.
 func (o *output) store(timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -225,7 +239,8 @@ func (o *output) store(timeout time.Duration) bool {
 	return true
 }
 
-// next makes a batch of waiting lines, if there is none yet. It is false if no line waits.
+// next reports whether there is a batch to store. It keeps the one that failed,
+// or else cuts one from the waiting lines and writes it to the file.
 func (o *output) next() bool {
 	if o.batch != nil {
 		return true
@@ -241,7 +256,8 @@ func (o *output) next() bool {
 	return true
 }
 
-// firstLines returns a copy of as many whole lines as fit into so many bytes, at least one.
+// firstLines returns a copy of as many whole lines as fit into most bytes, but
+// at least one.
 func firstLines(text []byte, most int) []byte {
 	end := len(text)
 	if end > most {

@@ -33,19 +33,13 @@ type fitted struct {
 // fit returns all files of a change if they fit, else the beginning of the largest.
 // Files that people write come first; generated ones get what room is left.
 func fit(files []filePatch) fitted {
-	var f fitted
-	var written, generated []filePatch
-	for _, p := range files {
-		p.text = prompt.Visible(p.text)
-		switch {
-		case p.binary:
-			f.Binary = append(f.Binary, p.path)
-		case p.generated:
-			generated = append(generated, p)
-		default:
-			written = append(written, p)
-		}
+	visible := slices.Clone(files)
+	for i := range visible {
+		visible[i].text = prompt.Visible(visible[i].text)
 	}
+	var f fitted
+	written, generated, binary := divide(visible)
+	f.Binary = binary
 	room := f.add(written, maxFitted, "")
 	f.add(generated, room, " (lock file, or generated)")
 	return f

@@ -45,19 +45,11 @@ type shown struct {
 // show divides a change: files that people write go into the prompt if they fit,
 // otherwise into parts; generated files come last. All of it can be read.
 func show(files []filePatch) shown {
-	var s shown
-	var written, generated []filePatch
+	written, generated, binary := divide(files)
+	s := shown{bare: binary}
 	size := 0
 	for _, f := range files {
 		size += len(f.text)
-		switch {
-		case f.binary:
-			s.bare = append(s.bare, f.path)
-		case f.generated:
-			generated = append(generated, f)
-		default:
-			written = append(written, f)
-		}
 	}
 	if size <= maxInline {
 		s.diff = join(files)
@@ -74,7 +66,24 @@ func show(files []filePatch) shown {
 	return s
 }
 
-// join returns the patches as one text.
+// divide tells the files that people write from generated ones, each in their order, and
+// from binary files, of which it returns the paths: they have no text to show.
+func divide(files []filePatch) (written, generated []filePatch, binary []string) {
+	for _, f := range files {
+		switch {
+		case f.binary:
+			binary = append(binary, f.path)
+		case f.generated:
+			generated = append(generated, f)
+		default:
+			written = append(written, f)
+		}
+	}
+	return written, generated, binary
+}
+
+// join returns the patches as one text, with characters that hide or reorder text spelled
+// out.
 func join(files []filePatch) string {
 	var b strings.Builder
 	for _, f := range files {

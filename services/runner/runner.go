@@ -33,9 +33,6 @@ type Config struct {
 	Bus *bus.Bus
 	// Log receives decisions at debug level, refusals at info.
 	Log *slog.Logger
-	// Concurrency is the number of events that are decided on at the same time; 0:
-	// the bus's default.
-	Concurrency int
 	// Serve says that this runner answers requests of other systems.
 	Serve bool
 	// Notify says which people are notified of decisions that wait for them; nil:
@@ -79,7 +76,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
-	cfg.Bus.Events.Consume(ctx, decide.Config{Concurrency: cfg.Concurrency}, r.handle)
+	cfg.Bus.Events.Consume(ctx, decide.Config{}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()

@@ -10,9 +10,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// view returns everything that is known of an intent, or bus.ErrNotFound.
-func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
-	records, seq, err := r.bus.Journal.Load(ctx, key)
+// View returns everything that is known of an intent, made of its whole journal. Error:
+// bus.ErrNotFound for an intent without a journal.
+func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
+	records, seq, err := b.Journal.Load(ctx, key)
 	if err != nil {
 		return forge.View{}, err
 	}
@@ -27,7 +28,8 @@ func (r *runner) view(ctx context.Context, key forge.Key) (forge.View, error) {
 // serve answers other systems' requests until ctx ends. An error is only logged:
 // decisions go on without it.
 func (r *runner) serve(ctx context.Context) {
-	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: r.view}); err != nil {
+	view := func(ctx context.Context, key forge.Key) (forge.View, error) { return View(ctx, r.bus, key) }
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view}); err != nil {
 		r.log.Error("requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -19,7 +19,8 @@ func WriteDurable(path string, content []byte) error {
 	return Place(path, filepath.Dir(path), content, true)
 }
 
-// Place writes the file in directory by, where a crash may leave it, and moves it to path.
+// Place writes the file in directory by, where a crash may leave it, and moves
+// it to path. Both have to be on one file system.
 func Place(path, by string, content []byte, durable bool) (err error) {
 	f, err := os.CreateTemp(by, "tmp_obj_*") // a name that git prunes, should a crash leave it among the objects
 	if err != nil {
@@ -75,13 +76,14 @@ func SyncDir(dir string) error {
 	return d.Sync()
 }
 
-// IsDir says whether path is a real directory, not a symbolic link to one.
+// IsDir reports whether path is a real directory, not a symbolic link to one.
 func IsDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// Exists says whether there is anything at path, a broken symbolic link too.
+// Exists reports whether there is an entry at path, also a broken symbolic
+// link.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -104,6 +106,8 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
+// removeAllIn removes all that is in a directory. The error is that of reading
+// it.
 func removeAllIn(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

@@ -231,13 +231,9 @@ func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*ca
 func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	cached := s.machine != nil
 	if !cached {
-		records, seq, err := d.journal.Load(ctx, key)
+		m, seq, err := d.load(ctx, key)
 		if err != nil {
-			return fmt.Errorf("loading %s: %w", key, err)
-		}
-		m := Fold(key, records)
-		if !Intact(m, records) {
-			return fmt.Errorf("%s: %w", key, ErrDamaged)
+			return err
 		}
 		s.machine, s.seq = m, seq
 	}
@@ -301,16 +297,27 @@ func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached boo
 	return nil
 }
 
-// Recover dispatches everything that has to be in force for a machine, because a
-// crash or the loss of a stream may have swallowed it.
-func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
-	records, _, err := d.journal.Load(ctx, key)
+// load folds the journal of a machine, and returns the machine with the sequence of its last
+// record. Error: ErrDamaged for a journal that has lost records, on which nothing is decided
+// any more.
+func (d *Driver) load(ctx context.Context, key forge.Key) (Machine, uint64, error) {
+	records, seq, err := d.journal.Load(ctx, key)
 	if err != nil {
-		return fmt.Errorf("loading %s: %w", key, err)
+		return nil, 0, fmt.Errorf("loading %s: %w", key, err)
 	}
 	m := Fold(key, records)
 	if !Intact(m, records) {
-		return fmt.Errorf("%s: %w", key, ErrDamaged)
+		return nil, 0, fmt.Errorf("%s: %w", key, ErrDamaged)
+	}
+	return m, seq, nil
+}
+
+// Recover dispatches everything that has to be in force for a machine, because a
+// crash or the loss of a stream may have swallowed it.
+func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
+	m, _, err := d.load(ctx, key)
+	if err != nil {
+		return err
 	}
 	eff := m.Pending()
 	if eff.Empty() {

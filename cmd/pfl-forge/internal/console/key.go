@@ -64,8 +64,10 @@ func decode(b []byte) (Key, int) {
 	return Key{Name: Rune, Rune: r}, n
 }
 
-// decodeEscape decodes what begins with ESC. A NUL after it stands for: nothing more
-// came.
+// decodeEscape decodes a sequence that begins with ESC, such as that of an
+// arrow key, and returns the key and its length in bytes. The length is 0 if
+// more bytes are needed. A NUL after ESC means that nothing more came in time:
+// then it is the Escape key.
 func decodeEscape(b []byte) (Key, int) {
 	if len(b) == 1 {
 		return Key{}, 0

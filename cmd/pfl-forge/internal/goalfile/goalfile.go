@@ -80,7 +80,8 @@ func Parse(name string, data []byte) (*Goal, error) {
 	return g, nil
 }
 
-// check returns what is wrong with single values.
+// check returns an error for each value that the file's own rules refuse, in no
+// order. Rules that hold for every intent are left to validate.
 func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 	var errs strictyaml.Errors
 	fail := func(field, format string, args ...any) { errs = append(errs, pos.Errorf(field, format, args...)) }
@@ -114,7 +115,8 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 	return errs
 }
 
-// goal returns what the file asks for, in the words of an intent.
+// goal returns the file's content as a goal. Values that are left out stay
+// zero, so that the project's defaults hold for them.
 func (f *file) goal() *Goal {
 	g := &Goal{Task: f.Task, Criteria: f.Criteria, Options: forge.GoalOptions{
 		MaxIterations: value(f.MaxIterations), HistoryContext: value(f.HistoryContext),
@@ -140,7 +142,8 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// clean makes ./.e8//history.jsonl of a path what it means.
+// clean returns a path in its shortest form, and an empty one as it is:
+// .e8/history.jsonl for ./.e8//history.jsonl.
 func clean(p *string) string {
 	if p == nil || *p == "" {
 		return ""
@@ -148,7 +151,9 @@ func clean(p *string) string {
 	return path.Clean(*p)
 }
 
-// validate returns the first thing that no intent may hold.
+// validate returns the first error that an intent with this goal has, or nil.
+// The other fields of that intent are made up. The error's field is one of the
+// intent: keyOf turns it into a key of the file.
 func validate(g *Goal) *forge.FieldError {
 	i := forge.Intent{
 		Project: "p", ID: "i", Settings: forge.Settings{
@@ -169,7 +174,8 @@ var keys = map[string]string{
 	"goal.log_dir": "logging.raw_log_dir",
 }
 
-// keyOf returns the key of a field, or of an entry of one.
+// keyOf returns the key of the file for a field of an intent: "criteria[2]"
+// stays as it is, "goal.tools[1]" becomes "claude_options.allowed_tools[1]".
 func keyOf(field string) string {
 	list, index, entry := strings.Cut(field, "[")
 	key, ok := keys[list]

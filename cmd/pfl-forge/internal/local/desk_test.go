@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // runOnce works until nothing can go on.
@@ -46,7 +47,7 @@ func loaded(t *testing.T, repo *Repository) forge.View {
 		t.Fatal(err)
 	}
 	defer s.Close(t.Context())
-	v, err := Load(t.Context(), s.Bus, forge.Key{Project: repo.Project, Intent: "one"})
+	v, err := runner.View(t.Context(), s.Bus, forge.Key{Project: repo.Project, Intent: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}

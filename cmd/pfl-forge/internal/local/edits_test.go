@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 var (
@@ -134,7 +135,7 @@ func agree(t *testing.T, repo *Repository) {
 		t.Fatal(err)
 	}
 	for _, sum := range all {
-		v, err := Load(t.Context(), s.Bus, sum.Key)
+		v, err := runner.View(t.Context(), s.Bus, sum.Key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -45,7 +46,7 @@ func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, 
 	}
 	d := &filesSync{files: files, bus: b, repo: repo, log: log, found: repo.knownProblems()}
 	d.view = func(ctx context.Context, id forge.IntentID) (forge.View, bool) {
-		v, err := Load(ctx, b, d.key(id))
+		v, err := runner.View(ctx, b, d.key(id))
 		return v, err == nil
 	}
 	return d, nil

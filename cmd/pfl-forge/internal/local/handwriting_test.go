@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // hand is a way to change the text of an intent's file. It returns the new text
@@ -219,7 +220,7 @@ func (p *person) scribble() bool {
 func (p *person) command(s *sheet) bool {
 	text, there := p.read(s.rel)
 	id := forge.IntentID(strings.TrimSuffix(path.Base(s.rel), ".yaml"))
-	v, err := Load(p.t.Context(), p.commands.Bus, p.key(id))
+	v, err := runner.View(p.t.Context(), p.commands.Bus, p.key(id))
 	p.must(err)
 	ev := forge.Event{ID: "command-" + p.mark(), To: p.key(id), Actor: "grace"}
 	e := &edit{n: p.made, kind: "command", rel: s.rel, fate: taken}

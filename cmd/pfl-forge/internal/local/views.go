@@ -1,30 +1,14 @@
 package local
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
-
-// Load returns everything that is known of an intent. Error: bus.ErrNotFound.
-func Load(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
-	records, seq, err := b.Journal.Load(ctx, key)
-	if err != nil {
-		return forge.View{}, err
-	}
-	if len(records) == 0 {
-		return forge.View{}, bus.ErrNotFound
-	}
-	view := machine.Fold(key, records).(*flow.Intent).View()
-	view.Seq = seq
-	return view, nil
-}
 
 // views folds the journals of every machine of a project. It is safe for concurrent
 // use.

@@ -31,8 +31,6 @@ type Screen struct {
 	Out   io.Writer
 	Width func() int // in cells; 0 or nil: this is no terminal
 	Style Style
-	// Quiet suppresses everything but what a person has to know.
-	Quiet bool
 }
 
 func (s *Screen) width() int {

@@ -264,11 +264,3 @@ func Parked(key string) (forge.Attempt, bool) {
 	task, step, _ := strings.Cut(rest, "/")
 	return forge.Attempt{Task: forge.TaskID(task), Step: forge.Step(step)}, ok
 }
-
-// Claimed returns the task and step whose replica a timer watches.
-func Claimed(key string) (forge.Attempt, bool) {
-	rest, ok := strings.CutPrefix(key, claimPrefix)
-	task, rest, _ := strings.Cut(rest, "/")
-	step, _, _ := strings.Cut(rest, "/")
-	return forge.Attempt{Task: forge.TaskID(task), Step: forge.Step(step)}, ok
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // evidence are the traces of a run: the journals, the branch and the files.
@@ -33,7 +34,7 @@ func collect(ctx context.Context, repo *local.Repository, log *slog.Logger) (*ev
 	}
 	e := &evidence{root: repo.Root, views: map[forge.IntentID]forge.View{}}
 	for i := range all {
-		if e.views[all[i].Key.Intent], err = local.Load(ctx, s.Bus, all[i].Key); err != nil {
+		if e.views[all[i].Key.Intent], err = runner.View(ctx, s.Bus, all[i].Key); err != nil {
 			return nil, err
 		}
 	}

@@ -86,15 +86,6 @@ func (w *Where) Pasted(text string) string {
 	return suggested.ReplaceAllString(text, "pfl-forge"+strings.ReplaceAll(w.typed, "$", "$$")+" $1")
 }
 
-// PastedAll is Pasted for each text of a list.
-func (w *Where) PastedAll(list []string) []string {
-	all := make([]string, len(list))
-	for i, text := range list {
-		all[i] = w.Pasted(text)
-	}
-	return all
-}
-
 // Remember notes which flags were typed, for Pasted. It is called before Complete.
 func (w *Where) Remember() {
 	w.typed = ""

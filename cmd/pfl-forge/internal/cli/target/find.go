@@ -9,7 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // Find returns the intent that an argument names by its id, or by the id of one of its
@@ -62,7 +62,7 @@ func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, erro
 	if t.Bus == nil {
 		return nil, NoIntent(id)
 	}
-	v, err := local.Load(ctx, t.Bus, t.Key(id))
+	v, err := runner.View(ctx, t.Bus, t.Key(id))
 	if errors.Is(err, bus.ErrNotFound) {
 		return nil, NoIntent(id)
 	}

@@ -161,9 +161,7 @@ func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
 // loop draws the board, and does what keys say, until a person has enough.
 func (w *watching) loop(ctx context.Context) error {
 	for {
-		columns, rows := w.screen.Size()
-		w.screen.Draw(w.board.Draw(columns, rows, time.Now(), w.app.Style(w.app.Out), w.prompt))
-		k, pressed, err := w.screen.Next(ctx, time.Second)
+		k, pressed, err := w.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil

@@ -118,14 +118,20 @@ func (w *watching) choose(ctx context.Context, s *forge.Summary, c *pending.Choi
 	return nil
 }
 
+// next draws the board and waits for a key, for a second at most. pressed is false if none
+// came: then the board is out of date. Error: io.EOF at the end of the input.
+func (w *watching) next(ctx context.Context) (k console.Key, pressed bool, err error) {
+	columns, rows := w.screen.Size()
+	w.screen.Draw(w.board.Draw(columns, rows, time.Now(), w.app.Style(w.app.Out), w.prompt))
+	return w.screen.Next(ctx, time.Second)
+}
+
 // confirm asks a question in place of the keys.
 func (w *watching) confirm(ctx context.Context, question string) (bool, error) {
 	w.prompt = question + " [y/N]"
 	defer func() { w.prompt = "" }()
 	for {
-		columns, rows := w.screen.Size()
-		w.screen.Draw(w.board.Draw(columns, rows, time.Now(), w.app.Style(w.app.Out), w.prompt))
-		k, pressed, err := w.screen.Next(ctx, time.Second)
+		k, pressed, err := w.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			return false, nil

@@ -88,7 +88,8 @@ func (t *Terminal) Resize(columns, rows int) error {
 	return pty.Setsize(t.master, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)})
 }
 
-// Screen returns what is on the screen, without white space at the ends of lines.
+// Screen returns the lines that a person would see now, without white space at
+// the ends of lines and without empty lines at the end.
 func (t *Terminal) Screen() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
