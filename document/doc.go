@@ -27,7 +27,7 @@
 //
 //	make generate
 //	go test ./document -rewrite
-//	go test ./forgedir -run Schemas -rewrite
+//	go test ./forgedir/schemas -rewrite
 //	go test ./bus/requests -run AsyncAPI -rewrite
 //
 // Names are kept and fields are not removed: programs and files of people rely on them.

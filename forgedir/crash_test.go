@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 func under(name, dir string) bool { return strings.HasPrefix(name, dir+"/") }
 
-// crash is what a workspace panics with where the process is killed.
+// crash is the panic in place of the end of the process.
 type crash struct{ point string }
 
 // dies reports whether the story was cut off by a crash.
@@ -36,7 +38,7 @@ func dies(story func()) (died bool) {
 func story(d *desk, j *journal, enough func() bool) {
 	var v *forge.View
 	for _, chapter := range []func(){
-		func() { d.put(draftsDir+"/fix-login.md", "First title\n\ntext\n") },
+		func() { d.put(layout.Drafts+"/fix-login.md", "First title\n\ntext\n") },
 		func() { d.replace(fixLogin, "title: First title", "# marker-comment\ntitle: Second title") },
 		func() {
 			v = j.views["fix-login"]
@@ -74,8 +76,8 @@ func points(t *testing.T, noSwap bool) []string {
 	t.Helper()
 	d, j := newDesk(t), newJournal(t)
 	var names []string
-	d.noSwap = noSwap
-	d.reached = func(point string) { names = append(names, point) }
+	d.disk.NoSwap = noSwap
+	d.disk.Reached = func(point string) { names = append(names, point) }
 	story(d, j, never)
 	j.check(d)
 	return names
@@ -107,9 +109,9 @@ func killedAt(t *testing.T, n int, point string, noSwap bool) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
 		d, j := newDesk(t), newJournal(t)
-		d.noSwap = noSwap
+		d.disk.NoSwap = noSwap
 		count := 0
-		d.reached = func(point string) {
+		d.disk.Reached = func(point string) {
 			if count++; count == n+1 {
 				panic(crash{point})
 			}
@@ -119,7 +121,7 @@ func killedAt(t *testing.T, n int, point string, noSwap bool) {
 		}
 		mine := marks(d, j)
 		d.reopen()
-		d.noSwap = noSwap
+		d.disk.NoSwap = noSwap
 		for _, p := range j.run(d) {
 			t.Logf("after the crash: %v", p)
 		}
@@ -182,9 +184,9 @@ func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
 		d, j := newDesk(t), newJournal(t)
-		d.linger = 0
+		d.disk.Linger = 0
 		count, before := 0, ""
-		d.reached = func(string) {
+		d.disk.Reached = func(string) {
 			if count++; count == n+1 && exists(t, d.file(fixLogin)) {
 				before = d.text(fixLogin)
 				title, rest, _ := strings.Cut(before, "\n")
@@ -192,7 +194,7 @@ func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
 			}
 		}
 		story(d, j, func() bool { return count > n })
-		d.reached = func(string) {}
+		d.disk.Reached = func(string) {}
 		if before == "" {
 			return // there was no file yet
 		}
@@ -207,7 +209,7 @@ func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
 }
 
 func kept(d *desk, text string) bool {
-	for _, name := range d.under(keptDir) {
+	for _, name := range d.under(layout.Kept) {
 		if strings.Contains(d.text(name), text) {
 			return true
 		}
@@ -225,7 +227,7 @@ func TestSavedWhileWriting(t *testing.T) {
 			d.write(v)
 			mine := strings.Replace(d.text(fixLogin), "title: Mend", "title: Repair", 1)
 			swapped := false
-			d.reached = func(at string) {
+			d.disk.Reached = func(at string) {
 				if at == point {
 					d.save(fixLogin, mine)
 				}
@@ -249,7 +251,7 @@ func TestSavedWhileWriting(t *testing.T) {
 // An editor opened the file before it was replaced, and writes to it after.
 func TestLateWriterInPlace(t *testing.T) {
 	d := newDesk(t)
-	d.linger = 0
+	d.disk.Linger = 0
 	v := sample()
 	d.write(v)
 	f, err := os.OpenFile(d.file(fixLogin), os.O_WRONLY, 0)
@@ -280,15 +282,15 @@ func TestLeftoversAreGivenBack(t *testing.T) {
 	v := sample()
 	d.write(v)
 	mine := strings.Replace(d.text(fixLogin), "title: Mend", "title: Repair", 1)
-	d.put(stagingDir+"/intents%fix-login.yaml"+staged, mine)
-	d.put(stagingDir+"/intents%gone.yaml"+staged+aside, "theirs\n")
-	d.put(replacedDir+"/work%fix-login-001.yaml%2026", "notes\n")
-	d.put(stagingDir+"/intents%fix-login.yaml"+fresh, "half")
+	d.put(layout.Staging+"/intents%fix-login.yaml"+disk.Staged, mine)
+	d.put(layout.Staging+"/intents%gone.yaml"+disk.Staged+disk.Aside, "theirs\n")
+	d.put(layout.Replaced+"/work%fix-login-001.yaml%2026", "notes\n")
+	d.put(layout.Staging+"/intents%fix-login.yaml"+disk.Fresh, "half")
 	d.reopen()
 	if d.text(fixLogin) != mine || d.text("intents/gone.yaml") != "theirs\n" || !kept(d, "notes") {
 		t.Error("a person's version is not in its place")
 	}
-	if entries, err := os.ReadDir(filepath.Join(d.root, Dir, stagingDir)); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(filepath.Join(d.root, layout.Dir, layout.Staging)); err != nil || len(entries) > 0 {
 		t.Errorf("left: %v %v", entries, err)
 	}
 }

@@ -7,14 +7,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 func TestImportedDraftsMove(t *testing.T) {
 	d := newDesk(t)
 	for i, text := range []string{"first\n", "second\n", "third\n"} {
-		d.put(draftsDir+"/x.md", text)
+		d.put(layout.Drafts+"/x.md", text)
 		inputs, _ := d.drafts()
 		decision := []forge.Decision{forge.Applied, forge.Ignored}[i%2]
 		problems, err := d.Decided(inputs[0], rulings(inputs[0], decision))
@@ -25,22 +28,22 @@ func TestImportedDraftsMove(t *testing.T) {
 			t.Error("it is still a draft")
 		}
 	}
-	got := d.under(importedDir)
+	got := d.under(layout.Imported)
 	slices.Sort(got)
-	want := []string{importedDir + "/x.2.md", importedDir + "/x.3.md", importedDir + "/x.md"}
+	want := []string{layout.Imported + "/x.2.md", layout.Imported + "/x.3.md", layout.Imported + "/x.md"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("imported (-want +got):\n%s", diff)
 	}
-	if d.text(importedDir+"/x.2.md") != "second\n" {
+	if d.text(layout.Imported+"/x.2.md") != "second\n" {
 		t.Error("a draft's text was lost")
 	}
 }
 
 func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/x.md", "first\n")
+	d.put(layout.Drafts+"/x.md", "first\n")
 	first, _ := d.drafts()
-	d.put(draftsDir+"/x.md", "second\n")
+	d.put(layout.Drafts+"/x.md", "second\n")
 	if _, err := d.Decided(first[0], rulings(first[0], forge.Applied)); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,7 @@ func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 	if len(second) != 1 || second[0].Draft().Body != "second\n" || second[0].Events[0].ID == first[0].Events[0].ID {
 		t.Errorf("got %v", second)
 	}
-	if err := os.Remove(d.file(draftsDir + "/x.md")); err != nil {
+	if err := os.Remove(d.file(layout.Drafts + "/x.md")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Decided(second[0], rulings(second[0], forge.Applied)); err != nil {
@@ -58,7 +61,7 @@ func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 
 func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
+	d.put(layout.Drafts+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
 	inputs, _ := d.drafts()
 	refused := rulings(inputs[0], forge.Refused)
 	refused[0].Field, refused[0].Reason = "recipe", "recipe: there is no recipe nothing" // as the rules say it
@@ -74,7 +77,7 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 	if diff := cmp.Diff(want, again); diff != "" || len(inputs) > 0 {
 		t.Errorf("the next scan: %v, problems (-want +got):\n%s", inputs, diff)
 	}
-	d.put(draftsDir+"/x.md", "second\n")
+	d.put(layout.Drafts+"/x.md", "second\n")
 	if inputs, problems := d.drafts(); len(inputs) != 1 || len(problems) > 0 {
 		t.Errorf("after it changed: %v %v", inputs, problems)
 	}
@@ -82,12 +85,12 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 
 func TestDecidedWantsARulingPerEvent(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/x.md", "first\n")
+	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
 	if _, err := d.Decided(inputs[0], nil); err == nil {
 		t.Error("got no error")
 	}
-	if !exists(t, d.file(draftsDir+"/x.md")) {
+	if !exists(t, d.file(layout.Drafts+"/x.md")) {
 		t.Error("the draft is gone")
 	}
 }
@@ -101,12 +104,12 @@ func TestInit(t *testing.T) {
 	if diff := cmp.Diff([]string{"pfl-forge.yaml", ".forge/intent-drafts/example.md.txt"}, made); diff != "" {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
-	if text, err := os.ReadFile(d.shared(ignoreFile)); err != nil || string(text) != ".forge/\n.e8/\n" {
+	if text, err := os.ReadFile(d.shared(disk.IgnoreFile)); err != nil || string(text) != ".forge/\n.e8/\n" {
 		t.Errorf("git ignores %q, %v", text, err)
 	}
 	config := filepath.Join(d.root, config.FileName)
 	writeText(t, config, "mine\n")
-	if err := os.Remove(d.file(draftsDir + "/" + exampleFile)); err != nil {
+	if err := os.Remove(d.file(layout.Drafts + "/" + exampleFile)); err != nil {
 		t.Fatal(err)
 	}
 	made, err = d.Init()

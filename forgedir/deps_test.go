@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 func TestCheckDependencies(t *testing.T) {
@@ -48,14 +51,14 @@ func TestCheckDependencies(t *testing.T) {
 				for _, need := range needs {
 					text += "  - " + string(need) + "\n"
 				}
-				d.put(draftsDir+"/"+string(id)+".md", text+"---\ntext\n")
+				d.put(layout.Drafts+"/"+string(id)+".md", text+"---\ntext\n")
 			}
 			inputs, problems := d.drafts()
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			inputs = inOrder(tt.drafts, inputs)
-			accepted, problems := CheckDependencies(inputs, graphOf(tt.known))
+			accepted, problems := drafts.CheckDependencies(inputs, graphOf(tt.known))
 			var ids, texts []string
 			for _, in := range accepted {
 				ids = append(ids, string(in.Intent))

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -131,7 +134,7 @@ func TestDrafts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
-			d.put(draftsDir+"/"+tt.file, tt.text)
+			d.put(layout.Drafts+"/"+tt.file, tt.text)
 			inputs, problems := d.drafts()
 			if len(inputs) > 0 {
 				t.Errorf("got an input of %q", tt.file)
@@ -143,7 +146,7 @@ func TestDrafts(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if d.text(draftsDir+"/"+tt.file) != tt.text {
+			if d.text(layout.Drafts+"/"+tt.file) != tt.text {
 				t.Error("the draft was changed")
 			}
 		})
@@ -178,10 +181,10 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			d := newDesk(t)
-			if err := tt.make(d.file(draftsDir + "/odd.md")); err != nil {
+			if err := tt.make(d.file(layout.Drafts + "/odd.md")); err != nil {
 				t.Fatal(err)
 			}
-			d.put(draftsDir+"/good.md", "text\n")
+			d.put(layout.Drafts+"/good.md", "text\n")
 			ctx := wait.Context(t)
 			done := make(chan struct{})
 			go func() {
@@ -203,29 +206,21 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 	}
 }
 
-func TestUnreadableDraft(t *testing.T) {
-	p := unreadable(".forge/intent-drafts/x.md", &os.PathError{Op: "open", Path: "x", Err: syscall.EACCES})
-	want := ".forge/intent-drafts/x.md: cannot be read: permission denied (chmod u+r .forge/intent-drafts/x.md)"
-	if p.Error() != want {
-		t.Errorf("got %q, want %q", p.Error(), want)
-	}
-}
-
 func TestDraft(t *testing.T) {
 	d := newDesk(t)
 	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ncriteria: [it builds]\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
 		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n" +
 		"## Rename it ##\r\n\r\n---\r\napproved: true\r\n"
-	d.put(draftsDir+"/rename-it.md", text)
+	d.put(layout.Drafts+"/rename-it.md", text)
 	written := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	if err := os.Chtimes(d.file(draftsDir+"/rename-it.md"), written, written); err != nil {
+	if err := os.Chtimes(d.file(layout.Drafts+"/rename-it.md"), written, written); err != nil {
 		t.Fatal(err)
 	}
 	inputs, problems := d.drafts()
 	if len(inputs) != 1 || len(problems) > 0 {
 		t.Fatalf("got %v %v", inputs, problems)
 	}
-	sum := digestOf([]byte(text)).String()
+	sum := disk.DigestOf([]byte(text)).String()
 	want := []forge.Event{{
 		ID: "draft:rename-it:" + sum, To: forge.Key{Project: "demo", Intent: "rename-it"}, Actor: "person",
 		Message: &forge.Submit{Intent: forge.Intent{
@@ -243,7 +238,7 @@ func TestDraft(t *testing.T) {
 				Recipe:     "rename",
 				With:       map[string]string{"FROM": "no", "TO": "0123"},
 			}, Source: forge.SourceHuman, Status: forge.StatusProposed,
-			Origin:    forge.Origin{System: "workspace", EventID: "intent-drafts/rename-it.md@" + sum, Actor: "person"},
+			Origin:    forge.Origin{System: "draft", EventID: "intent-drafts/rename-it.md@" + sum, Actor: "person"},
 			CreatedAt: written,
 		}},
 	}}
@@ -253,21 +248,5 @@ func TestDraft(t *testing.T) {
 	again, _ := d.drafts()
 	if diff := cmp.Diff(inputs[0].Events, again[0].Events); diff != "" {
 		t.Errorf("the same draft made other events:\n%s", diff)
-	}
-}
-
-func TestTitles(t *testing.T) {
-	for body, want := range map[string]string{
-		"one line":                     "one line",
-		"\n\n  # A heading  #\ntext":   "A heading",
-		"#hashtag first":               "#hashtag first",
-		"#\n###\n\ntext\n# heading":    "text",
-		"with\ttab\x1b[31m and escape": "with tab [31m and escape",
-		strings.Repeat("ä", 120):       strings.Repeat("ä", 99) + "…",
-		"  \n":                         "",
-	} {
-		if got := titleOf(body); got != want {
-			t.Errorf("title of %q is %q, want %q", body, got, want)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // Files may be named in any language; their ids can be typed on every keyboard.
@@ -25,7 +26,7 @@ func TestDraftsInAnyLanguage(t *testing.T) {
 	}
 	d := newDesk(t)
 	for name := range want {
-		d.put(draftsDir+"/"+name, name+"\n")
+		d.put(layout.Drafts+"/"+name, name+"\n")
 	}
 	inputs, problems := d.drafts()
 	if len(problems) > 0 {
@@ -49,7 +50,7 @@ func TestDraftsInAnyLanguage(t *testing.T) {
 	if problems, err := d.Decided(inputs[i], []forge.Ruling{{Decision: forge.Applied}}); err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
 	}
-	if !exists(t, d.file(importedDir+"/変更.md")) || exists(t, d.file(draftsDir+"/変更.md")) {
+	if !exists(t, d.file(layout.Imported+"/変更.md")) || exists(t, d.file(layout.Drafts+"/変更.md")) {
 		t.Error("the imported draft did not move")
 	}
 }
@@ -67,7 +68,7 @@ func TestDraftNameInAnotherForm(t *testing.T) {
 	var origins []forge.Origin
 	for _, form := range []norm.Form{norm.NFC, norm.NFD} {
 		d := newDesk(t)
-		d.put(draftsDir+"/"+form.String("été-각")+".md", "text\n")
+		d.put(layout.Drafts+"/"+form.String("été-각")+".md", "text\n")
 		inputs, problems := d.drafts()
 		if len(problems) > 0 || len(inputs) != 1 || inputs[0].Intent != "ete-gag" {
 			t.Fatalf("got %+v, %v", inputs, problems)
@@ -82,9 +83,9 @@ func TestDraftNameInAnotherForm(t *testing.T) {
 // Two files of one id are not one intent.
 func TestDraftsWithOneID(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/bian-geng.md", "one\n")
-	d.put(draftsDir+"/変更.md", "two\n")
-	d.put(draftsDir+"/编更.md", "three\n")
+	d.put(layout.Drafts+"/bian-geng.md", "one\n")
+	d.put(layout.Drafts+"/変更.md", "two\n")
+	d.put(layout.Drafts+"/编更.md", "three\n")
 	inputs, problems := d.drafts()
 	var got []string
 	for _, p := range problems {
@@ -101,9 +102,9 @@ func TestDraftsWithOneID(t *testing.T) {
 
 func TestDraftsInAnyLanguageRefused(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/変更.md", "---\ndepends_on: [登录]\n---\ntext\n")
-	d.put(draftsDir+"/é\x01.md", "text\n")
-	d.put(draftsDir+"/é\xff.md", "text\n")
+	d.put(layout.Drafts+"/変更.md", "---\ndepends_on: [登录]\n---\ntext\n")
+	d.put(layout.Drafts+"/é\x01.md", "text\n")
+	d.put(layout.Drafts+"/é\xff.md", "text\n")
 	_, problems := d.drafts()
 	var got []string
 	for _, p := range problems {
@@ -120,7 +121,7 @@ func TestDraftsInAnyLanguageRefused(t *testing.T) {
 	}
 
 	d = newDesk(t)
-	d.put(draftsDir+"/変更.md", "text\n")
+	d.put(layout.Drafts+"/変更.md", "text\n")
 	inputs, _ := d.drafts()
 	taken := forge.Ruling{Decision: forge.Refused, Field: "id", Reason: "id: is taken by another intent; choose another one"}
 	problems, err := d.Decided(inputs[0], []forge.Ruling{taken})

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/person"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 const fixLogin = "intents/fix-login.yaml"
@@ -79,7 +82,7 @@ func TestEdits(t *testing.T) {
 		{"depends_on", "- add-tests", "- other", []string{"14: depends_on: " + fixed}},
 		{"tasks", "- fix-login-001", "- fix-login-002", []string{"35: tasks: " + fixed}},
 		{"created_at", "created_at: 2026", "created_at: 1970", []string{"24: created_at: " + fixed}},
-		{"origin", "system: workspace", "system: other", []string{"22: origin: " + fixed}},
+		{"origin", "system: draft", "system: other", []string{"22: origin: " + fixed}},
 		{"plan", "plan: 9f2c", "plan: 0000", []string{"36: plan: " + fixed}},
 		{"an id", "title:", "id: other\ntitle:", []string{"1: id: unknown key; known keys are " + knownKeys + mend}},
 		{"unknown key", "labels:", "lables:", []string{`15: lables: unknown key; did you mean "labels"?` + mend}},
@@ -169,7 +172,7 @@ func TestEditsThatAreDecided(t *testing.T) {
 	if text := d.text(fixLogin); !strings.HasPrefix(text, "title: Repair") || !strings.HasSuffix(text, "revision: 8\n") {
 		t.Errorf("the file was not written:\n%s", text)
 	}
-	kept := d.under(keptDir)
+	kept := d.under(layout.Kept)
 	if len(kept) != 1 || d.text(kept[0]) != mine {
 		t.Errorf("the comment is lost: %v", kept)
 	}
@@ -186,7 +189,7 @@ func TestPlainEditsLeaveNothingBehind(t *testing.T) {
 	}
 	v.Seq, v.Intent.Title = 8, *forge.As[*forge.Edit](inputs[0].Events[0].Message).Title
 	d.write(v)
-	if kept := d.under(keptDir); len(kept) > 0 {
+	if kept := d.under(layout.Kept); len(kept) > 0 {
 		t.Errorf("kept %v", kept)
 	}
 }
@@ -223,7 +226,7 @@ func TestRefusedEditsStay(t *testing.T) {
 	ruled[1].Decision, ruled[1].Reason = forge.Refused, "the plan is another one now"
 	want := []Problem{{
 		Path: ".forge/intents/fix-login.yaml", Line: 9, Field: "status", Reason: "the plan is another one now",
-		Hint: "title was imported; " + undo,
+		Hint: "title was imported; " + person.Undo,
 	}}
 	got, err := d.Decided(inputs[0], ruled)
 	if err != nil {
@@ -280,7 +283,7 @@ func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
 	v.Intent.Type = ""
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair")
-	if err := os.RemoveAll(d.file(cacheDir)); err != nil {
+	if err := os.RemoveAll(d.file(layout.Cache)); err != nil {
 		t.Fatal(err)
 	}
 	d.reopen()
@@ -302,7 +305,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 	v := sample()
 	d.write(v)
 	d.edits(v)
-	if d.unchanged(fixLogin) {
+	if d.files.Unchanged(fixLogin) {
 		t.Error("a change within the same tick of the clock would not be seen")
 	}
 	old := v.Summary.CreatedAt
@@ -310,7 +313,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.edits(v)
-	if !d.unchanged(fixLogin) {
+	if !d.files.Unchanged(fixLogin) {
 		t.Error("it would be read again")
 	}
 	d.replace(fixLogin, "title: Mend", "title: Heal")

@@ -14,12 +14,11 @@ func TestFlushedBeforeItAppears(t *testing.T) {
 	v := sample()
 	v.Tasks, v.Reviews, v.History, v.Observations = nil, nil, nil, nil
 	var got []string
-	d.reached = func(point string) { got = append(got, point) }
-	d.flush = func(f *os.File) error {
+	d.disk.Reached = func(point string) { got = append(got, point) }
+	d.disk.Flush = func(f *os.File) error {
 		got = append(got, "flush "+path.Base(f.Name()))
 		return f.Sync()
 	}
-	d.index.flush = d.flush
 	d.write(v)
 	v.Seq++
 	v.Summary.Reason = "something new"

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
 // wholeGoal has a value in every field.
@@ -38,7 +40,7 @@ Check the forms
 // What a draft says of a goal stands in the intent's file, and reads back as the same.
 func TestGoalOfADraft(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/fix-login.md", goalFront)
+	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, problems := d.drafts()
 	if len(inputs) != 1 || len(problems) > 0 {
 		t.Fatalf("got %v %v", inputs, problems)
@@ -54,7 +56,7 @@ func TestGoalOfADraft(t *testing.T) {
 	if text := d.text(fixLogin); !strings.Contains(text, strings.ReplaceAll(shown, ": \n", ":\n")) {
 		t.Errorf("%s\nhas not\n%s", text, shown)
 	}
-	doc, _, err := decodeIntent([]byte(d.text(fixLogin)))
+	doc, _, err := projection.DecodeIntent([]byte(d.text(fixLogin)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
-			d.put(draftsDir+"/x.md", "---\ncriteria: [it builds]\ngoal:\n  "+tt.goal+"\n---\ntext\n")
+			d.put(layout.Drafts+"/x.md", "---\ncriteria: [it builds]\ngoal:\n  "+tt.goal+"\n---\ntext\n")
 			inputs, problems := d.drafts()
 			if len(inputs) > 0 || len(problems) != 1 {
 				t.Fatalf("got %v %v", inputs, problems)
@@ -105,7 +107,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 		})
 	}
 	d := newDesk(t)
-	d.put(draftsDir+"/x.md", "---\ngoal: {max_iterations: 3}\n---\ntext\n")
+	d.put(layout.Drafts+"/x.md", "---\ngoal: {max_iterations: 3}\n---\ntext\n")
 	const want = ".forge/intent-drafts/x.md:2: goal: is about how criteria are reached, and there are none"
 	if _, problems := d.drafts(); len(problems) != 1 || problems[0].Error() != want {
 		t.Errorf("got %v", problems)
@@ -115,7 +117,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 // A refusal of the rules names the field as the file has it.
 func TestGoalRefusedByTheRules(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/fix-login.md", goalFront)
+	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, _ := d.drafts()
 	problems, err := d.Decided(inputs[0], []forge.Ruling{{
 		Decision: forge.Refused, Field: "goal.judge_prompt", Reason: "goal.judge_prompt: can be set by people only",

@@ -2,6 +2,7 @@ package forgedir
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/goals"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
@@ -34,7 +37,7 @@ func goalStory(d *desk, a, b *forge.View) {
 func goalDesk(t *testing.T, noSwap bool) (*desk, *forge.View, *forge.View) {
 	t.Helper()
 	d := newDesk(t)
-	d.noSwap = noSwap
+	d.disk.NoSwap = noSwap
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{RawLog: true}
 	for n := range 3 {
@@ -61,7 +64,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 	for name, noSwap := range swapping {
 		d, a, b := goalDesk(t, noSwap)
 		var points []string
-		d.reached = func(point string) { points = append(points, point) }
+		d.disk.Reached = func(point string) { points = append(points, point) }
 		goalStory(d, a, b)
 		want := d.below()
 		for _, point := range []string{"goals ignored", "goal opened", "goal extended", "goal recorded", "checked", "dismissed", "log staged", "log installed"} {
@@ -72,7 +75,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 		for n, point := range points {
 			d, a, b := goalDesk(t, noSwap)
 			count := 0
-			d.reached = func(point string) {
+			d.disk.Reached = func(point string) {
 				if count++; count == n+1 {
 					panic(crash{point})
 				}
@@ -81,7 +84,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 				t.Fatalf("%s: not killed at %d %s", name, n, point)
 			}
 			d.reopen()
-			d.noSwap = noSwap
+			d.disk.NoSwap = noSwap
 			whole, wholeB := goalView("a", 3), goalView("b", 2)
 			whole.Intent.Goal, whole.Goal.Applied = a.Intent.Goal, []string{"a/k1"}
 			whole.Seq, wholeB.Seq = 100, 100
@@ -90,7 +93,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 			if diff := cmp.Diff(want, d.below()); diff != "" {
 				t.Errorf("%s: killed at %d %s (-want +got):\n%s", name, n, point, diff)
 			}
-			if kept := d.under(keptDir); len(kept) > 0 {
+			if kept := d.under(layout.Kept); len(kept) > 0 {
 				t.Errorf("%s: killed at %d %s: a version of ours is kept: %v", name, n, point, kept)
 			}
 			_ = d.Close()
@@ -103,14 +106,14 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 func TestGoalsSavedAnywhere(t *testing.T) {
 	d, a, b := goalDesk(t, false)
 	count := 0
-	d.reached = func(string) { count++ }
+	d.disk.Reached = func(string) { count++ }
 	goalStory(d, a, b)
 	want := d.below()
 	for n := range count {
 		d, a, b := goalDesk(t, false)
-		d.linger = 0
+		d.disk.Linger = 0
 		at, now, inside := "", 0, false
-		d.reached = func(point string) {
+		d.disk.Reached = func(point string) {
 			if now++; now == n+1 && !inside && exists(t, d.shared(knowledgeFile)) {
 				inside, at = true, point
 				text := d.goalText(knowledgeFile) + "by hand" // without an end of the line
@@ -137,7 +140,7 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 // An editor opened the file before it was replaced, and writes to it after.
 func TestGoalsLateWriterInPlace(t *testing.T) {
 	d := newDesk(t)
-	d.linger = 0
+	d.disk.Linger = 0
 	v := goalView("a", 1)
 	d.settleGoals(v)
 	f, err := os.OpenFile(d.shared(knowledgeFile), os.O_WRONLY|os.O_APPEND, 0)
@@ -176,8 +179,8 @@ func TestGoalsInTheWay(t *testing.T) {
 		gone string
 		want string
 	}{
-		{"the folder", link(GoalDir), GoalDir, ".e8: is a symbolic link" + folder},
-		{"a file", text(GoalDir), GoalDir, ".e8: is a file" + folder},
+		{"the folder", link(layout.GoalDir), layout.GoalDir, ".e8: is a symbolic link" + folder},
+		{"a file", text(layout.GoalDir), layout.GoalDir, ".e8: is a file" + folder},
 		{"a folder in it", link(".e8/login"), ".e8/login", ".e8/login: is a symbolic link" + folder},
 		{"a file in it", text(".e8/login"), ".e8/login", ".e8/login: is a file" + folder},
 		{"the history", link(historyFile), historyFile, historyFile + ": is a symbolic link" + file},
@@ -191,8 +194,8 @@ func TestGoalsInTheWay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, outside := newDesk(t), t.TempDir()
-			if strings.HasPrefix(tt.gone, GoalDir+"/") {
-				if err := os.Mkdir(d.shared(GoalDir), 0o755); err != nil {
+			if strings.HasPrefix(tt.gone, layout.GoalDir+"/") {
+				if err := os.Mkdir(d.shared(layout.GoalDir), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -230,7 +233,7 @@ func TestGoalsAtRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := newDesk(t)
 		defer func() { _ = d.Close() }()
-		d.linger = 0
+		d.disk.Linger = 0
 		views := []forge.View{goalView("a", 0), goalView("b", 0)}
 		mine := map[string]bool{}
 		pick := func() *forge.View { return &views[rapid.IntRange(0, 1).Draw(rt, "goal")] }
@@ -246,14 +249,14 @@ func TestGoalsAtRandom(t *testing.T) {
 			"run":   func() { d.settleGoals(views...) },
 			"crash": func() {
 				left := rapid.IntRange(1, 12).Draw(rt, "steps")
-				d.reached = func(point string) {
+				d.disk.Reached = func(point string) {
 					if left--; left == 0 {
 						panic(crash{point})
 					}
 				}
 				dies(func() { d.settleGoals(views...) })
 				d.reopen()
-				d.linger = 0
+				d.disk.Linger = 0
 			},
 			"cut off": func() {
 				rel := file()
@@ -273,7 +276,7 @@ func TestGoalsAtRandom(t *testing.T) {
 				mine[line] = true
 				d.goalPut(rel, string(data)+line+"\n")
 			},
-			"lose the cache": func() { remove(t, d.file(cacheDir)); d.reopen(); d.linger = 0 },
+			"lose the cache": func() { remove(t, d.file(layout.Cache)); d.reopen(); d.disk.Linger = 0 },
 		}
 		names := slices.Sorted(maps.Keys(steps))
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
@@ -307,7 +310,7 @@ func (d *desk) allLines() string {
 	return text
 }
 
-// ours are the lines that the goals have, with their counts.
+// ours returns the lines that the goals have, with their counts.
 func ours(t testing.TB, views []forge.View) []string {
 	t.Helper()
 	tally := map[string]int{}
@@ -317,14 +320,30 @@ func ours(t testing.TB, views []forge.View) []string {
 		}
 	}
 	var out []string
-	for i := range views {
-		places, _ := placesOf(nil)
-		lines, err := linesOf(&views[i], places, tally)
-		if err != nil {
+	add := func(line any) {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(line); err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range slices.Concat(lines[historyFile], lines[knowledgeFile]) {
-			out = append(out, string(l.text))
+		out = append(out, b.String())
+	}
+	none := []string{}
+	for _, v := range views {
+		for _, it := range v.Goal.Iterations {
+			s := it.Summary
+			add(goals.HistoryLine{
+				Type: "summary", Iteration: s.Iteration, Approach: s.Approach, Result: string(s.Result), Reason: s.Reason,
+				Artifacts: none, Metadata: goals.HistoryMetadata{ToolsUsed: none, FilesModified: none, StrategyTags: none},
+				Timestamp: s.At, Goal: string(v.Intent.ID),
+			})
+		}
+		for _, k := range v.Goal.Knowledge {
+			add(goals.KnowledgeLine{
+				Type: string(k.Type), Category: k.Category, Content: k.Content, SourceTask: k.SourceTask,
+				Confidence: string(k.Confidence), AppliedCount: tally[k.ID], CreatedAt: k.CreatedAt, ID: k.ID,
+			})
 		}
 	}
 	return out

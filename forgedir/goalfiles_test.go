@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 const (
@@ -69,7 +70,7 @@ func (d *desk) goalPut(rel, text string) {
 
 func (d *desk) transcript(name, text string) {
 	d.t.Helper()
-	d.goalPut(Dir+"/logs/"+name, text)
+	d.goalPut(layout.Dir+"/logs/"+name, text)
 }
 
 // settleGoals goes round until all goals are written.
@@ -144,7 +145,7 @@ func TestGoalFiles(t *testing.T) {
 func TestNoGoalNoFolder(t *testing.T) {
 	d := newDesk(t)
 	d.write(sample())
-	if exists(t, d.shared(GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
+	if exists(t, d.shared(layout.GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
 		t.Error("there is no goal")
 	}
 }
@@ -235,16 +236,16 @@ func TestGoalLinesCutOff(t *testing.T) {
 
 func TestGoalFilesAreWrittenAgain(t *testing.T) {
 	for name, lose := range map[string]func(*desk){
-		"the folder": func(d *desk) { remove(d.t, d.shared(GoalDir)) },
+		"the folder": func(d *desk) { remove(d.t, d.shared(layout.GoalDir)) },
 		"a file":     func(d *desk) { remove(d.t, d.shared(knowledgeFile)) },
 		"a line": func(d *desk) {
 			d.goalPut(historyFile, d.goalText(historyFile)[1+strings.Index(d.goalText(historyFile), "\n"):])
 		},
 		"all lines":       func(d *desk) { d.goalPut(historyFile, "") },
-		"the cache":       func(d *desk) { remove(d.t, d.file(cacheDir)) },
-		"everything":      func(d *desk) { remove(d.t, d.shared(GoalDir)); remove(d.t, d.file("")) },
+		"the cache":       func(d *desk) { remove(d.t, d.file(layout.Cache)) },
+		"everything":      func(d *desk) { remove(d.t, d.shared(layout.GoalDir)); remove(d.t, d.file("")) },
 		"nothing":         func(*desk) {},
-		"the ignore file": func(d *desk) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(GoalDir)) },
+		"the ignore file": func(d *desk) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(layout.GoalDir)) },
 	} {
 		for _, again := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", another run: ", again), func(t *testing.T) {
@@ -331,7 +332,7 @@ func TestAppliedCountStays(t *testing.T) {
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
 	d.settleGoals(a, b)
-	d.put(indexFile, d.text(indexFile)+"torn")
+	d.put(layout.Index, d.text(layout.Index)+"torn")
 	d.reopen()
 	d.reopen()
 	a.Seq++

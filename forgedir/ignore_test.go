@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 func TestGitIgnore(t *testing.T) {
@@ -84,7 +86,7 @@ func TestOpenRefusesSymlinks(t *testing.T) {
 
 func TestOpenRefusesAFile(t *testing.T) {
 	root := t.TempDir()
-	writeText(t, filepath.Join(root, Dir), "")
+	writeText(t, filepath.Join(root, layout.Dir), "")
 	if _, err := Open(root, Options{Project: "demo"}); err == nil || !strings.Contains(err.Error(), "is a file, not a directory") {
 		t.Errorf("got error %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
 // journal decides on events as a runner would, as far as files are concerned.
@@ -156,19 +158,19 @@ func (j *journal) check(d *desk) {
 	j.write(fresh)
 	want, got := fresh.projection(), d.projection()
 	for name, text := range want {
-		if a, b := withoutRevision(text), withoutRevision(got[name]); name != observations && a != b {
+		if a, b := withoutRevision(text), withoutRevision(got[name]); name != layout.Observations && a != b {
 			j.t.Errorf("%s is\n%s\nwant\n%s", name, b, a)
 		}
 	}
 	for name := range d.everything() {
-		if under(name, stagingDir) {
+		if under(name, layout.Staging) {
 			j.t.Errorf("%s is left", name)
 		}
 	}
 }
 
 func withoutRevision(text string) string {
-	if content, _, ok := splitRevision([]byte(text)); ok {
+	if content, _, ok := projection.SplitRevision([]byte(text)); ok {
 		return string(content)
 	}
 	return text

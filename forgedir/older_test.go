@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // A person edits for minutes what was replaced several times meanwhile.
@@ -43,7 +44,7 @@ func TestEditsOfAForgottenVersion(t *testing.T) {
 		{"answer", "too?\n    answer: null", "too?\n    answer: all", `answer 1 "Old accounts too?": "all"`},
 		{"nothing", "title:", "# mine\ntitle:", ""},
 		{"approval of an older plan", "status: proposed", "status: approved", "the plan changed since this version of the file was written"},
-		{"origin", "system: workspace", "system: other", "cannot be changed here; title, body, type, risk, answers and status: approved can"},
+		{"origin", "system: draft", "system: other", "cannot be changed here; title, body, type, risk, answers and status: approved can"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
@@ -56,7 +57,7 @@ func TestEditsOfAForgottenVersion(t *testing.T) {
 			v.Intent.Clarifications = append(v.Intent.Clarifications, forge.Clarification{Question: "Why?", Answer: &yes})
 			d.write(v)
 			d.save(fixLogin, mine)
-			if err := os.RemoveAll(d.file(baseDir)); err != nil {
+			if err := os.RemoveAll(d.file(layout.Bases)); err != nil {
 				t.Fatal(err)
 			}
 			inputs, problems := d.edits(v)
@@ -146,7 +147,7 @@ func TestApprovals(t *testing.T) {
 			d.replace(fixLogin, "revision: 7\n", "revision: 3\n")
 		}, readIt},
 		{"nobody knows which version it was, but the plan", func(d *desk, _ *forge.View) {
-			if err := os.RemoveAll(d.file(cacheDir)); err != nil {
+			if err := os.RemoveAll(d.file(layout.Cache)); err != nil {
 				d.t.Fatal(err)
 			}
 			d.reopen()

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -36,9 +38,9 @@ func TestWaysToSaveAFile(t *testing.T) {
 		}},
 		{"with files of the editor beside it", func(d *desk, text string) {
 			for _, name := range []string{".fix-login.yaml.swp", "4913", "fix-login.yaml~", "#fix-login.yaml#", "fix-login.yaml.bak", "fix-login.yaml___jb_tmp___"} {
-				d.put(path.Join(intentsDir, name), "title: x\n")
+				d.put(path.Join(layout.Intents, name), "title: x\n")
 			}
-			if err := os.Symlink("ada@host.1234", d.file(intentsDir+"/.#fix-login.yaml")); err != nil {
+			if err := os.Symlink("ada@host.1234", d.file(layout.Intents+"/.#fix-login.yaml")); err != nil {
 				d.t.Fatal(err)
 			}
 			d.put(fixLogin, text)
@@ -132,7 +134,7 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 				d.t.Fatal(err)
 			}
 		}, []string{"fix-login.yaml: is a directory, not a regular file (put a regular file in its place, or remove it)"}},
-		{"too large", func(d *desk) { d.put(fixLogin, "#"+strings.Repeat("x", maxIntentBytes)) }, []string{
+		{"too large", func(d *desk) { d.put(fixLogin, "#"+strings.Repeat("x", disk.MaxIntent)) }, []string{
 			"fix-login.yaml: is 4194305 bytes long; at most 4194304 are allowed (shorten it)",
 		}},
 		{"a second document", func(d *desk) { d.replace(fixLogin, "revision:", "---\nrevision:") }, []string{
@@ -183,7 +185,7 @@ func TestManyKeys(t *testing.T) {
 // Nobody reads changes of these, so they are taken back, and kept.
 func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 	for _, name := range []string{
-		"work/fix-login-001.yaml", "reviews/fix-login-001-1.yaml", "knowledge/history/fix-login-1.yaml", observations, stateFile,
+		"work/fix-login-001.yaml", "reviews/fix-login-001-1.yaml", "knowledge/history/fix-login-1.yaml", layout.Observations, layout.State,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
@@ -203,11 +205,11 @@ func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 			if inputs, problems := d.edits(v); len(inputs)+len(problems) > 0 {
 				t.Errorf("got %v %v", inputs, problems)
 			}
-			if name == stateFile == d.StateWritten() || (name != stateFile) == (d.Projected("fix-login") == v.Seq) {
+			if name == layout.State == d.StateWritten() || (name != layout.State) == (d.Projected("fix-login") == v.Seq) {
 				t.Errorf("nobody knows that it has to be written: %d %t", d.Projected("fix-login"), d.StateWritten())
 			}
 			problems := append(d.write(v), state()...)
-			if len(problems) != 1 || problems[0].Path != shown(name) || !kept(d, "status: done") {
+			if len(problems) != 1 || problems[0].Path != layout.Shown(name) || !kept(d, "status: done") {
 				t.Errorf("got problems %v", problems)
 			}
 			if diff := cmp.Diff(want, d.text(name)); diff != "" {
@@ -223,18 +225,18 @@ func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 // Whatever a person removes of the folder while it is in use comes back.
 func TestRemovedFoldersComeBack(t *testing.T) {
 	for _, name := range []string{
-		draftsDir, intentsDir, workDir, reviewsDir, "knowledge", keptDir, cacheDir, baseDir, stagingDir, replacedDir, indexFile, "all of it",
+		layout.Drafts, layout.Intents, layout.Work, layout.Reviews, "knowledge", layout.Kept, layout.Cache, layout.Bases, layout.Staging, layout.Replaced, layout.Index, "all of it",
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, j := newDesk(t), newJournal(t)
-			d.put(draftsDir+"/fix-login.md", "text\n")
+			d.put(layout.Drafts+"/fix-login.md", "text\n")
 			j.run(d)
 			j.views["fix-login"].Tasks = sample().Tasks
 			j.change(j.views["fix-login"])
 			j.run(d)
 			names := []string{name}
 			if name == "all of it" {
-				names = []string{draftsDir, intentsDir, workDir, reviewsDir, "knowledge", keptDir, cacheDir, stateFile}
+				names = []string{layout.Drafts, layout.Intents, layout.Work, layout.Reviews, "knowledge", layout.Kept, layout.Cache, layout.State}
 			}
 			for _, name := range names {
 				if err := os.RemoveAll(d.file(name)); err != nil {
@@ -243,13 +245,13 @@ func TestRemovedFoldersComeBack(t *testing.T) {
 			}
 			j.run(d)
 			j.check(d)
-			d.put(draftsDir+"/second.md", "text\n")
+			d.put(layout.Drafts+"/second.md", "text\n")
 			d.replace(fixLogin, "title: text", "title: another")
 			j.run(d)
 			if j.views["second"] == nil || j.views["fix-login"].Intent.Title != "another" {
 				t.Errorf("titles %q", j.titles)
 			}
-			d.linger = 0
+			d.disk.Linger = 0
 			d.reopen()
 			j.run(d)
 			j.check(d)

@@ -9,69 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"pgregory.net/rapid"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// What is written is read as the same, so an untouched file is never an edit.
-func TestFilesReadBackAsTheyWere(t *testing.T) {
-	testsize.Checks(t, 20, 100)
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(
-			rapid.StringMatching(`[ -~\n\t]{0,40}`),
-			rapid.String(),
-			rapid.SampledFrom([]string{
-				"no", "~", "null", "0123", "1e3", "2026-01-02", "- a", "a: b",
-				"#", " x", "x ", "\n", "\r\n", "---", "...", "|", "\u2028", "\ufeff", "a\n b\n", "x\n\n\n",
-			}),
-		)
-		lists := rapid.SliceOfN(text, 0, 3)
-		v := sample()
-		v.Intent.Title, v.Intent.Body, v.Intent.Type = text.Draw(t, "title"), text.Draw(t, "body"), text.Draw(t, "type")
-		v.Summary.Reason, v.Intent.Recipe, v.Intent.Agent = text.Draw(t, "reason"), text.Draw(t, "recipe"), text.Draw(t, "agent")
-		v.Intent.Criteria, v.Intent.Labels = lists.Draw(t, "criteria"), lists.Draw(t, "labels")
-		v.Intent.Goal = nil
-		if rapid.Bool().Draw(t, "goal") {
-			v.Intent.Goal = &forge.GoalOptions{
-				MaxIterations: rapid.IntRange(0, 100).Draw(t, "most"), Model: text.Draw(t, "model"), Tools: lists.Draw(t, "tools"),
-				SystemPrompt: text.Draw(t, "prompt"), RawLog: rapid.Bool().Draw(t, "raw"),
-			}
-		}
-		v.Intent.With = rapid.MapOfN(text, text, 0, 3).Draw(t, "with")
-		v.Intent.BudgetUSD = float64(rapid.IntRange(0, 10000).Draw(t, "cents")) / 100
-		v.Intent.Clarifications = nil
-		for _, q := range lists.Draw(t, "questions") {
-			c := forge.Clarification{Question: q, Context: text.Draw(t, "context"), SuggestedAnswers: lists.Draw(t, "suggested")}
-			if rapid.Bool().Draw(t, "answered") {
-				c.Answer = new(text.Draw(t, "answer"))
-			}
-			v.Intent.Clarifications = append(v.Intent.Clarifications, c)
-		}
-		doc := document.IntentOf(&v)
-		doc.Revision = int64(v.Seq)
-		data, err := encodeIntent(doc)
-		if err != nil {
-			t.Skip("text that no file can hold")
-		}
-		back, pos, err := decodeIntent(data)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, data)
-		}
-		if again, err := encodeIntent(back); err != nil || string(again) != string(data) {
-			t.Fatalf("read and written again:\n%s\nwas\n%s", again, data)
-		}
-		in := &Input{rel: fixLogin, Intent: "fix-login"}
-		c := comparison{in: in, base: doc, based: true, mine: back, now: doc, pos: pos, view: &v}
-		if events := c.run(); len(events)+len(c.problems) > 0 {
-			t.Fatalf("an edit: %v %v\n%s", events, c.problems, data)
-		}
-	})
-}
-
-// person edits files by hand and remembers what must not get lost.
-type person struct {
+// author edits files by hand and remembers what must not get lost.
+type author struct {
 	d      *desk
 	count  int
 	marks  map[string]string // by mark: the path that it was written to
@@ -80,20 +26,20 @@ type person struct {
 	late   string
 }
 
-func (p *person) mark() string {
+func (p *author) mark() string {
 	p.count++
 	return fmt.Sprintf("mark-%d-", p.count)
 }
 
 // saves records that the person puts a text in place of what is there.
-func (p *person) saves(rel, text string) {
+func (p *author) saves(rel, text string) {
 	if exists(p.d.t, p.d.file(rel)) {
 		p.overwrites(rel, p.d.text(rel), text)
 	}
 	p.notes(rel, text)
 }
 
-func (p *person) notes(rel, text string) {
+func (p *author) notes(rel, text string) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '"' }) {
 		if strings.HasPrefix(word, "mark-") {
 			p.marks[word] = rel
@@ -102,7 +48,7 @@ func (p *person) notes(rel, text string) {
 }
 
 // overwrites forgets the marks that the person replaces on purpose.
-func (p *person) overwrites(rel, before, after string) {
+func (p *author) overwrites(rel, before, after string) {
 	for mark, at := range p.marks {
 		if at == rel && strings.Contains(before, mark) && !strings.Contains(after, mark) {
 			delete(p.marks, mark)
@@ -110,7 +56,7 @@ func (p *person) overwrites(rel, before, after string) {
 	}
 }
 
-func (p *person) retitled(text string) string {
+func (p *author) retitled(text string) string {
 	_, rest, ok := strings.Cut(text, "\n")
 	if !ok || !strings.HasPrefix(text, "title: ") {
 		return text
@@ -119,19 +65,19 @@ func (p *person) retitled(text string) string {
 }
 
 // restart begins the next run, on the same file system.
-func (p *person) restart() {
-	noSwap := p.d.noSwap
+func (p *author) restart() {
+	noSwap := p.d.disk.NoSwap
 	p.d.reopen()
-	p.d.noSwap = noSwap
+	p.d.disk.NoSwap = noSwap
 }
 
-func (p *person) lost(j *journal) []string {
+func (p *author) lost(j *journal) []string {
 	all := p.d.everything()
 	var lost []string
 	for mark := range p.marks {
 		found := slices.ContainsFunc(j.titles, func(s string) bool { return strings.Contains(s, mark) })
 		for name, text := range all {
-			found = found || strings.Contains(text, mark) && !under(name, cacheDir)
+			found = found || strings.Contains(text, mark) && !under(name, layout.Cache)
 		}
 		if !found {
 			lost = append(lost, mark)
@@ -148,15 +94,15 @@ func TestNoEditIsLost(t *testing.T) {
 		d := &desk{t: t, root: t.TempDir()}
 		d.reopen()
 		defer func() { _ = d.Close() }()
-		d.noSwap = rapid.Bool().Draw(rt, "without swaps")
+		d.disk.NoSwap = rapid.Bool().Draw(rt, "without swaps")
 		j := newJournal(t)
-		d.put(draftsDir+"/fix-login.md", "text\n")
+		d.put(layout.Drafts+"/fix-login.md", "text\n")
 		j.run(d)
-		p := &person{d: d, marks: map[string]string{}}
+		p := &author{d: d, marks: map[string]string{}}
 		rt.Repeat(p.actions(t, j))
 		p.finish()
 		d.reopen()
-		d.linger = 0
+		d.disk.Linger = 0
 		j.read(d)
 		j.write(d)
 		d.reopen()
@@ -169,7 +115,7 @@ func TestNoEditIsLost(t *testing.T) {
 	})
 }
 
-func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
+func (p *author) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 	t.Helper()
 	d := p.d
 	there := func(rt *rapid.T, rel string) string {
@@ -232,7 +178,7 @@ func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 		"runner starts": func(*rapid.T) { p.restart() },
 		"runner dies": func(rt *rapid.T) {
 			left := rapid.IntRange(0, 12).Draw(rt, "after")
-			d.reached = func(point string) {
+			d.disk.Reached = func(point string) {
 				if left--; left < 0 {
 					panic(crash{point})
 				}
@@ -242,14 +188,14 @@ func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 		},
 		"person saves while the runner works": func(rt *rapid.T) {
 			left := rapid.IntRange(0, 12).Draw(rt, "after")
-			d.reached = func(string) {
+			d.disk.Reached = func(string) {
 				if left--; left == -1 && exists(t, d.file(fixLogin)) {
 					save(rt, fixLogin, p.retitled(d.text(fixLogin)))
 				}
 			}
 			j.read(d)
 			j.write(d)
-			d.reached = func(string) {}
+			d.disk.Reached = func(string) {}
 		},
 		"person saves while the runner decides": func(rt *rapid.T) {
 			j.between = func() {
@@ -262,14 +208,14 @@ func (p *person) actions(t *testing.T, j *journal) map[string]func(*rapid.T) {
 			j.write(d)
 		},
 		"time passes": func(rt *rapid.T) {
-			d.linger = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "linger")
+			d.disk.Linger = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "linger")
 		},
 	}
 }
 
 // finish writes through a handle that was opened some time ago. What the file
 // holds now is what the person replaces.
-func (p *person) finish() {
+func (p *author) finish() {
 	if p.handle == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -15,8 +16,8 @@ import (
 func TestPersonAndRunnerAtOnce(t *testing.T) {
 	const saves = 40
 	d, j := newDesk(t), newJournal(t)
-	d.linger = 0
-	d.put(draftsDir+"/fix-login.md", "text\n")
+	d.disk.Linger = 0
+	d.put(layout.Drafts+"/fix-login.md", "text\n")
 	j.run(d)
 	decided := make(chan string, 10*saves)
 	person := make(chan error, 1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 func (d *desk) state(summaries ...forge.Summary) string {
@@ -14,7 +15,7 @@ func (d *desk) state(summaries ...forge.Summary) string {
 	if _, err := d.WriteState(summaries); err != nil {
 		d.t.Fatal(err)
 	}
-	return d.text(stateFile)
+	return d.text(layout.State)
 }
 
 // state.yaml has the tasks that are done as well, which lists leave out.
@@ -26,12 +27,12 @@ func TestStateHasAllTasks(t *testing.T) {
 		{"in the same run", func(*desk) {}},
 		{"in the next run", (*desk).reopen},
 		{"in the next run, without the last file", func(d *desk) {
-			d.remove(stateFile)
+			d.remove(layout.State)
 			d.reopen()
 		}},
 		{"in the next run, with a file of another format", func(d *desk) {
-			d.remove(stateFile)
-			d.put(stateFile, "intents:\n  - id: fix-login\n    title: mine\n")
+			d.remove(layout.State)
+			d.put(layout.State, "intents:\n  - id: fix-login\n    title: mine\n")
 			d.reopen()
 		}},
 	} {

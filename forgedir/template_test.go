@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // uncomment removes the # in front of every setting.
@@ -74,8 +76,8 @@ func keys(of reflect.Type) (names []string) {
 
 func TestExampleDraft(t *testing.T) {
 	d := newDesk(t)
-	d.put(draftsDir+"/as-it-is.md", ExampleDraft)
-	d.put(draftsDir+"/reset-link.md", strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1))
+	d.put(layout.Drafts+"/as-it-is.md", ExampleDraft)
+	d.put(layout.Drafts+"/reset-link.md", strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1))
 	inputs, problems := d.drafts()
 	if len(inputs) != 2 || len(problems) > 0 {
 		t.Fatalf("got %v %v", inputs, problems)

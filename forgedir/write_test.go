@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the expected files of testdata anew")
@@ -20,7 +22,7 @@ var rewrite = flag.Bool("rewrite", false, "write the expected files of testdata 
 func (d *desk) projection() map[string]string {
 	all := d.everything()
 	for p := range all {
-		if strings.HasPrefix(p, cacheDir+"/") || strings.HasPrefix(p, schemasDir+"/") {
+		if strings.HasPrefix(p, layout.Cache+"/") || strings.HasPrefix(p, layout.Schemas+"/") {
 			delete(all, p)
 		}
 	}
@@ -132,7 +134,7 @@ func TestWriteTouchesOnlyWhatChanged(t *testing.T) {
 		{"in the same run", func(*desk) {}},
 		{"in the next run", (*desk).reopen},
 		{"without the cache", func(d *desk) {
-			if err := os.RemoveAll(d.file(cacheDir)); err != nil {
+			if err := os.RemoveAll(d.file(layout.Cache)); err != nil {
 				d.t.Fatal(err)
 			}
 			d.reopen()
@@ -218,7 +220,7 @@ func TestFilesOfAnOlderPlanGo(t *testing.T) {
 	if !exists(t, d.file("work/fix-login-002.yaml")) || !exists(t, d.file("knowledge/history/fix-login-1.yaml")) {
 		t.Error("files of the new plan, or the history, are gone")
 	}
-	kept := d.under(keptDir)
+	kept := d.under(layout.Kept)
 	if len(kept) != 1 || d.text(kept[0]) != "a person's notes\n" {
 		t.Errorf("the person's notes were not kept: %v", kept)
 	}
@@ -276,7 +278,7 @@ func TestObservationsStayInOrder(t *testing.T) {
 	d.write(a)
 	want := []string{"fix-login true", "other false", "fix-login false"}
 	var got []string
-	for _, e := range strings.Split(d.text(observations), "- content: ")[1:] {
+	for _, e := range strings.Split(d.text(layout.Observations), "- content: ")[1:] {
 		var line []string
 		for l := range strings.Lines(e) {
 			for _, key := range []string{"  intent_id: ", "  processed: "} {
@@ -301,8 +303,8 @@ func TestObservationsOfAllComeBack(t *testing.T) {
 	b.Tasks, b.Reviews, b.History = nil, nil, nil
 	d.write(a)
 	d.write(b)
-	want := d.text(observations)
-	d.put(observations, "- mine\n")
+	want := d.text(layout.Observations)
+	d.put(layout.Observations, "- mine\n")
 	d.reopen()
 	d.edits(a, b)
 	a.Seq++
@@ -313,7 +315,7 @@ func TestObservationsOfAllComeBack(t *testing.T) {
 		t.Error("the other intent is not written again")
 	}
 	d.write(b)
-	if diff := cmp.Diff(want, d.text(observations)); diff != "" {
+	if diff := cmp.Diff(want, d.text(layout.Observations)); diff != "" {
 		t.Errorf("observations (-want +got):\n%s", diff)
 	}
 }
@@ -350,7 +352,7 @@ func TestIndexSurvivesATornLine(t *testing.T) {
 	d := newDesk(t)
 	v := sample()
 	d.write(v)
-	f, err := os.OpenFile(d.file(indexFile), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(d.file(layout.Index), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,20 +376,5 @@ func TestIndexSurvivesATornLine(t *testing.T) {
 		if !os.SameFile(before[name], info) {
 			t.Errorf("%s was written anew", name)
 		}
-	}
-}
-
-func TestIndexIsCompacted(t *testing.T) {
-	d := newDesk(t)
-	v := sample()
-	for range 600 {
-		if err := d.index.add(false, indexLine{Intent: "x", Seq: 1}, indexLine{Path: "intents/x.yaml", SHA256: digestOf(nil).String()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.write(v)
-	d.reopen()
-	if d.index.lines > 100 || d.Projected("fix-login") != v.Seq || d.Projected("x") != 1 || !d.index.ours("intents/x.yaml", digestOf(nil)) {
-		t.Errorf("%d lines, %v", d.index.lines, d.index.seqs)
 	}
 }

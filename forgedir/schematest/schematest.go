@@ -16,7 +16,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/person"
+	"github.com/pfl-forge/pfl-forge/forgedir/schemas"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -44,7 +45,7 @@ const maxBytes = 64 << 20
 // returns how many files there were of each kind.
 func Check(t testing.TB, root string) map[string]int {
 	t.Helper()
-	schemas := Compile(t)
+	kinds := Compile(t)
 	counts := map[string]int{}
 	wrong := refused(t, root)
 	for kind, globs := range patterns {
@@ -66,7 +67,7 @@ func Check(t testing.TB, root string) map[string]int {
 					continue
 				}
 				counts[kind]++
-				if err := validateParts(schemas[kind], name, data); err != nil {
+				if err := validateParts(kinds[kind], name, data); err != nil {
 					t.Errorf("%s is no %s: %v", name, kind, err)
 				}
 			}
@@ -84,7 +85,7 @@ func refused(t testing.TB, root string) map[string]bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return paths
 	}
-	var list []forgedir.Problem
+	var list []person.Problem
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
@@ -100,7 +101,7 @@ func refused(t testing.TB, root string) map[string]bool {
 // Compile returns the schemas by the kind of file, such as intent.
 func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
-	names, err := fs.Glob(forgedir.Schemas(), "*.json")
+	names, err := fs.Glob(schemas.Files, "*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	c.AssertFormat()
 	out := map[string]*jsonschema.Schema{}
 	for _, name := range names {
-		data, err := fs.ReadFile(forgedir.Schemas(), name)
+		data, err := fs.ReadFile(schemas.Files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +127,7 @@ func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	return out
 }
 
-// Validate returns what is wrong with a file of YAML or JSON.
+// Validate checks a file of YAML or JSON by a schema.
 func Validate(schema *jsonschema.Schema, data []byte) error {
 	v, err := strictyaml.Value(data, strictyaml.Options{MaxBytes: maxBytes})
 	if err != nil {
@@ -151,8 +152,8 @@ func validateParts(schema *jsonschema.Schema, name string, data []byte) error {
 	return nil
 }
 
-// parts returns what of a file has a schema: the front matter of a draft, each line
-// of lines, and others as they are.
+// parts returns the parts of a file that have a schema: the front matter of a draft,
+// each line of lines, and the whole of others.
 func parts(name string, data []byte) [][]byte {
 	switch filepath.Ext(name) {
 	case ".md":

@@ -50,7 +50,7 @@ func TestWholeFiles(t *testing.T) {
 
 // lines writes the files of a goal, first with nothing in every field and then with
 // something.
-func lines(t *testing.T, w *forgedir.Workspace) {
+func lines(t *testing.T, w *forgedir.Dir) {
 	t.Helper()
 	v := forge.View{Intent: forge.Intent{ID: "x", Source: forge.SourceHuman, Status: forge.StatusExecuting}, Seq: 1, Goal: &forge.GoalView{
 		Iterations: []forge.Iteration{

@@ -17,7 +17,7 @@ var (
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
 	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
-		"services?|tools|workspace)/[A-Za-z0-9_./-]+)`")
+		"services?|tools|forgedir)/[A-Za-z0-9_./-]+)`")
 	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )
 

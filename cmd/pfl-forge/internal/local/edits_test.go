@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -157,7 +158,7 @@ func projected(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, pattern := range []string{"intents/*", "work/*", "reviews/*", "reports/*", "knowledge/history/*", "*.yaml", "cache/staging/*"} {
-		names, err := filepath.Glob(filepath.Join(root, forgedir.Dir, pattern))
+		names, err := filepath.Glob(filepath.Join(root, layout.Dir, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func projected(t *testing.T, root string) map[string]string {
 
 // ended reports whether some intent is told of as history.
 func (p *person) ended() bool {
-	list, _ := filepath.Glob(filepath.Join(p.repo.Root, forgedir.Dir, "knowledge", "history", "*"))
+	list, _ := filepath.Glob(filepath.Join(p.repo.Root, layout.Dir, layout.History, "*"))
 	return len(list) > 0
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -25,7 +26,7 @@ const rulingTimeout = 10 * time.Second
 // filesSync turns a person's files into events and decisions into files. It is not
 // safe for concurrent use.
 type filesSync struct {
-	files *forgedir.Workspace
+	files *forgedir.Dir
 	bus   *bus.Bus
 	repo  *Repository
 	log   *slog.Logger
@@ -90,7 +91,7 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 	if len(inputs) > 0 {
 		var wrong, more []forgedir.Problem
 		inputs, wrong = d.withNames(ctx, inputs)
-		inputs, more = forgedir.CheckDependencies(inputs, known())
+		inputs, more = drafts.CheckDependencies(inputs, known())
 		found = slices.Concat(found, wrong, more)
 	}
 	submitted := 0

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/leftovers"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // Places returns where intents leave something in the session's repository. While a run
 // goes on in another process, its checkouts and the state of its agents are left out: it
 // sees to them by itself.
 func (s *Session) Places(ctx context.Context) (*leftovers.Places, error) {
-	dir := filepath.Join(s.Repo.Root, forgedir.Dir)
+	dir := filepath.Join(s.Repo.Root, layout.Dir)
 	p := &leftovers.Places{Bus: s.Bus, Store: s.Repo.Store, Dirs: []string{filepath.Join(dir, "logs")}}
 	if !s.Owner() {
 		return p, nil

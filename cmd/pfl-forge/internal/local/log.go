@@ -6,7 +6,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // maxLog is how large the log of runs may become before it is started anew, in
@@ -20,7 +20,7 @@ func (r *Repository) OpenLog() (io.WriteCloser, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	dir := path.Join(forgedir.Dir, "logs")
+	dir := path.Join(layout.Dir, layout.Logs)
 	if err := root.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}

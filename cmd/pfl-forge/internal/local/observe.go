@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
@@ -110,7 +110,7 @@ func ObserveRun(ctx context.Context, repo *Repository, observer Observer, log *s
 // Written returns when what was decided was last written into the files of a repository;
 // zero if it never was.
 func (r *Repository) Written() time.Time {
-	info, err := os.Stat(filepath.Join(r.Root, forgedir.Dir, "state.yaml"))
+	info, err := os.Stat(filepath.Join(r.Root, layout.Dir, layout.State))
 	if err != nil {
 		return time.Time{}
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // problemsFile has the problems of a person's files, for other processes. It exists
 // only while there are some.
 const problemsFile = ".forge/problems.json"
 
-var draftsDir = filepath.Join(forgedir.Dir, "intent-drafts")
+var draftsDir = filepath.Join(layout.Dir, layout.Drafts)
 
 // problems are those of a person's files, by the purpose for which the files were
 // read.
@@ -98,7 +99,7 @@ func (r *Repository) knownProblems() problems {
 // Forgotten reports whether there are intent files although the store has no intent,
 // because the store was removed.
 func (r *Repository) Forgotten() bool {
-	list, err := filepath.Glob(filepath.Join(r.Root, forgedir.Dir, "intents", "*.yaml"))
+	list, err := filepath.Glob(filepath.Join(r.Root, layout.Dir, layout.Intents, "*.yaml"))
 	return err == nil && len(list) > 0
 }
 

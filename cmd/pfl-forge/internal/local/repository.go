@@ -12,6 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
@@ -118,7 +120,7 @@ func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error)
 // others. known are the intents that exist. No other process may be working in the
 // repository.
 func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]forge.IntentID) ([]forgedir.Input, []forgedir.Problem, error) {
-	if _, err := os.Lstat(filepath.Join(r.Root, forgedir.Dir)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(r.Root, layout.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	files, err := forgedir.Open(r.Root, forgedir.Options{Project: r.Project, Actor: r.Actor})
@@ -129,6 +131,6 @@ func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]
 	if err := errors.Join(err, files.Close()); err != nil {
 		return nil, nil, err
 	}
-	inputs, more := forgedir.CheckDependencies(inputs, known)
+	inputs, more := drafts.CheckDependencies(inputs, known)
 	return inputs, append(problems, more...), nil
 }

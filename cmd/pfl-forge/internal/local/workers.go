@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
@@ -53,7 +53,7 @@ func (r *activeRun) workers(repos *jobs.Set) []worker {
 // startWorkers starts the workers of every step, which share the permits for agents
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
-	host := backends.Host(filepath.Join(r.Repo.Root, forgedir.Dir, stateDir), r.Log)
+	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), r.Log)
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err
@@ -64,14 +64,14 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 	var running sync.WaitGroup
 	for _, w := range r.workers(repos) {
 		running.Go(func() {
-			outbox, err := service.OpenOutbox(filepath.Join(r.Repo.Root, forgedir.Dir, stateDir, "outbox", w.name), r.Log)
+			outbox, err := service.OpenOutbox(filepath.Join(r.Repo.Root, layout.Dir, stateDir, "outbox", w.name), r.Log)
 			if err != nil {
 				r.Log.Warn("results are not kept until they are journaled", "err", err)
 			}
 			err = w.run(ctx, &service.Worker{
 				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,
 				Parallel: parallel, Permits: permits, Outbox: outbox, Grace: time.Millisecond,
-				Secrets: secrets, LogDir: filepath.Join(r.Repo.Root, forgedir.Dir, "logs"),
+				Secrets: secrets, LogDir: filepath.Join(r.Repo.Root, layout.Dir, layout.Logs),
 			})
 			if ctx.Err() == nil {
 				r.fail(errors.Join(errors.New("the "+w.name+" ended"), err))

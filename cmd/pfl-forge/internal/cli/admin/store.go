@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // checkWritable checks that a run can write the repository's .forge folder. That a part of
 // it is missing is no problem, because a run makes it.
 func checkWritable(root string) finding {
-	dir := filepath.Join(root, forgedir.Dir)
+	dir := filepath.Join(root, layout.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		dir = root
 	}
@@ -41,13 +41,13 @@ func checkWritable(root string) finding {
 		}
 	}
 	if refused == 0 {
-		return finding{"folder", healthy, forgedir.Dir + " is writable", ""}
+		return finding{"folder", healthy, layout.Dir + " is writable", ""}
 	}
 	detail := first
 	if refused > 1 {
 		detail += fmt.Sprintf(", and %s more", render.Count(refused-1, "file"))
 	}
-	return finding{"folder", broken, detail, "a run writes there: give " + forgedir.Dir + " back to your user (chown, chmod), or run as its owner"}
+	return finding{"folder", broken, detail, "a run writes there: give " + layout.Dir + " back to your user (chown, chmod), or run as its owner"}
 }
 
 // checkFolder notes a folder, and the folders in it, that cannot be written.

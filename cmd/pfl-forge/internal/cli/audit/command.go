@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/records"
 )
 
 const auditHelp = `Audit the repository: an agent reads it, or what is below a path, and reports its
@@ -169,7 +169,7 @@ func auditReport(ctx context.Context, a *kit.App, args []string, format render.F
 		return fmt.Errorf("%s has no findings yet, it is %s; see `pfl-forge show %s`", id, v.Summary.Status, id)
 	}
 	return a.Print(format, document.AuditOf(v), []string{string(id)}, func() error {
-		fmt.Fprintln(a.Out, kit.Safe(string(forgedir.Report(&v.Intent, v.Audit))))
+		fmt.Fprintln(a.Out, kit.Safe(string(records.Report(&v.Intent, v.Audit))))
 		return nil
 	})
 }

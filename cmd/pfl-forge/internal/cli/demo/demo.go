@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -46,14 +46,14 @@ func Create(ctx context.Context, dir string) (string, error) {
 	if err := unpack(repository, dir); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(forgedir.Dir+"/\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(layout.Dir+"/\n"), 0o644); err != nil {
 		return "", err
 	}
 	by := git.Identity{Name: "pfl-forge demo", Email: "demo@localhost"}
 	if _, err := git.Create(ctx, dir, branch, "A program that greets", by); err != nil {
 		return "", err
 	}
-	return dir, unpack(drafts, filepath.Join(dir, forgedir.Dir, "intent-drafts"))
+	return dir, unpack(drafts, filepath.Join(dir, layout.Dir, layout.Drafts))
 }
 
 // unpack copies the only folder of a file system.

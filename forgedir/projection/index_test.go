@@ -1,0 +1,42 @@
+package projection
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+)
+
+// Lines that do not count any more go when the index is opened, and no others.
+func TestIndexIsCompacted(t *testing.T) {
+	d, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	d.Flush = func(*os.File) error { return nil }
+	x, err := openIndex(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 600 {
+		if err := x.add(false, indexLine{Intent: "x", Seq: 1}, indexLine{Path: "intents/x.yaml", SHA256: disk.DigestOf(nil).String()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.add(true, indexLine{Intent: "fix-login", Seq: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.close(); err != nil {
+		t.Fatal(err)
+	}
+	if x, err = openIndex(d); err != nil {
+		t.Fatal(err)
+	}
+	if x.lines > 100 || x.seqs["fix-login"] != 7 || x.seqs["x"] != 1 || !x.ours("intents/x.yaml", disk.DigestOf(nil)) {
+		t.Errorf("%d lines, %v", x.lines, x.seqs)
+	}
+	if err := x.close(); err != nil {
+		t.Fatal(err)
+	}
+}
