@@ -254,6 +254,9 @@ type QueueMerge struct {
 	Files []string
 	// Title is the title of the merged commit.
 	Title string
+	// Approver is the person who approved the plan, or the change of protected paths;
+	// empty if neither was needed.
+	Approver string
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.

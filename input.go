@@ -69,8 +69,14 @@ type ImplementInput struct {
 	Goal *GoalContext
 }
 
-// RebaseInput is the input of rebase: the task says it all.
-type RebaseInput struct{}
+// RebaseInput is the input of rebase. The rest is in the intent and the task.
+type RebaseInput struct {
+	// Title is the title of the merged commit: the intent's, or the task's if the intent
+	// has several.
+	Title string
+	// Approver is the person who approved the plan; empty if that was not needed.
+	Approver string
+}
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
@@ -148,6 +154,9 @@ func (c *Command) Abstract() AbstractInput { return input[AbstractInput](c) }
 
 // Implement returns the input of implement and execute.
 func (c *Command) Implement() ImplementInput { return input[ImplementInput](c) }
+
+// Rebase returns the input of rebase.
+func (c *Command) Rebase() RebaseInput { return input[RebaseInput](c) }
 
 // Review returns the input of review.
 func (c *Command) Review() ReviewInput { return input[ReviewInput](c) }

@@ -9,7 +9,8 @@ type Task struct {
 	ID TaskID
 	// IntentID is the intent that the task belongs to.
 	IntentID IntentID
-	// Title is one line; it becomes the title of the merged commit.
+	// Title is one line. It becomes the title of the merged commit, unless the intent has
+	// just this task: then the intent's does.
 	Title string
 	// Plan says what to do, for the agent that does it.
 	Plan string

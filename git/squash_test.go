@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -12,15 +13,15 @@ func TestSquash(t *testing.T) {
 	s := r.store()
 	base := r.head("HEAD")
 	one := r.commit("One\n\nWhy.", map[string]string{"a": "a\n"})
-	if got, err := s.Squash(t.Context(), base, one); err != nil || got != one {
+	if got, err := s.Squash(t.Context(), base, one, nil); err != nil || got != one {
 		t.Errorf("of one commit: %s, %v; want it as it is", got, err)
 	}
-	if got, err := s.Squash(t.Context(), base, base); err != nil || got != base {
+	if got, err := s.Squash(t.Context(), base, base, nil); err != nil || got != base {
 		t.Errorf("of no commit: %s, %v; want the base", got, err)
 	}
 	r.commit("One\n\nWhy.", map[string]string{"x": ""})
 	head := r.commit("Two\n\nForge-Task: t", map[string]string{"a": "b\n"})
-	got, err := s.Squash(t.Context(), base, head)
+	got, err := s.Squash(t.Context(), base, head, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,10 +33,10 @@ func TestSquash(t *testing.T) {
 			t.Errorf("%s is %q, want %q", format, is, want)
 		}
 	}
-	if again, err := s.Squash(t.Context(), base, head); err != nil || again != got {
+	if again, err := s.Squash(t.Context(), base, head, nil); err != nil || again != got {
 		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
 	}
-	if _, err := s.Squash(t.Context(), head, base); !isRewritten(err) {
+	if _, err := s.Squash(t.Context(), head, base, nil); !isRewritten(err) {
 		t.Errorf("of a branch that does not contain its base: %v", err)
 	}
 }
@@ -47,8 +48,8 @@ func TestSquashIsSafeToShow(t *testing.T) {
 	r.git("config", "user.name", "A\x1b]0;b\x07 B")
 	head := r.commit("Red \x1b[31malert\x1b[0m\r\n\nWhy\u202e.", map[string]string{"a": "a\n"})
 	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "caf\xe9 \x1b[2J")
-	for commit, want := range map[git.OID]string{head: "A B|Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "A B|café [2J"} {
-		got, err := r.store().Squash(t.Context(), base, commit)
+	for commit, want := range map[git.OID]string{head: "A B|Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "A B|Red alert\n\nWhy<U+202E>.\n\ncafé"} {
+		got, err := r.store().Squash(t.Context(), base, commit, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,6 +57,37 @@ func TestSquashIsSafeToShow(t *testing.T) {
 			t.Errorf("%q, want %q", is, want)
 		}
 	}
+}
+
+// The caller says what the one commit's message is, given those of the commits. A commit that has it stays what it is.
+func TestSquashWithAMessage(t *testing.T) {
+	r := newRepo(t, map[string]string{"x": "x\n"})
+	s := r.store()
+	base := r.head("HEAD")
+	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "caf\xe9")
+	r.git("-c", "i18n.commitEncoding=KOI8-R", "commit", "-q", "--allow-empty", "-m", "\xc1")
+	head := r.commit("Two\x1b[2J", map[string]string{"a": "a\n"})
+	var told []string
+	message := func(own []string) string {
+		told = own
+		return "Subject\n\nForge-Task: t"
+	}
+	got, err := s.Squash(t.Context(), base, head, message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"café\n", "Two\n"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	for format, want := range map[string]string{"%B": "Subject\n\nForge-Task: t", "%P": string(base), "%(trailers)": "Forge-Task: t", "%e": ""} {
+		if is := r.git("log", "-1", "--format="+format, string(got)); is != want {
+			t.Errorf("%s is %q, want %q", format, is, want)
+		}
+	}
+	if again, err := s.Squash(t.Context(), base, got, message); err != nil || again != got {
+		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
+	}
+	r.git("fsck", "--strict")
 }
 
 func isRewritten(err error) bool {

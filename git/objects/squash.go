@@ -11,12 +11,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Squash returns one commit that makes the change of base..head on base. A single commit stays what it is, if its message
-// is safe to show on a terminal; of several the last one's author and date are kept, and the messages follow each other.
-// The same commits give the same result. The caller Keeps it.
+// Squash returns one commit that makes the change of base..head on base, with the last commit's author and date. The function
+// message returns its message, given those of the commits, oldest first: they are printable UTF-8, and those in an encoding
+// that is not known are left out. Without a function they follow each other. A single commit that has the message already, and an
+// author that is safe to show on a terminal, stays what it is.
+// The same commits and messages give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
-func (db *Database) Squash(ctx context.Context, base, head git.OID) (git.OID, error) {
+func (db *Database) Squash(ctx context.Context, base, head git.OID, message func(own []string) string) (git.OID, error) {
 	r := db.NewReader(ctx)
 	defer r.Close()
 	chain, err := r.Chain(base, head)
@@ -26,37 +28,61 @@ func (db *Database) Squash(ctx context.Context, base, head git.OID) (git.OID, er
 	if len(chain) == 0 {
 		return head, nil
 	}
+	if message == nil {
+		message = joinMessages
+	}
 	last := chain[len(chain)-1]
-	if len(chain) == 1 && printable(last.Message) == last.Message && printable(last.Author) == last.Author {
+	text, author := CleanMessage(message(messages(chain))), printable(last.Author)
+	if len(chain) == 1 && text == last.Message && author == last.Author && last.encoding == "" {
 		return head, nil
 	}
 	id := db.Identity()
 	last.Parents = []git.OID{base}
 	last.Committer = id.Name + " <" + id.Email + "> " + when(last.Committer)
-	last.Author, last.Message = printable(last.Author), printable(joinMessages(chain))
+	last.Author, last.Message, last.encoding = author, text, ""
 	return WriteCommit(db.ObjectDir(), last, true)
 }
 
-// printable returns s without the characters that could control a terminal.
-func printable(s string) string {
-	if utf8.ValidString(s) {
-		return term.Sanitize(s)
-	}
-	return string(slices.DeleteFunc([]byte(s), func(b byte) bool { // in another encoding, of which only this much is known
-		return b < ' ' && b != '\n' && b != '\t' || b == 0x7f
-	}))
-}
-
-// joinMessages puts the messages of commits one after the other, each once. What is in another encoding than the last
-// one's is left out.
-func joinMessages(chain []Commit) string {
-	encoding := chain[len(chain)-1].encoding
-	var messages []string
+// messages returns the messages of commits that can be read, as printable UTF-8.
+func messages(chain []Commit) []string {
+	var own []string
 	for _, c := range chain {
-		m := strings.TrimSpace(c.Message)
-		if c.encoding == encoding && m != "" && !slices.Contains(messages, m) {
-			messages = append(messages, m)
+		if utf8.ValidString(c.Message) || isLatin(c.encoding) {
+			own = append(own, printable(c.Message))
 		}
 	}
-	return strings.Join(messages, "\n\n") + "\n"
+	return own
+}
+
+// isLatin reports whether an encoding is the one whose bytes are code points.
+func isLatin(encoding string) bool {
+	switch strings.ToLower(encoding) {
+	case "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1":
+		return true
+	}
+	return false
+}
+
+// printable returns s as UTF-8 without the characters that could control a terminal. What is not UTF-8 is read as
+// Latin-1, in which every byte is a character.
+func printable(s string) string {
+	if !utf8.ValidString(s) {
+		r := make([]rune, len(s))
+		for i := range len(s) {
+			r[i] = rune(s[i])
+		}
+		s = string(r)
+	}
+	return term.Sanitize(s)
+}
+
+// joinMessages puts messages one after the other, each once.
+func joinMessages(own []string) string {
+	var list []string
+	for _, m := range own {
+		if m = strings.TrimSpace(m); m != "" && !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return strings.Join(list, "\n\n")
 }

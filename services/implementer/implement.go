@@ -146,7 +146,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		return err
 	}
 	if recipe {
-		_, err := w.checkout.CommitAll(ctx, message(w.Command), git.Identity{})
+		_, err := w.checkout.CommitAll(ctx, firstMessage(w.Command), git.Identity{})
 		if err != nil && !errors.Is(err, git.ErrNothingToCommit) {
 			_, saveErr := w.save(ctx)
 			return errors.Join(err, saveErr)

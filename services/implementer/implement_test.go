@@ -25,7 +25,7 @@ func TestImplementCommitsWhatARecipeChanged(t *testing.T) {
 	if diff := cmp.Diff([]string{"new.txt"}, im.Files); diff != "" {
 		t.Error(diff)
 	}
-	want := "Write a file\n\nFix it\n\nForge-Intent: fix\nForge-Task: fix-001"
+	want := "Write a file\n\nFix it\n\nForge-Project: shop\nForge-Intent: fix\nForge-Task: fix-001"
 	if diff := cmp.Diff(want, w.repo.Git("log", "-1", "--format=%B", im.Head)); diff != "" {
 		t.Error(diff)
 	}

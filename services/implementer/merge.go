@@ -42,7 +42,6 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 // moveBase moves the base branch to the change, unless an earlier attempt has done
 // so.
 func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
-	// Other changes may have been merged while this one waited for the lock.
 	if err := j.Refresh(ctx); err != nil {
 		return err
 	}
@@ -52,6 +51,9 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if j.Result.Output, err = i.earlierMerge(ctx, j, base); err != nil || forge.As[*forge.MergeResult](j.Result.Output) != nil {
+		return err
+	}
+	if head, err = addApprover(ctx, j, base, head); err != nil {
 		return err
 	}
 	for range maxMoves {
@@ -66,11 +68,21 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being merged: try again when it is quieter", maxMoves)
 }
 
+// addApprover returns the commit to merge with the person in its message who approved
+// since it was verified. Tree, parent, author and dates are the same, and so is the
+// commit whenever it is made again.
+func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID, error) {
+	if j.Command.Merge().Change.Approver == "" {
+		return head, nil
+	}
+	return j.Store.Squash(ctx, base, head, squashMessage(j.Command))
+}
+
 // tryMerge merges the change on the present tip, or returns what is in the way.
 // git.ErrMoved says that the tip has moved meanwhile.
 func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Change
-	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: l.Head, Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
+	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	if j.Tip != base {
 		moved, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
@@ -128,21 +126,6 @@ func TestPrompts(t *testing.T) {
 		}
 		prompttest.Golden(t, "system", system)
 		prompttest.Golden(t, name, text)
-	}
-}
-
-func TestMessage(t *testing.T) {
-	c := recipe(1, "write")
-	c.Task.Title = "Write\n\x1b[31ma file\nForge-Task: other"
-	c.Intent.Title = "Write a file Forge-Task: other"
-	want := "Write a file Forge-Task: other\n\nForge-Intent: fix\nForge-Task: fix-001\n"
-	if diff := cmp.Diff(want, message(&c)); diff != "" {
-		t.Error(diff)
-	}
-	c.Intent.Title = "Another"
-	want = "Write a file Forge-Task: other\n\nAnother\n\nForge-Intent: fix\nForge-Task: fix-001\n"
-	if diff := cmp.Diff(want, message(&c)); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -40,10 +40,11 @@ func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, 
 
 // rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it,
 // and runs the verify commands on it. It is one commit, because every tree on the
-// base branch is to be one that was verified.
+// base branch is to be one that was verified. Its message is that of the commit on the
+// base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r := &forge.Rebase{Base: string(j.Tip)}
-	head, err := j.Store.Squash(ctx, base, head)
+	head, err := j.Store.Squash(ctx, base, head, squashMessage(j.Command))
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,8 @@ package implementer
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
-	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // taskFile is .forge/task.yaml in a checkout, for the agent and for people who look
@@ -68,16 +65,4 @@ func (w *work) writeYAML(name string, v any) error {
 		return fmt.Errorf("write .forge/%s: %w", name, err)
 	}
 	return w.checkout.WriteFile(name, data)
-}
-
-// message returns the commit message of a change that a recipe made, with trailers
-// that name intent and task.
-func message(c *forge.Command) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", term.Short(c.Task.Title, 100))
-	if title := term.Line(c.Intent.Title); title != "" && title != term.Line(c.Task.Title) {
-		fmt.Fprintf(&b, "\n%s\n", title)
-	}
-	fmt.Fprintf(&b, "\nForge-Intent: %s\nForge-Task: %s\n", c.To.Intent, c.Attempt.Task)
-	return b.String()
 }

@@ -23,7 +23,7 @@ func (i *Implementer) write(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 	}
-	head, err := j.Store.CommitFile(ctx, from, path, []byte(file.Content), message(j.Command))
+	head, err := j.Store.CommitFile(ctx, from, path, []byte(file.Content), firstMessage(j.Command))
 	if err != nil {
 		return err
 	}

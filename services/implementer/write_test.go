@@ -37,7 +37,7 @@ func TestWrite(t *testing.T) {
 	if got := w.repo.Show(im.Head, skill); got != "Use forms." {
 		t.Errorf("it holds %q", got)
 	}
-	want := "Record the skill forms\n\nFix it\n\nForge-Intent: fix\nForge-Task: fix-001"
+	want := "Record the skill forms\n\nFix it\n\nForge-Project: shop\nForge-Intent: fix\nForge-Task: fix-001"
 	if diff := cmp.Diff(want, w.repo.Git("log", "-1", "--format=%B", im.Head)); diff != "" {
 		t.Error(diff)
 	}

@@ -1308,11 +1308,15 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 	return m0
 }
 
-// RebaseInput is the input of rebase: the task says it all.
+// RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	state         protoimpl.MessageState `protogen:"opaque.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
+	xxx_hidden_Approver    *string                `protobuf:"bytes,2,opt,name=approver"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *RebaseInput) Reset() {
@@ -1340,15 +1344,82 @@ func (x *RebaseInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+func (x *RebaseInput) GetTitle() string {
+	if x != nil {
+		if x.xxx_hidden_Title != nil {
+			return *x.xxx_hidden_Title
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *RebaseInput) GetApprover() string {
+	if x != nil {
+		if x.xxx_hidden_Approver != nil {
+			return *x.xxx_hidden_Approver
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *RebaseInput) SetTitle(v string) {
+	x.xxx_hidden_Title = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *RebaseInput) SetApprover(v string) {
+	x.xxx_hidden_Approver = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *RebaseInput) HasTitle() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *RebaseInput) HasApprover() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *RebaseInput) ClearTitle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Title = nil
+}
+
+func (x *RebaseInput) ClearApprover() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Approver = nil
+}
+
 type RebaseInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
+	// title is the title of the merged commit: the intent's, or the task's if the
+	// intent has several.
+	Title *string
+	// approver is the person who approved the plan; empty if that was not needed.
+	Approver *string
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
 	m0 := &RebaseInput{}
 	b, x := &b0, m0
 	_, _ = b, x
+	if b.Title != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Title = b.Title
+	}
+	if b.Approver != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Approver = b.Approver
+	}
 	return m0
 }
 
@@ -1775,8 +1846,10 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12*\n" +
 	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
 	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
-	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\"\r\n" +
-	"\vRebaseInput\"i\n" +
+	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\"?\n" +
+	"\vRebaseInput\x12\x14\n" +
+	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\"i\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"k\n" +

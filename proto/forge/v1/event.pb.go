@@ -4136,6 +4136,7 @@ type QueueMerge struct {
 	xxx_hidden_PatchId     *string                `protobuf:"bytes,7,opt,name=patch_id,json=patchId"`
 	xxx_hidden_Files       []string               `protobuf:"bytes,8,rep,name=files"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,9,opt,name=title"`
+	xxx_hidden_Approver    *string                `protobuf:"bytes,10,opt,name=approver"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4248,39 +4249,49 @@ func (x *QueueMerge) GetTitle() string {
 	return ""
 }
 
+func (x *QueueMerge) GetApprover() string {
+	if x != nil {
+		if x.xxx_hidden_Approver != nil {
+			return *x.xxx_hidden_Approver
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4289,7 +4300,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+}
+
+func (x *QueueMerge) SetApprover(v string) {
+	x.xxx_hidden_Approver = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4348,6 +4364,13 @@ func (x *QueueMerge) HasTitle() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
+func (x *QueueMerge) HasApprover() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
 func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4388,6 +4411,11 @@ func (x *QueueMerge) ClearTitle() {
 	x.xxx_hidden_Title = nil
 }
 
+func (x *QueueMerge) ClearApprover() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Approver = nil
+}
+
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4409,6 +4437,9 @@ type QueueMerge_builder struct {
 	Files []string
 	// title is the title of the merged commit.
 	Title *string
+	// approver is the person who approved the plan, or the change of protected
+	// paths; empty if neither was needed.
+	Approver *string
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -4416,37 +4447,41 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
 		x.xxx_hidden_Title = b.Title
+	}
+	if b.Approver != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_Approver = b.Approver
 	}
 	return m0
 }
@@ -6271,7 +6306,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xcd\x01\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xe9\x01\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -6282,7 +6317,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04tree\x18\x06 \x01(\tR\x04tree\x12\x19\n" +
 	"\bpatch_id\x18\a \x01(\tR\apatchId\x12\x14\n" +
 	"\x05files\x18\b \x03(\tR\x05files\x12\x14\n" +
-	"\x05title\x18\t \x01(\tR\x05title\"\x94\x01\n" +
+	"\x05title\x18\t \x01(\tR\x05title\x12\x1a\n" +
+	"\bapprover\x18\n" +
+	" \x01(\tR\bapprover\"\x94\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +

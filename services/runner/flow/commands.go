@@ -42,7 +42,7 @@ func (s *Intent) carryOut(e task.Effect) {
 		c.Replica = e.Replica
 		s.send(&c)
 	case task.AskMerge:
-		s.request(e.Task, true, mergeOf(s.Run, e.Task))
+		s.request(e.Task, true, s.mergeOf(e.Task))
 	case task.AskLock:
 		s.request(e.Task, true, lockOf(s.Run, e))
 	case task.TakeBack:
@@ -128,7 +128,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		c.Input = &forge.RebaseInput{}
+		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver}
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)

@@ -110,11 +110,20 @@ func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
 }
 
 // mergeOf asks to merge exactly what was verified and approved.
-func mergeOf(run int, t *task.Task) forge.Event {
+func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	c := t.Candidate
 	return forge.Event{Message: &forge.QueueMerge{
-		Run: run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files, Title: t.Title,
+		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
+		Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver,
 	}}
+}
+
+// commitTitle returns the title of a task's commit on the base branch.
+func (s *Intent) commitTitle(t *task.Task) string {
+	if len(s.Tasks.Tasks) == 1 {
+		return s.Intent.Title
+	}
+	return t.Title
 }
 
 // lockOf asks for the lock of the files of a change that conflicted.

@@ -256,6 +256,12 @@ func describeCommand(c forge.Command) string {
 	}
 	if merge := c.Merge().Change; merge != nil {
 		fmt.Fprintf(&b, " commit %s", merge.Head)
+		if merge.Approver != "" {
+			fmt.Fprintf(&b, " approved by %s", merge.Approver)
+		}
+	}
+	if by := c.Rebase().Approver; by != "" {
+		fmt.Fprintf(&b, " approved by %s", by)
 	}
 	if implement.Feedback != "" {
 		fmt.Fprintf(&b, " feedback %q", implement.Feedback)

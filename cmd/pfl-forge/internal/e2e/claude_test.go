@@ -125,6 +125,12 @@ func TestClaude(t *testing.T) {
 	if got := r.subjects(); len(got) != 2 {
 		t.Errorf("main has %q", got)
 	}
+	message := r.git("log", "-1", "--format=%B", "main")
+	for _, want := range []string{"greet\n\n", "\n\nGreet in French\n\nTest the greeting\n\n", "\nForge-Intent: greet\nForge-Task: greet-001\n"} {
+		if !strings.Contains(message+"\n", want) {
+			t.Errorf("the merged commit's message lacks %q:\n%s", want, message)
+		}
+	}
 	history := r.read(".forge/knowledge/history/greet-1.yaml")
 	for _, want := range []string{"rule: clarify", "rule: park", "rule: rework"} {
 		if strings.Count(history, want) != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,12 +113,20 @@ func TestKilledGoals(t *testing.T) {
 	}
 	merged := 0
 	for _, s := range r.subjects() {
-		if strings.HasPrefix(s, "A line of file-") {
+		if strings.HasPrefix(s, "Fill file-") { // the goal's title, and not what its agent committed
 			merged++
 		}
 	}
 	if merged != len(names) {
 		t.Errorf("%d changes merged: %q", merged, r.subjects())
+	}
+	var tasks []string
+	for _, n := range names {
+		tasks = append(tasks, "goal-"+n+"-001")
+	}
+	got := strings.Fields(r.git("log", "--format=%(trailers:key=Forge-Task,valueonly)", "main"))
+	if slices.Sort(got); !slices.Equal(got, tasks) {
+		t.Errorf("trailers name the tasks %q, want %q", got, tasks)
 	}
 	r.tidy()
 }

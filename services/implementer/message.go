@@ -1,0 +1,236 @@
+package implementer
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Bounds of a commit's message.
+const (
+	maxSubject   = 72      // characters
+	maxTitle     = 1000    // characters of a title in the body
+	maxText      = 8_000   // bytes of the agent's own text
+	maxTrailers  = 20      // of the agent's own
+	maxTrailer   = 200     // characters of a trailer's value
+	textLeftOut  = "[...]" // ends text that was cut
+	emptySubject = "Change"
+)
+
+// Trailers of a commit on the base branch, in their order.
+const (
+	trailerProject   = "Forge-Project"
+	trailerIntent    = "Forge-Intent"
+	trailerTask      = "Forge-Task"
+	trailerRequester = "Forge-Requester"
+	trailerApprover  = "Forge-Approver"
+)
+
+var (
+	// reserved matches a line that could be read as a trailer of ours, with any separator
+	// that git can be configured to take.
+	reserved = regexp.MustCompile(`(?i)^\s*forge-[a-z0-9-]*\s*[:=#]`)
+	// trailer matches a line that git reads as a trailer.
+	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
+	// credit matches a trailer that names a person. It is one in any last paragraph.
+	credit = regexp.MustCompile(`(?i)^[a-z-]+-by:\s*\S`)
+	// divider matches lines at which tools that read patches from mail end the message.
+	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: )`)
+	// helper matches the subject of a commit that was made to be squashed.
+	helper = regexp.MustCompile(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
+)
+
+// commitMessage returns the message of a task's commit: the title as one line, the
+// intent's title if it is another one, the text and trailers of own, which are the
+// messages of the agent's commits, oldest first, and the trailers of ours in the same
+// last paragraph. A message that it has made, alone or with others after it, can be one
+// of own.
+func commitMessage(c *forge.Command, title, approver string, own []string) string {
+	line := term.Line(title)
+	subject := subjectLine(line)
+	var body []string
+	say := func(text string) {
+		if text != "" && text != subject && !slices.Contains(body, text) {
+			body = append(body, text)
+		}
+	}
+	if line != strings.Trim(subject, `"`) {
+		say(quoted(term.Short(line, maxTitle)))
+	}
+	say(quoted(term.Short(c.Intent.Title, maxTitle)))
+	text, trailers := ownText(own, append([]string{subject, line}, body...))
+	body = append(body, text...)
+	trailers = append(trailers, forgeTrailers(c, approver)...)
+	return strings.Join(append(append([]string{subject}, body...), strings.Join(trailers, "\n")), "\n\n") + "\n"
+}
+
+// firstMessage returns the message of a commit that no agent has written one for.
+func firstMessage(c *forge.Command) string { return commitMessage(c, c.Task.Title, "", nil) }
+
+// squashMessage returns the function that makes the message of the task's one commit on
+// the base branch. A merge has that commit, and adds who approved since.
+func squashMessage(c *forge.Command) func(own []string) string {
+	if c.Attempt.Step != forge.StepMerge {
+		in := c.Rebase()
+		return func(own []string) string {
+			return commitMessage(c, cmp.Or(in.Title, c.Intent.Title, c.Task.Title), in.Approver, own)
+		}
+	}
+	if change := c.Merge().Change; change != nil && change.Approver != "" {
+		return func(own []string) string { return approved(strings.Join(own, "\n\n"), change.Approver) }
+	}
+	return nil
+}
+
+// subjectLine returns a title in one line of a commit's subject.
+func subjectLine(title string) string {
+	if title == "" {
+		return emptySubject
+	}
+	title = quoted(title)
+	if utf8.RuneCountInString(title) <= maxSubject {
+		return title
+	}
+	cut := string([]rune(title)[:maxSubject-1])
+	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
+		cut = cut[:i]
+	}
+	return cut + "…"
+}
+
+// quoted returns a line in quotes if it could be read as a trailer of ours.
+func quoted(line string) string {
+	if reserved.MatchString(line) {
+		return `"` + line + `"`
+	}
+	return line
+}
+
+// forgeTrailers returns the trailers that say where a commit comes from.
+func forgeTrailers(c *forge.Command, approver string) []string {
+	var list []string
+	origin := c.Intent.Origin
+	for _, t := range [][2]string{
+		{trailerProject, string(c.To.Project)},
+		{trailerIntent, string(c.To.Intent)},
+		{trailerTask, string(c.Attempt.Task)},
+		{trailerRequester, cmp.Or(origin.Actor, origin.System)},
+		{trailerApprover, approver},
+	} {
+		if value := term.Short(t[1], maxTrailer); value != "" {
+			list = append(list, t[0]+": "+value)
+		}
+	}
+	return list
+}
+
+// approved returns a message of commitMessage with the approver in its trailers.
+func approved(message, approver string) string {
+	value := term.Short(approver, maxTrailer)
+	if value == "" {
+		return message
+	}
+	if !strings.Contains(message, "\n"+trailerTask+": ") { // it was made otherwise
+		return strings.TrimSpace(message) + "\n\n" + trailerApprover + ": " + value + "\n"
+	}
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(message), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, trailerApprover+":")
+	})
+	return strings.Join(append(lines, trailerApprover+": "+value), "\n") + "\n"
+}
+
+// ownText returns the paragraphs and the trailers of messages, without the paragraphs
+// that are known already, and without anything that could be read as a trailer of ours.
+func ownText(own, known []string) (text, trailers []string) {
+	room := maxText - len(textLeftOut)
+	for _, message := range own {
+		paragraphs, credits := splitMessage(message)
+		for _, t := range credits {
+			if len(trailers) < maxTrailers && !slices.ContainsFunc(trailers, func(s string) bool { return strings.EqualFold(s, t) }) {
+				trailers = append(trailers, t)
+			}
+		}
+		before := slices.Concat(known, text)
+		for _, p := range paragraphs {
+			switch {
+			case room < 0 || slices.Contains(before, p) || slices.Contains(known, term.Line(p)):
+			case p == textLeftOut:
+				room = -1
+				text = append(text, p)
+			default:
+				if room -= len(p) + 2; room < 0 {
+					p = textLeftOut
+				}
+				text = append(text, p)
+			}
+		}
+	}
+	return text, trailers
+}
+
+// splitMessage returns the paragraphs of a message of an agent, and its trailers, each
+// as one line.
+func splitMessage(message string) (paragraphs, trailers []string) {
+	var current []string
+	end := func() {
+		if len(current) > 0 {
+			paragraphs = append(paragraphs, strings.Join(current, "\n"))
+		}
+		current = nil
+	}
+	dropping := false // the lines that continue one that was dropped
+	for line := range strings.SplitSeq(term.Sanitize(message), "\n") {
+		line = strings.TrimRight(line, " \t")
+		dropping = reserved.MatchString(line) || dropping && line != "" && (line[0] == ' ' || line[0] == '\t')
+		switch {
+		case dropping:
+		case line == "":
+			end()
+		case divider.MatchString(line):
+			current = append(current, " "+line)
+		default:
+			current = append(current, line)
+		}
+	}
+	end()
+	if n := len(paragraphs) - 1; n >= 0 {
+		var rest []string
+		if rest, trailers = cutTrailers(strings.Split(paragraphs[n], "\n"), n > 0); len(rest) == 0 {
+			paragraphs = paragraphs[:n]
+		} else {
+			paragraphs[n] = strings.Join(rest, "\n")
+		}
+	}
+	if len(paragraphs) > 0 && helper.MatchString(paragraphs[0]) {
+		paragraphs = paragraphs[1:]
+	}
+	return paragraphs, trailers
+}
+
+// cutTrailers splits the lines of a last paragraph. All of it are trailers if each line
+// is one or continues one, and it is not the subject; otherwise those that name people.
+func cutTrailers(lines []string, body bool) (rest, trailers []string) {
+	all := body && trailer.MatchString(lines[0]) && !slices.ContainsFunc(lines, func(line string) bool {
+		return !trailer.MatchString(line) && line[0] != ' ' && line[0] != '\t'
+	})
+	for _, line := range lines {
+		continues := line[0] == ' ' || line[0] == '\t'
+		switch {
+		case all && continues:
+			trailers[len(trailers)-1] += line
+		case all || credit.MatchString(line):
+			trailers = append(trailers, line)
+		default:
+			rest = append(rest, line)
+		}
+	}
+	for i, t := range trailers {
+		trailers[i] = term.Short(t, maxTrailer)
+	}
+	return rest, trailers
+}
