@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Kind names a change of an intent that followers are told of. It is the last token
-// of the change's subject.
+// Kind names a change of an intent, such as "waiting". It is the last token of
+// the change's subject.
 type Kind string
 
 // The changes: a closed set.
@@ -36,7 +36,7 @@ const (
 	Cancelled      Kind = "cancelled"   // a person stopped it
 )
 
-// Kinds lists the changes.
+// Kinds lists the changes, in the order in which an intent may go through them.
 func Kinds() []Kind {
 	return []Kind{
 		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
@@ -44,18 +44,21 @@ func Kinds() []Kind {
 	}
 }
 
-// headerPosition says which change of which record a message tells:
-// <journal sequence>/<index>. The last message's is how far the publishing has come.
+// headerPosition is the header that says which change of which record a message
+// is: <journal sequence>/<index>. That of the last message is how far the
+// publishing has come.
 const headerPosition = "Forge-Position"
 
-// change is a Change that is not told yet.
+// change is a change that is not published yet.
 type change struct {
 	what Kind
+	// task is the task that it is about; nil for changes of the whole intent.
 	task *document.TaskState
 }
 
-// changes returns the changes between two decisions on an intent. There is none
-// before the first.
+// changes returns the changes between two decisions on an intent, given the
+// summaries after each; before is nil for the first decision. It depends on
+// nothing else, so that every runner finds the same ones.
 func changes(before, now *forge.Summary) (list []change) {
 	add := func(is bool, what Kind) {
 		if is {
@@ -86,7 +89,8 @@ func iterated(before, now *forge.GoalSummary) bool {
 	return before != nil && now != nil && before.Iteration > 0 && now.Iteration > before.Iteration
 }
 
-// taskChanges compares the tasks under way: one that is done is only counted.
+// taskChanges compares the tasks under way. A task that is done leaves the
+// summary and is counted there; one that fails stays.
 func taskChanges(before, now *forge.Summary) (list []change) {
 	done := now.TasksDone - before.TasksDone
 	for _, t := range before.Tasks {
@@ -105,12 +109,16 @@ func taskChanges(before, now *forge.Summary) (list []change) {
 	return list
 }
 
-// position is how far the publishing has come.
+// position is how far the publishing has come. Every change has one.
 type position struct {
-	seq   uint64 // of a record
-	index int    // of a change in it
+	// seq is the sequence of a record in the journal.
+	seq uint64
+	// index counts the changes of that record from 0.
+	index int
 }
 
+// parsePosition is the inverse of String. It accepts nothing that String would
+// not return.
 func parsePosition(s string) (p position, err error) {
 	var n int
 	n, err = fmt.Sscanf(s, "%d/%d", &p.seq, &p.index)
@@ -124,7 +132,8 @@ func (p position) String() string {
 	return strconv.FormatUint(p.seq, 10) + "/" + strconv.Itoa(p.index)
 }
 
-// message returns a change as it is published. It is the same for every runner.
+// message returns a change as it is published. It is the same, byte for byte,
+// for every runner.
 func (c change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
 	subject, err := subjects.Change(now.Key, string(c.what))
 	if err != nil {
