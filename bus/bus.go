@@ -30,7 +30,7 @@ type Bus struct {
 	// Effects is a runner's side, too: it makes commands, timers and outbox
 	// messages happen.
 	Effects *decide.Effects
-	// Changes publishes what happens to intents, for all who may follow it.
+	// Changes publishes every change of an intent, for all who may follow it.
 	Changes *changes.Stream
 	// Commands is a worker's side: it delivers the commands of a step.
 	Commands *work.Commands

@@ -20,26 +20,42 @@ type Kind string
 
 // The changes: a closed set.
 const (
-	Submitted      Kind = "submitted"   // it is accepted
-	Planned        Kind = "planned"     // it is known what is to be done
-	Waiting        Kind = "waiting"     // a person has to do something: see data.waiting
-	Approved       Kind = "approved"    // a person approved it
-	Resumed        Kind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
-	Executing      Kind = "executing"   // work on its tasks begins
-	Iterated       Kind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
-	KindTaskDone   Kind = "task-done"   // the change of data.task is on the base branch
-	KindTaskFailed Kind = "task-failed" // data.task is given up
-	Done           Kind = "done"        // all of it is done
-	Blocked        Kind = "blocked"     // a part of it, or what it depends on, failed
-	Error          Kind = "error"       // all of it failed
-	Rejected       Kind = "rejected"    // a person refused it
-	Cancelled      Kind = "cancelled"   // a person stopped it
+	// Submitted: it is accepted.
+	Submitted Kind = "submitted"
+	// Planned: its tasks, or its child intents, are known.
+	Planned Kind = "planned"
+	// Waiting: a person has to act; data.waiting says how.
+	Waiting Kind = "waiting"
+	// Approved: a person approved its plan.
+	Approved Kind = "approved"
+	// Resumed: it goes on after an answer, a retry, or another thing that it
+	// waited for.
+	Resumed Kind = "resumed"
+	// Executing: work on its tasks begins.
+	Executing Kind = "executing"
+	// Iterated: an iteration towards a goal is over, and another one begins;
+	// see data.goal.
+	Iterated Kind = "iterated"
+	// KindTaskDone: the change of data.task is on the base branch.
+	KindTaskDone Kind = "task-done"
+	// KindTaskFailed: data.task is given up.
+	KindTaskFailed Kind = "task-failed"
+	Done           Kind = "done" // all of it is done
+	// Blocked: a part of it, or an intent that it depends on, failed.
+	Blocked Kind = "blocked"
+	// Error: all of it failed.
+	Error Kind = "error"
+	// Rejected: a person refused it.
+	Rejected Kind = "rejected"
+	// Cancelled: a person stopped it.
+	Cancelled Kind = "cancelled"
 )
 
 // Kinds lists the changes, in the order in which an intent may go through them.
 func Kinds() []Kind {
 	return []Kind{
 		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
+		// Done: all of it is done.
 		Done, Blocked, Error, Rejected, Cancelled,
 	}
 }
