@@ -287,11 +287,20 @@ type MergeOutcome string
 
 // The outcomes of a merge.
 const (
-	MergeDone         MergeOutcome = "merged"        // the commit is on the base branch
-	MergeConflict     MergeOutcome = "conflict"      // with a change that was merged since
-	MergeVerifyFailed MergeOutcome = "verify_failed" // on the moved base
-	MergePatchChanged MergeOutcome = "changed"       // the rebased patch is another one: review it again
-	MergeDirty        MergeOutcome = "dirty"         // a person's uncommitted changes are in the way
+	// MergeDone: the commit is on the base branch. This is a fact, whoever
+	// reports it.
+	MergeDone MergeOutcome = "merged"
+	// MergeConflict: the change conflicts with one that was merged since.
+	MergeConflict MergeOutcome = "conflict"
+	// MergeVerifyFailed: a verify command failed on the tip, to which the base
+	// branch had moved.
+	MergeVerifyFailed MergeOutcome = "verify_failed"
+	// MergePatchChanged: on the moved tip the change is another patch, which
+	// has to be reviewed.
+	MergePatchChanged MergeOutcome = "changed"
+	// MergeDirty: uncommitted changes of a person, or an unfinished git
+	// operation, are in the way.
+	MergeDirty MergeOutcome = "dirty"
 )
 
 // MergeResult is the output of a merge that was tried.

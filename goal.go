@@ -201,9 +201,13 @@ type ExecutionStatus string
 
 // The ends of an execution.
 const (
+	// ExecutionSuccess: the agent did what it set out to do.
 	ExecutionSuccess ExecutionStatus = "success"
-	ExecutionFailure ExecutionStatus = "failure" // it did not get done
-	ExecutionError   ExecutionStatus = "error"   // it could not be tried
+	// ExecutionFailure: the agent did not get it done.
+	ExecutionFailure ExecutionStatus = "failure"
+	// ExecutionError: the agent could not try, because something outside of the
+	// work failed.
+	ExecutionError ExecutionStatus = "error"
 )
 
 // Execution is the executing agent's report of an iteration, with the measured
@@ -287,11 +291,16 @@ type KnowledgeType string
 
 // The types of knowledge.
 const (
-	KnowledgeDiscovery  KnowledgeType = "discovery"  // a fact about the code
-	KnowledgeLesson     KnowledgeType = "lesson"     // learned from a failure
-	KnowledgePattern    KnowledgeType = "pattern"    // a convention
-	KnowledgeConstraint KnowledgeType = "constraint" // what technology does not allow
-	KnowledgeCodebase   KnowledgeType = "codebase"   // how the code is built
+	// KnowledgeDiscovery is a fact about the code.
+	KnowledgeDiscovery KnowledgeType = "discovery"
+	// KnowledgeLesson was learned from a failure.
+	KnowledgeLesson KnowledgeType = "lesson"
+	// KnowledgePattern is a convention that the code follows.
+	KnowledgePattern KnowledgeType = "pattern"
+	// KnowledgeConstraint is a limit that technology sets.
+	KnowledgeConstraint KnowledgeType = "constraint"
+	// KnowledgeCodebase says how the code is built.
+	KnowledgeCodebase KnowledgeType = "codebase"
 )
 
 // Confidence is how certain a piece of knowledge is.

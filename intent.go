@@ -116,8 +116,11 @@ func (i *Intent) NeedsClarification() bool {
 
 // The types of intents that have a flow of their own.
 const (
-	TypeAudit           = "audit"            // look and report
-	TypeSkillExtraction = "skill_extraction" // make skills of patterns in the project's history
+	// TypeAudit looks at the whole repository and reports. It changes nothing.
+	TypeAudit = "audit"
+	// TypeSkillExtraction makes skills of patterns that recur in the project's
+	// history.
+	TypeSkillExtraction = "skill_extraction"
 )
 
 // Clarification is a question to a person, and its answer.
@@ -196,14 +199,24 @@ type Status string
 
 // The statuses of an intent.
 const (
-	StatusProposed  Status = "proposed"
-	StatusApproved  Status = "approved"
+	// StatusProposed: it was accepted. It is analyzed, or waits for answers or
+	// an approval.
+	StatusProposed Status = "proposed"
+	// StatusApproved: its plan may be carried out.
+	StatusApproved Status = "approved"
+	// StatusExecuting: work on its tasks or child intents has begun.
 	StatusExecuting Status = "executing"
-	StatusDone      Status = "done"      // every task done
-	StatusBlocked   Status = "blocked"   // some task, or a dependency, failed
-	StatusError     Status = "error"     // every task failed
-	StatusRejected  Status = "rejected"  // a person refused it
-	StatusCancelled Status = "cancelled" // a person stopped it
+	// StatusDone: every task is done.
+	StatusDone Status = "done"
+	// StatusBlocked: some of its tasks, or an intent that it depends on,
+	// failed.
+	StatusBlocked Status = "blocked"
+	// StatusError: all of it failed.
+	StatusError Status = "error"
+	// StatusRejected: a person refused it.
+	StatusRejected Status = "rejected"
+	// StatusCancelled: a person stopped it.
+	StatusCancelled Status = "cancelled"
 )
 
 // Ended reports whether nothing more happens to an intent by itself.

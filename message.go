@@ -12,11 +12,17 @@ type Party int
 
 // The parties.
 const (
-	PartyPerson  Party = iota // a person, or another system where systems may
-	PartyWorker               // analyzer, implementer, reviewer, reflector
-	PartyTimer                // the runner, when a timer is due
-	PartyIntent               // the state machine of an intent
-	PartyProject              // the state machine of a project
+	// PartyPerson is a person, or another system where systems may send the
+	// message.
+	PartyPerson Party = iota
+	// PartyWorker is one of the services that carry out commands.
+	PartyWorker
+	// PartyTimer is the runner, when a timer is due.
+	PartyTimer
+	// PartyIntent is the state machine of an intent.
+	PartyIntent
+	// PartyProject is the state machine of a project.
+	PartyProject
 )
 
 func (p Party) String() string {

@@ -65,12 +65,19 @@ type Waiting string
 
 // What an intent can wait for. Empty: nothing.
 const (
-	WaitingApproval      Waiting = "approval"
+	// WaitingApproval: a person has to approve the plan, or a change.
+	WaitingApproval Waiting = "approval"
+	// WaitingClarification: a person has to answer questions.
 	WaitingClarification Waiting = "clarification"
-	WaitingFailed        Waiting = "failed" // blocked or error: look at it, then retry or cancel
-	WaitingDirty         Waiting = "dirty"  // uncommitted changes are in the way
-	WaitingBudget        Waiting = "budget" // raise it, or let it be
-	WaitingPaused        Waiting = "paused" // resume it
+	// WaitingFailed: it is blocked or in error; a person may look at it, then
+	// retry or cancel.
+	WaitingFailed Waiting = "failed"
+	// WaitingDirty: a person's uncommitted changes are in the way of a merge.
+	WaitingDirty Waiting = "dirty"
+	// WaitingBudget: a budget is used up; a person may raise it.
+	WaitingBudget Waiting = "budget"
+	// WaitingPaused: a person paused it, and has to resume it.
+	WaitingPaused Waiting = "paused"
 )
 
 // Summary is the state of an intent as lists show it; of a project only Key,
@@ -201,9 +208,14 @@ type Decision string
 
 // The decisions.
 const (
+	// Applied: the event is in the journal, with its effects.
 	Applied Decision = "applied"
-	Ignored Decision = "ignored" // a duplicate, or about something that is over
-	Refused Decision = "refused" // a person asked for what cannot be
+	// Ignored: the event is a duplicate, or about something that is over.
+	// Nothing was written.
+	Ignored Decision = "ignored"
+	// Refused: a person or system asked for something that cannot be. Nothing
+	// was written.
+	Refused Decision = "refused"
 )
 
 // Ruling tells the sender of an event what was decided.
@@ -225,14 +237,23 @@ type ProgressKind string
 
 // The kinds of progress.
 const (
-	ProgressStarted  ProgressKind = "started"
-	ProgressText     ProgressKind = "text"
-	ProgressTool     ProgressKind = "tool"
-	ProgressOutput   ProgressKind = "output"
-	ProgressUsage    ProgressKind = "usage"
-	ProgressEnded    ProgressKind = "ended"
+	// ProgressStarted: the attempt has begun.
+	ProgressStarted ProgressKind = "started"
+	// ProgressText: the agent said something.
+	ProgressText ProgressKind = "text"
+	// ProgressTool: the agent uses a tool.
+	ProgressTool ProgressKind = "tool"
+	// ProgressOutput: a command printed a line.
+	ProgressOutput ProgressKind = "output"
+	// ProgressUsage: the attempt's consumption so far.
+	ProgressUsage ProgressKind = "usage"
+	// ProgressEnded: the attempt is over. Text is its outcome.
+	ProgressEnded ProgressKind = "ended"
+	// ProgressThinking: the agent is thinking.
 	ProgressThinking ProgressKind = "thinking"
-	ProgressLimit    ProgressKind = "limit" // waits, because the model refuses for now
+	// ProgressLimit: the agent waits, because the model refuses requests for
+	// now.
+	ProgressLimit ProgressKind = "limit"
 )
 
 // Progress is a live, unstored message from a running attempt.

@@ -12,20 +12,41 @@ type Step string
 // The steps. A default flow runs analyze, implement, rebase, review, merge and
 // reflect; the rest take the place of analyze where they are named.
 const (
-	StepAnalyze   Step = "analyze"
-	StepArchitect Step = "architect" // after an analysis that was not sufficient
-	StepAudit     Step = "audit"     // intents of type audit: looks and reports, changes nothing
-	StepObserve   Step = "observe"   // intents of type skill_extraction: finds patterns
-	StepAbstract  Step = "abstract"  // the same: makes skills of them
+	// StepAnalyze plans the tasks of an intent, or asks.
+	StepAnalyze Step = "analyze"
+	// StepArchitect does the same, looking deeper, after an analysis that was
+	// not sufficient.
+	StepArchitect Step = "architect"
+	// StepAudit looks for problems and reports, for intents of TypeAudit. It
+	// changes nothing.
+	StepAudit Step = "audit"
+	// StepObserve finds patterns in the history, for intents of
+	// TypeSkillExtraction.
+	StepObserve Step = "observe"
+	// StepAbstract makes skills of those patterns.
+	StepAbstract Step = "abstract"
+	// StepImplement makes the change of one task, as commits on the task's
+	// branch.
 	StepImplement Step = "implement"
-	StepRebase    Step = "rebase" // includes the verify commands
-	StepReview    Step = "review"
-	StepMerge     Step = "merge"
-	StepReflect   Step = "reflect"
-	StepIntake    Step = "intake"    // intents with criteria: makes a task and criteria of a goal, or asks
-	StepExecute   Step = "execute"   // takes the place of implement: one iteration towards a goal
-	StepSummarize Step = "summarize" // what an iteration came to, for the next ones
-	StepJudge     Step = "judge"     // takes the place of review: whether every criterion is met
+	// StepRebase puts the change on the tip of the base branch, and runs the
+	// verify commands.
+	StepRebase Step = "rebase"
+	// StepReview judges the change as it would be merged.
+	StepReview Step = "review"
+	// StepMerge moves the base branch to the commit. The project issues it.
+	StepMerge Step = "merge"
+	// StepReflect reads finished runs and may propose intents. The project
+	// issues it.
+	StepReflect Step = "reflect"
+	// StepIntake makes a task and criteria of an intent with criteria, or asks.
+	StepIntake Step = "intake"
+	// StepExecute takes the place of implement for a goal: one iteration.
+	StepExecute Step = "execute"
+	// StepSummarize sums up an iteration for the next ones.
+	StepSummarize Step = "summarize"
+	// StepJudge takes the place of review for a goal: it says which criteria
+	// are met.
+	StepJudge Step = "judge"
 )
 
 // stepSpec says what holds of a step everywhere.
@@ -118,11 +139,15 @@ func (k Key) String() string {
 // Attempt identifies one attempt of one step. Claim fences re-issues of the
 // same attempt to other replicas: of two claims, only the newer one counts.
 type Attempt struct {
-	Task TaskID // empty for a step of the whole intent
+	// Task is empty for a step of the whole intent.
+	Task TaskID
 	// Step is the kind of work; attempts of different steps are counted apart.
-	Step   Step
-	Number int // counted from 1, per task and step
-	Claim  int // counted from 1, per attempt
+	Step Step
+	// Number counts from 1, per task and step. A retry of the step has the next
+	// one.
+	Number int
+	// Claim counts from 1, per attempt: how often it was issued to a worker.
+	Claim int
 }
 
 func (a Attempt) String() string {

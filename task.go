@@ -187,9 +187,14 @@ type Outcome string
 
 // The outcomes.
 const (
-	OutcomeSuccess   Outcome = "success"
-	OutcomeFailed    Outcome = "failed"
-	OutcomeEscalated Outcome = "escalated" // a conflict that only a person can resolve
+	// OutcomeSuccess: the run ended with its intent done.
+	OutcomeSuccess Outcome = "success"
+	// OutcomeFailed: the run ended with its intent blocked, in error, rejected
+	// or cancelled.
+	OutcomeFailed Outcome = "failed"
+	// OutcomeEscalated: the run failed by a conflict that only a person can
+	// resolve.
+	OutcomeEscalated Outcome = "escalated"
 )
 
 // StepRecord is one decided attempt of a step.

@@ -14,15 +14,26 @@ type EventKind string
 // The kinds of events. Each is sent as soon as the back end knows of it; EventStarted
 // comes first, and may be missing if the call failed before.
 const (
-	EventStarted    EventKind = "started"     // Session and Model are known
-	EventThinking   EventKind = "thinking"    // the agent is thinking: Text, if the CLI shows it
-	EventText       EventKind = "text"        // a message of the agent: Text
-	EventTool       EventKind = "tool"        // the agent uses Tool on Text, such as a file
-	EventToolFailed EventKind = "tool_failed" // Tool failed, because of Text
-	EventUsage      EventKind = "usage"       // Usage is the call's total so far
-	EventWaiting    EventKind = "waiting"     // the model is overloaded or limits the rate: Text, until Until
-	EventCompacting EventKind = "compacting"  // the session is too long and is being shortened
-	EventOutput     EventKind = "output"      // a line that a command printed: Text
+	// EventStarted: Session and Model are known.
+	EventStarted EventKind = "started"
+	// EventThinking: the agent is thinking; Text has the thoughts, if the CLI
+	// shows them.
+	EventThinking EventKind = "thinking"
+	// EventText: a message of the agent, Text.
+	EventText EventKind = "text"
+	// EventTool: the agent uses Tool on Text, such as a file.
+	EventTool EventKind = "tool"
+	// EventToolFailed: Tool failed, because of Text.
+	EventToolFailed EventKind = "tool_failed"
+	// EventUsage: Usage is the call's total so far.
+	EventUsage EventKind = "usage"
+	// EventWaiting: the model is overloaded or limits the rate, as Text says,
+	// until Until.
+	EventWaiting EventKind = "waiting"
+	// EventCompacting: the session is too long and is being shortened.
+	EventCompacting EventKind = "compacting"
+	// EventOutput: a command printed a line, Text.
+	EventOutput EventKind = "output"
 )
 
 // Event reports progress of a call, in the same form for every back end. Text is

@@ -12,18 +12,30 @@ type Role string
 // The roles. Each role's answer is the type named after its work: RoleAnalyze answers
 // with an Analysis, RoleReview with a Review, and so on.
 const (
-	RoleAnalyze   Role = "analyze"   // plans the tasks of an intent, or asks
-	RoleArchitect Role = "architect" // analyzes again, deeper, after analyze could not
-	RoleIntake    Role = "intake"    // accepts a goal with its criteria, or asks
-	RoleImplement Role = "implement" // makes the change of one task
-	RoleExecute   Role = "execute"   // works one iteration towards a goal
-	RoleReview    Role = "review"    // judges a change
-	RoleJudge     Role = "judge"     // judges whether a goal is reached
-	RoleReflect   Role = "reflect"   // proposes new intents from observations
-	RoleSummarize Role = "summarize" // sums up an iteration
-	RoleAbstract  Role = "abstract"  // makes skills from patterns
-	RoleAudit     Role = "audit"     // looks for problems of the whole repository
-	RoleObserve   Role = "observe"   // looks for patterns in the project's history
+	// RoleAnalyze plans the tasks of an intent, or asks.
+	RoleAnalyze Role = "analyze"
+	// RoleArchitect analyzes again, deeper, after analyze could not.
+	RoleArchitect Role = "architect"
+	// RoleIntake accepts a goal with its criteria, or asks.
+	RoleIntake Role = "intake"
+	// RoleImplement makes the change of one task.
+	RoleImplement Role = "implement"
+	// RoleExecute works one iteration towards a goal.
+	RoleExecute Role = "execute"
+	// RoleReview judges a change, without hearing its author.
+	RoleReview Role = "review"
+	// RoleJudge judges whether a goal is reached.
+	RoleJudge Role = "judge"
+	// RoleReflect proposes new intents from observations.
+	RoleReflect Role = "reflect"
+	// RoleSummarize sums up an iteration.
+	RoleSummarize Role = "summarize"
+	// RoleAbstract makes skills from patterns.
+	RoleAbstract Role = "abstract"
+	// RoleAudit looks for problems of the whole repository.
+	RoleAudit Role = "audit"
+	// RoleObserve looks for patterns in the project's history.
+	RoleObserve Role = "observe"
 )
 
 // ModelClass selects one of the project's models: it is a key of models in
@@ -41,9 +53,12 @@ type ToolSet string
 
 // The sets of tools.
 const (
-	ToolsNone  ToolSet = "none"  // the prompt has all that the role needs
-	ToolsRead  ToolSet = "read"  // triage_tools in pfl-forge.yaml, without those that write
-	ToolsWrite ToolSet = "write" // worker_tools
+	// ToolsNone: the prompt has all that the role needs.
+	ToolsNone ToolSet = "none"
+	// ToolsRead is triage_tools of pfl-forge.yaml, without those that write.
+	ToolsRead ToolSet = "read"
+	// ToolsWrite is worker_tools of pfl-forge.yaml.
+	ToolsWrite ToolSet = "write"
 )
 
 // RoleSpec has the settings that all calls of a role share.

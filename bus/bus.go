@@ -21,18 +21,35 @@ type Bus struct {
 	conn         *conn.Conn
 	stalledAfter time.Duration // see there
 
-	Journal     *journal.Journal      // the machines' journals, and the summaries in them
-	Events      *decide.Events        // a runner's side: what machines have to decide on
-	Effects     *decide.Effects       // a runner's side: what follows from decisions
-	Changes     *changes.Stream       // what happens to intents, for everybody to follow
-	Commands    *work.Commands        // a worker's side: what it has to do
-	Results     *work.Results         // a worker's side: what came of it
-	Leases      *work.Leases          // the right to work on a task
-	Submissions *requests.Submissions // what people and systems ask for
-	Leftovers   *requests.Leftovers   // what finished intents left, and its removal
-	Live        *live.Messages        // messages that are not stored: progress and the like
-	Transcripts *transcripts.Stream   // what agents and commands did, line by line
-	Objects     *objects.Store        // files that workers hand on to one another
+	// Journal loads and appends the machines' journals, and reads the summaries
+	// in them.
+	Journal *journal.Journal
+	// Events is a runner's side: it delivers the events that machines decide
+	// on.
+	Events *decide.Events
+	// Effects is a runner's side, too: it makes commands, timers and outbox
+	// messages happen.
+	Effects *decide.Effects
+	// Changes publishes every change of an intent, for all who may follow it.
+	Changes *changes.Stream
+	// Commands is a worker's side: it delivers the commands of a step.
+	Commands *work.Commands
+	// Results is a worker's side, too: it hands results to a runner.
+	Results *work.Results
+	// Leases gives the right to work on a task to one replica at a time.
+	Leases *work.Leases
+	// Submissions carries requests of people and systems to the runners.
+	Submissions *requests.Submissions
+	// Leftovers asks implementers to remove what finished intents left, and
+	// serves that.
+	Leftovers *requests.Leftovers
+	// Live carries messages that are not stored: progress and the like.
+	Live *live.Messages
+	// Transcripts has the lines of agents and commands while attempts go on.
+	Transcripts *transcripts.Stream
+	// Objects stores files that workers hand on to one another, and whole
+	// transcripts.
+	Objects *objects.Store
 }
 
 // Connect returns a connected bus. While the server cannot be reached it tries

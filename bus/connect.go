@@ -21,18 +21,24 @@ const reconnectDelay = 500 * time.Millisecond
 // Config says how to reach the server. At most one of Token, ReadToken, Creds and
 // NKey is set.
 type Config struct {
-	URL   string // nats://host:port, several separated by commas
+	// URL is nats://host:port; several are separated by commas.
+	URL   string
 	Token string
 	// ReadToken is asked for the token before each connection, so that it may change.
 	ReadToken func() (string, error)
-	Creds     string // path of a credentials file
-	NKey      string // path of a file with an nkey seed
-	Name      string // of the connection, for the server's operator
+	// Creds is the path of a credentials file; empty for none.
+	Creds string
+	// NKey is the path of a file with the seed of an nkey; empty for none.
+	NKey string
+	// Name is that of the connection, for the server's operator.
+	Name string
 	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
 	// begins with _INBOX.
 	InboxPrefix string
-	Replicas    int // of every stream: 1 on a single server, 3 on a cluster; 0 leaves existing streams as they are
-	Logger      *slog.Logger
+	// Replicas is the number of copies of every stream: 1 on a single server, 3
+	// on a cluster. 0 leaves existing streams as they are.
+	Replicas int
+	Logger   *slog.Logger
 }
 
 // dial connects to the server, and tries for as long as Connect says.

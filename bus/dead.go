@@ -14,12 +14,18 @@ import (
 
 // DeadLetter is a message that could not be handled.
 type DeadLetter struct {
-	Stream  string // empty for a result, which is in none
-	Seq     uint64 // in the stream; the message may still be there
-	Subject string // empty if only the server reported it
-	Reason  string
-	At      time.Time
-	Excerpt []byte // the beginning of the message
+	// Stream is where the message was; empty for a result, which is in none.
+	Stream string
+	// Seq is the message's sequence in the stream, in which it may still be.
+	Seq uint64
+	// Subject is the message's own; empty if only the server reported it.
+	Subject string
+	// Reason says why it could not be handled, and At when it was put aside.
+	Reason string
+	At     time.Time
+	// Excerpt is the beginning of the message; empty if only the server
+	// reported it.
+	Excerpt []byte
 }
 
 // Dead returns the dead letters, the oldest first.

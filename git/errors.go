@@ -38,10 +38,14 @@ var (
 
 // Error describes a git command that failed.
 type Error struct {
-	Args     []string // without the options that every command gets
-	ExitCode int      // -1 when it was killed or could not start
-	Stderr   string   // the last 4 KiB
-	Err      error    // why it could not run, or nil
+	// Args are the command's own, without the options that every command gets.
+	Args []string
+	// ExitCode is -1 when git was killed or could not start.
+	ExitCode int
+	// Stderr is the last 4 KiB that git printed there.
+	Stderr string
+	// Err is the reason why git could not run, or nil.
+	Err error
 }
 
 func (e *Error) Error() string {
@@ -59,7 +63,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
 type UncommittedError struct {
-	Files []string // at least one, sorted
+	// Files are the paths in the way, sorted; there is at least one.
+	Files []string
 }
 
 func (e *UncommittedError) Error() string {
@@ -68,6 +73,8 @@ func (e *UncommittedError) Error() string {
 
 // ConflictError reports a commit that does not apply on its new base.
 type ConflictError struct {
+	// Commit is the one that conflicts, and Files are the paths in conflict,
+	// sorted.
 	Commit OID
 	Files  []string // sorted
 }
@@ -81,17 +88,25 @@ type Fault string
 
 // The faults of an agent's work.
 const (
-	Damaged   Fault = "damaged"   // the checkout, its .git, its branch or its objects are gone or broken
-	Rewritten Fault = "rewritten" // the commit it started from is no ancestor of the branch
-	Merged    Fault = "merged"    // the branch holds merge commits
-	Unsafe    Fault = "unsafe"    // a path, symbolic link or repository that may not be committed
-	Oversized Fault = "oversized" // more bytes, files or commits than the limits allow
+	// Damaged: the checkout, its .git, its branch or its objects are gone or
+	// broken.
+	Damaged Fault = "damaged"
+	// Rewritten: the commit that the branch started from is not its ancestor
+	// any more.
+	Rewritten Fault = "rewritten"
+	// Merged: the branch holds merge commits.
+	Merged Fault = "merged"
+	// Unsafe: a path, symbolic link or repository that may not be committed.
+	Unsafe Fault = "unsafe"
+	// Oversized: more bytes, files or commits than the limits allow.
+	Oversized Fault = "oversized"
 )
 
 // WorkError reports a fault of an agent's work. Any other error is a failure of git or of the machine.
 type WorkError struct {
-	Fault  Fault
-	Path   string // the path in the tree, if one is to blame
+	Fault Fault
+	// Path is the path in the tree that is at fault; empty if there is none.
+	Path   string
 	Detail string
 }
 

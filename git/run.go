@@ -12,22 +12,38 @@ import (
 )
 
 const (
-	maxOutput = 64 << 20 // of a command whose caller sets no other limit
+	// maxOutput bounds the output of a command whose caller sets no other
+	// limit, in bytes.
+	maxOutput = 64 << 20
 	maxStderr = 4 << 10
-	killDelay = 3 * time.Second // from the polite signal to the hard one
+	// killDelay is the time from the polite signal to the hard one.
+	killDelay = 3 * time.Second
 )
 
 // Command configures one git call. The zero value of each field is the default.
 type Command struct {
-	Dir      string   // the working directory
-	GitDir   string   // GIT_DIR; empty only while a repository is being discovered
-	Env      []string // more environment, after the hermetic one
-	Config   []string // more -c key=value
-	Personal bool     // with the person's own configuration, for their own working tree
+	// Dir is the working directory.
+	Dir string
+	// GitDir is GIT_DIR. It is empty only while a repository is being
+	// discovered.
+	GitDir string
+	// Env is added to the hermetic environment, as KEY=VALUE.
+	Env []string
+	// Config is configuration for this command, as key=value.
+	Config []string
+	// Personal has the person's own configuration apply, which their own
+	// working tree needs.
+	Personal bool
 	Stdin    io.Reader
-	Stdout   io.Writer  // where the output goes; the call then returns no bytes
-	Limit    int        // of the returned bytes
-	Hold     []*os.File // locks that must stay held until git has exited, even if this process dies
+	// Stdout gets the output; the call then returns no bytes. Nil for returned
+	// bytes.
+	Stdout io.Writer
+	// Limit bounds the returned bytes; above it the call fails with
+	// ErrTooLarge.
+	Limit int
+	// Hold has locks that must stay held until git has exited, even if this
+	// process dies.
+	Hold []*os.File
 }
 
 // Run executes git and returns its standard output. Any other exit code than 0 is an *Error.

@@ -14,48 +14,67 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Kind names a change of an intent that followers are told of. It is the last token
-// of the change's subject.
+// Kind names a change of an intent, such as "waiting". It is the last token of
+// the change's subject.
 type Kind string
 
 // The changes: a closed set.
 const (
-	Submitted      Kind = "submitted"   // it is accepted
-	Planned        Kind = "planned"     // it is known what is to be done
-	Waiting        Kind = "waiting"     // a person has to do something: see data.waiting
-	Approved       Kind = "approved"    // a person approved it
-	Resumed        Kind = "resumed"     // it goes on after an answer, a retry, or whatever else it waited for
-	Executing      Kind = "executing"   // work on its tasks begins
-	Iterated       Kind = "iterated"    // an iteration towards a goal is over, and another one begins: see data.goal
-	KindTaskDone   Kind = "task-done"   // the change of data.task is on the base branch
-	KindTaskFailed Kind = "task-failed" // data.task is given up
-	Done           Kind = "done"        // all of it is done
-	Blocked        Kind = "blocked"     // a part of it, or what it depends on, failed
-	Error          Kind = "error"       // all of it failed
-	Rejected       Kind = "rejected"    // a person refused it
-	Cancelled      Kind = "cancelled"   // a person stopped it
+	// Submitted: it is accepted.
+	Submitted Kind = "submitted"
+	// Planned: its tasks, or its child intents, are known.
+	Planned Kind = "planned"
+	// Waiting: a person has to act; data.waiting says how.
+	Waiting Kind = "waiting"
+	// Approved: a person approved its plan.
+	Approved Kind = "approved"
+	// Resumed: it goes on after an answer, a retry, or another thing that it
+	// waited for.
+	Resumed Kind = "resumed"
+	// Executing: work on its tasks begins.
+	Executing Kind = "executing"
+	// Iterated: an iteration towards a goal is over, and another one begins;
+	// see data.goal.
+	Iterated Kind = "iterated"
+	// KindTaskDone: the change of data.task is on the base branch.
+	KindTaskDone Kind = "task-done"
+	// KindTaskFailed: data.task is given up.
+	KindTaskFailed Kind = "task-failed"
+	Done           Kind = "done" // all of it is done
+	// Blocked: a part of it, or an intent that it depends on, failed.
+	Blocked Kind = "blocked"
+	// Error: all of it failed.
+	Error Kind = "error"
+	// Rejected: a person refused it.
+	Rejected Kind = "rejected"
+	// Cancelled: a person stopped it.
+	Cancelled Kind = "cancelled"
 )
 
-// Kinds lists the changes.
+// Kinds lists the changes, in the order in which an intent may go through them.
 func Kinds() []Kind {
 	return []Kind{
 		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
+		// Done: all of it is done.
 		Done, Blocked, Error, Rejected, Cancelled,
 	}
 }
 
-// headerPosition says which change of which record a message tells:
-// <journal sequence>/<index>. The last message's is how far the publishing has come.
+// headerPosition is the header that says which change of which record a message
+// is: <journal sequence>/<index>. That of the last message is how far the
+// publishing has come.
 const headerPosition = "Forge-Position"
 
-// change is a Change that is not told yet.
+// change is a change that is not published yet.
 type change struct {
 	what Kind
+	// task is the task that it is about; nil for changes of the whole intent.
 	task *document.TaskState
 }
 
-// changes returns the changes between two decisions on an intent. There is none
-// before the first.
+// changes returns the changes between two decisions on an intent, given the
+// summaries after each; before is nil for the first decision. It depends on
+// nothing else, so that every runner finds the same ones.
 func changes(before, now *forge.Summary) (list []change) {
 	add := func(is bool, what Kind) {
 		if is {
@@ -86,7 +105,8 @@ func iterated(before, now *forge.GoalSummary) bool {
 	return before != nil && now != nil && before.Iteration > 0 && now.Iteration > before.Iteration
 }
 
-// taskChanges compares the tasks under way: one that is done is only counted.
+// taskChanges compares the tasks under way. A task that is done leaves the
+// summary and is counted there; one that fails stays.
 func taskChanges(before, now *forge.Summary) (list []change) {
 	done := now.TasksDone - before.TasksDone
 	for _, t := range before.Tasks {
@@ -105,12 +125,16 @@ func taskChanges(before, now *forge.Summary) (list []change) {
 	return list
 }
 
-// position is how far the publishing has come.
+// position is how far the publishing has come. Every change has one.
 type position struct {
-	seq   uint64 // of a record
-	index int    // of a change in it
+	// seq is the sequence of a record in the journal.
+	seq uint64
+	// index counts the changes of that record from 0.
+	index int
 }
 
+// parsePosition is the inverse of String. It accepts nothing that String would
+// not return.
 func parsePosition(s string) (p position, err error) {
 	var n int
 	n, err = fmt.Sscanf(s, "%d/%d", &p.seq, &p.index)
@@ -124,7 +148,8 @@ func (p position) String() string {
 	return strconv.FormatUint(p.seq, 10) + "/" + strconv.Itoa(p.index)
 }
 
-// message returns a change as it is published. It is the same for every runner.
+// message returns a change as it is published. It is the same, byte for byte,
+// for every runner.
 func (c change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
 	subject, err := subjects.Change(now.Key, string(c.what))
 	if err != nil {

@@ -16,17 +16,22 @@ type Kind string
 
 // The kinds of objects.
 const (
-	Session    Kind = "session"    // what an agent needs to go on with a conversation
-	Transcript Kind = "transcript" // what happened in an attempt: NDJSON, gzip
+	// Session has the files with which an agent goes on with a conversation.
+	Session Kind = "session"
+	// Transcript has the lines of an attempt: NDJSON, compressed by gzip.
+	Transcript Kind = "transcript"
 )
 
 // Name names an object.
 type Name struct {
 	Project forge.ProjectID
 	Intent  forge.IntentID
-	Task    forge.TaskID // empty: of the whole intent
-	Kind    Kind
-	ID      string // tells several of a kind apart, such as a session's id; shaped as an intent's id, or empty
+	// Task is empty for an object of the whole intent.
+	Task forge.TaskID
+	Kind Kind
+	// ID tells several of a kind apart, such as a session's id. It has the form
+	// of an intent's id, or is empty.
+	ID string
 }
 
 // TranscriptName names the transcript of an attempt, of all its claims.
@@ -59,8 +64,10 @@ func (n Name) bucket() streams.Bucket {
 // Info describes an object without its content.
 type Info struct {
 	Name
-	Size  int64             // bytes
-	About map[string]string // what its writer noted
+	// Size is that of the content, in bytes.
+	Size int64
+	// About has the notes of its writer.
+	About map[string]string
 }
 
 // path is the name in the bucket, or an error if a part is no id.

@@ -30,7 +30,7 @@ const (
 	storeFull = 10077
 )
 
-// ErrTooLarge says that an object has more than MaxObject bytes.
+// ErrTooLarge says that an object has more than MaxSize bytes.
 var ErrTooLarge = fmt.Errorf("the object is larger than %d MiB", MaxSize>>20)
 
 // ErrFull says that an object store has reached its bound.
@@ -50,21 +50,23 @@ type Store struct {
 	most uint64
 }
 
-// New returns the Objects of a connection.
+// New returns the Store of a connection.
 func New(c *conn.Conn) *Store {
 	return &Store{conn: c, most: MaxSize}
 }
 
-// place is where an object is.
+// place names an object: its bucket, and its path there.
 type place struct {
 	streams.Bucket
 	path string
 }
 
+// meta returns the subject of the message that describes the object.
 func (p place) meta() string { return p.Bucket.Meta(p.path) }
 
-// Put stores the content of r under a name, in place of what was there; if it fails,
-// that stays. Errors: ErrTooLarge, ErrFull, and those of r.
+// Put stores the content of r under a name, in place of an object that was
+// there; if it fails, that one stays. Errors: ErrTooLarge, ErrFull, and those
+// of r.
 func (o *Store) Put(ctx context.Context, name Name, r io.Reader) error {
 	return o.do(ctx, "put", name, func(ctx context.Context, at place) error {
 		before, _, err := o.info(ctx, at)
@@ -88,7 +90,7 @@ func (o *Store) Get(ctx context.Context, name Name, w io.Writer) error {
 	})
 }
 
-// Delete removes an object. That there is none is no error.
+// Delete removes an object. A missing one is no error.
 func (o *Store) Delete(ctx context.Context, name Name) error {
 	return o.do(ctx, "delete", name, func(ctx context.Context, at place) error {
 		info, _, err := o.info(ctx, at)
@@ -102,6 +104,7 @@ func (o *Store) Delete(ctx context.Context, name Name) error {
 	})
 }
 
+// do bounds a call in time, and names it in its errors.
 func (o *Store) do(ctx context.Context, what string, name Name, do func(context.Context, place) error) error {
 	path, err := name.path()
 	if err != nil {
@@ -115,10 +118,15 @@ func (o *Store) do(ctx context.Context, what string, name Name, do func(context.
 	return nil
 }
 
-// writing says how an object is replaced.
+// writing says how an object is replaced: by which content, and on which
+// condition.
 type writing struct {
-	before  string  // the content that there was; empty: none
-	seq     *uint64 // if not nil: only if the last message of its name is this one
+	// before is the content that the object had; empty for none. It is removed
+	// afterwards.
+	before string
+	// seq, if not nil, is the sequence that the last message of the object's
+	// name must have.
+	seq     *uint64
 	about   map[string]string
 	content io.Reader
 }

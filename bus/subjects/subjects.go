@@ -84,9 +84,12 @@ var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true,
 type Sender struct {
 	Project forge.ProjectID
 	Verb    string
-	Person  bool   // otherwise a system
-	Named   bool   // the subject says who it is
-	Name    string // of the person or system, if named
+	// Person says that a person sent it; otherwise a system did.
+	Person bool
+	// Named says that the subject names the sender.
+	Named bool
+	// Name is that of the person or system; empty if it is not named.
+	Name string
 }
 
 // ParseIntent returns the sender in a subject of FORGE_INTENTS.
@@ -406,5 +409,6 @@ type TranscriptFilter struct {
 	Intent  forge.IntentID
 	Task    forge.TaskID
 	Step    forge.Step
-	Number  int // of the attempt
+	// Number is that of the attempt.
+	Number int
 }

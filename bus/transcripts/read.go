@@ -21,9 +21,11 @@ const transcriptID = "transcript/"
 
 // Batch is lines of a transcript as they were appended.
 type Batch struct {
-	ID    string // under which they were appended
-	Seq   uint64
-	At    time.Time // when they were stored
+	// ID is the one under which they were appended.
+	ID  string
+	Seq uint64
+	// At is the time at which the server stored them.
+	At    time.Time
 	Lines []byte
 }
 

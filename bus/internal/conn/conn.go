@@ -20,11 +20,15 @@ type Conn struct {
 	JS       jetstream.JetStream
 	Log      *slog.Logger
 	Replicas int
-	Changed  chan struct{} // holds an element after a reconnect, for Guard
-	Appended chan struct{} // holds an element after a journal went on, for Changes.Publish
+	// Changed holds an element after a reconnect, for Guard.
+	Changed chan struct{}
+	// Appended holds an element after a journal of this process went on, for
+	// the publishing of changes.
+	Appended chan struct{}
 	Closed   chan struct{}
 
-	connection atomic.Pointer[connection] // the present one
+	// connection is the present one; it changes with every reconnect.
+	connection atomic.Pointer[connection]
 
 	AnswerTimeout time.Duration // see there
 }

@@ -15,7 +15,8 @@ import (
 type Source struct {
 	Stream string
 	Config jetstream.ConsumerConfig
-	Ahead  int // how many messages the server may send before they are asked for
+	// Ahead is how many messages the server may send before they are asked for.
+	Ahead int
 }
 
 // Pull gives a source's messages to take, one after the other, until ctx ends.

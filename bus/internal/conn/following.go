@@ -8,25 +8,34 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// silence is how long the next of what was there at the start may take, until a
-// look is taken why.
+// silence bounds the wait for the next of the messages that were there at the
+// start. After it the consumer is checked.
 const silence = 3 * time.Second
 
-// Following reads a stream and goes on live, across the consumers that it needs.
+// Following reads a stream from some message on and goes on live, across the
+// consumers that it needs. The stream's messages come in order, each once.
 type Following struct {
-	Conn       *Conn
-	Stream     string
-	Filters    []string
-	Next       uint64    // the sequence to go on at
-	Since      time.Time // if not zero: where to begin, while next is 0
-	Take       func(context.Context, Stored) error
-	ReachedEnd func() error // called once, if not nil: what there was at the start is taken
+	Conn    *Conn
+	Stream  string
+	Filters []string
+	// Next is the sequence to go on at; 0 begins at Since.
+	Next uint64
+	// Since is the time to begin at while Next is 0; zero means the beginning.
+	Since time.Time
+	// Take is called with each message. Its error ends Follow.
+	Take func(context.Context, Stored) error
+	// ReachedEnd, if not nil, is called once: when the messages from before the
+	// start are taken.
+	ReachedEnd func() error
 
 	reached bool
-	failed  error // of take or reachedEnd
+	// failed is the error of Take or ReachedEnd.
+	failed error
 }
 
-// Follow returns nil when ctx ends, and an error of one of its functions.
+// Follow calls the functions until ctx ends, and then returns nil; or it
+// returns the error of one of them. Errors of the server are logged, and
+// following goes on where it was.
 func (f *Following) Follow(ctx context.Context) error {
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		err := f.once(ctx)
@@ -41,6 +50,8 @@ func (f *Following) Follow(ctx context.Context) error {
 	return nil
 }
 
+// consumer returns the configuration of a consumer that begins at the next
+// message.
 func (f *Following) consumer() jetstream.OrderedConsumerConfig {
 	cfg := jetstream.OrderedConsumerConfig{
 		FilterSubjects:    f.Filters,
@@ -93,7 +104,8 @@ func (f *Following) once(ctx context.Context) error {
 	return f.failed
 }
 
-// message returns the next one. What was there at the start has to come soon.
+// message returns the next one. While messages from before the start are
+// missing, it does not wait for long.
 func (f *Following) message(ctx context.Context, it jetstream.MessagesContext) (jetstream.Msg, error) {
 	if !f.reached {
 		var cancel context.CancelFunc
@@ -103,8 +115,9 @@ func (f *Following) message(ctx context.Context, it jetstream.MessagesContext) (
 	return it.Next(jetstream.NextContext(ctx))
 }
 
-// silent looks into why what was there at the start does not come. What the server
-// cannot read from a damaged file it leaves out, but counts it until then.
+// silent looks into why messages from before the start do not come. The server
+// leaves out a message that it cannot read from a damaged file, but counts it
+// until then.
 func (f *Following) silent(ctx context.Context, cons jetstream.Consumer) {
 	setup, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -116,6 +129,7 @@ func (f *Following) silent(ctx context.Context, cons jetstream.Consumer) {
 	f.caughtUp(0)
 }
 
+// caughtUp calls ReachedEnd if no message is pending, once.
 func (f *Following) caughtUp(pending uint64) {
 	if f.reached || pending > 0 || f.failed != nil {
 		return

@@ -8,17 +8,20 @@ import (
 
 // TooLargeError says that a message is larger than the server takes.
 type TooLargeError struct {
+	// Subject is where it would have gone.
 	Subject string
-	Size    int   // bytes
-	Limit   int64 // bytes
+	// Size is that of the data, and Limit the server's for a whole message,
+	// both in bytes.
+	Size  int
+	Limit int64 // bytes
 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes for %s is larger than the server's limit of %d; raise its max_payload", e.Size, e.Subject, e.Limit)
 }
 
-// headerRoom bounds the headers of a message, in bytes. The
-// server's limit is on both together.
+// headerRoom bounds the headers of a message, in bytes. The server's limit is
+// on headers and data together.
 const headerRoom = 4 << 10
 
 // Message returns a message, or a *TooLargeError.

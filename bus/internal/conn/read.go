@@ -15,19 +15,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// BatchSize is how many messages one request reads.
+// BatchSize is the number of messages that one request reads.
 const BatchSize = 500
 
 // Stored is a message as it is in a stream.
 type Stored struct {
-	Subject string      `json:"subject"`
-	Seq     uint64      `json:"seq"`
-	Data    []byte      `json:"data"`
-	Header  nats.Header `json:"-"` // only of get and when it is followed
+	Subject string `json:"subject"`
+	Seq     uint64 `json:"seq"`
+	Data    []byte `json:"data"`
+	// Header is set by Get and while a stream is followed; Last and Lasts leave
+	// it nil.
+	Header nats.Header `json:"-"`
 }
 
-// Patiently calls f, which can be called again, until it is answered or ctx
-// ends, but not for ever: while a stream has no leader, there is no answer.
+// Patiently calls f, which can be repeated, until it is answered or ctx ends,
+// but at most five times: while a stream has no leader, there is no answer.
 func Patiently(ctx context.Context, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		try, cancel := context.WithTimeout(ctx, time.Duration(attempt)*time.Second)
@@ -114,7 +116,7 @@ func (c *Conn) Lasts(ctx context.Context, stream, filter string) ([]Stored, erro
 	return c.LastsWhere(ctx, stream, filter, func(string) bool { return true })
 }
 
-// LastsWhere is lasts of the subjects that are wanted.
+// LastsWhere is Lasts for the subjects that wanted accepts.
 func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
 	var state jetstream.StreamState
 	err := Patiently(ctx, func(ctx context.Context) error {
@@ -185,13 +187,17 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 
 // Answer holds the end of a reply that has several messages.
 type Answer struct {
-	Last uint64 // the sequence of the last message; 0 if there was none
-	More bool   // messages are left
-	upTo uint64 // of a request for last messages: how far the replica has got
+	// Last is the sequence of the last message; 0 if there was none.
+	Last uint64
+	// More says that messages are left.
+	More bool
+	// upTo answers requests for last messages: the sequence up to which the
+	// replica has the stream.
+	upTo uint64
 }
 
-// Get makes one request for several messages. What it has given to do when it
-// fails is in the answer.
+// Get makes one request for several messages, and calls do with each. Its
+// answer also counts the messages that it passed on before an error.
 func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a Answer, err error) {
 	data, err := json.Marshal(request)
 	if err != nil {
@@ -230,7 +236,8 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 	}
 }
 
-// Number reads a header that the server sets; 0 if it did not.
+// Number returns a header that the server sets, as a number; 0 if it is missing
+// or none.
 func Number(m *nats.Msg, header string) uint64 {
 	n, err := strconv.ParseUint(Stamp(m, header), 10, 64)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // Store publishes a message that carries an id until it is durable or ctx ends.
-// With the id, trying again cannot store it twice.
+// With the id, trying again cannot store it twice. The acknowledgement says
+// Duplicate only if another call stored it.
 func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	for attempt := 0; ; attempt++ {
 		ack, err := c.Publish(ctx, m)
@@ -29,7 +30,7 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 	}
 }
 
-// Publish tries once.
+// Publish publishes a message once, and waits until it is stored.
 func (c *Conn) Publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()

@@ -12,12 +12,18 @@ func OneLine(s string) string {
 
 // Headers of our own.
 const (
-	HeaderReply       = "Forge-Reply" // where the sender of an event waits for the ruling
+	// HeaderReply is the inbox in which the sender of an event waits for the
+	// ruling.
+	HeaderReply       = "Forge-Reply"
 	HeaderContentType = "Content-Type"
-	HeaderReason      = "Forge-Reason"   // dead letters: why
-	HeaderStream      = "Forge-Stream"   // dead letters: the stream that it was in
-	HeaderSubject     = "Forge-Subject"  // dead letters: where it was
-	HeaderSequence    = "Forge-Sequence" // dead letters: its sequence there
+	// HeaderReason says, in dead letters and in refusals of results, why.
+	HeaderReason = "Forge-Reason"
+	// HeaderStream is the stream that a dead letter was in.
+	HeaderStream = "Forge-Stream"
+	// HeaderSubject is the subject that a dead letter had.
+	HeaderSubject = "Forge-Subject"
+	// HeaderSequence is the sequence that a dead letter had in its stream.
+	HeaderSequence = "Forge-Sequence"
 )
 
 // InboxOnly returns a subject that a sender wants to be answered on if it is an inbox,
@@ -35,9 +41,14 @@ func InboxOnly(subject string) string {
 // journaled. An answer has one of HeaderDecided, HeaderAgain and HeaderReason, which
 // says that no runner will ever decide on it.
 const (
-	HeaderDelivery = "Forge-Delivery" // of a result: how often it was sent, counted from 1
-	HeaderDecided  = "Forge-Decided"  // the decision is journaled, and its effects are dispatched
-	HeaderAgain    = "Forge-Again"    // not decided; send it again after this long
+	// HeaderDelivery counts how often a result was sent, from 1.
+	HeaderDelivery = "Forge-Delivery"
+	// HeaderDecided answers a result whose decision is journaled and whose
+	// effects are dispatched.
+	HeaderDecided = "Forge-Decided"
+	// HeaderAgain answers a result that is not decided: send it again after
+	// this long.
+	HeaderAgain = "Forge-Again"
 )
 
 // Content types of submissions. Without one, JSON is told from protobuf by how it

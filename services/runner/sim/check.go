@@ -10,7 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// A checker compares a world with the invariants of the flow.
+// checker compares a world with the invariants of the flow: the promises of
+// docs/ARCHITECTURE.md that concern decisions. It reads journals and the base
+// branch, and never a machine's state, which might be wrong in the same way.
 type checker struct{ *world }
 
 // check returns the first invariant that does not hold at the end of a run.
@@ -37,8 +39,10 @@ func checkTasks(v *forge.View) error {
 	return nil
 }
 
-// checkEnded returns an error unless every accepted intent has ended or waits for a
-// person, with a reason, and nothing is left open.
+// checkEnded returns an error unless every accepted intent has ended or waits
+// for a person, with a reason, and nothing is left open. Without outsiders it
+// also refuses tasks that lost to other tasks for good: file locks have to
+// prevent that.
 func (w checker) checkEnded() error {
 	for _, key := range w.intents() {
 		id, s := key.Intent, w.summary(key)
@@ -91,9 +95,9 @@ func (w checker) intents() []forge.Key {
 	return keys
 }
 
-// checkReplay returns an error unless folding each journal gives the effects and
-// summaries that were recorded. It takes a third of a run, so only every second seed
-// does it.
+// checkReplay returns an error unless folding each journal gives the effects
+// and summaries that were recorded: machines depend on nothing but their
+// events. It takes a third of a run, so only every second seed does it.
 func (w checker) checkReplay() error {
 	if w.seed%2 == 1 {
 		return nil
@@ -117,7 +121,8 @@ func (w checker) checkReplay() error {
 	return nil
 }
 
-// checkDecidedOnce returns an error if an attempt of a step was decided on twice.
+// checkDecidedOnce returns an error if an attempt of a step was decided on
+// twice, whatever workers repeat and however late it comes.
 func (w checker) checkDecidedOnce() error {
 	seen := map[string]bool{}
 	for _, key := range w.keys {
@@ -168,8 +173,9 @@ func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 // isMerged reports whether a merge took place.
 func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
-// checkCommits returns an error unless each of our commits on the base branch has
-// exactly one merge, was approved, and was verified on its parent.
+// checkCommits returns an error unless each of our commits on the base branch
+// has exactly one merge, was approved, and was verified on its parent. Commits
+// that outsiders pushed are only parents.
 func (w checker) checkCommits() error {
 	merges, approved := reported(w.world)
 	merged := map[forge.TaskID]bool{}
@@ -233,8 +239,9 @@ func results(w *world) iter.Seq[*forge.Result] {
 	}
 }
 
-// checkBounds returns an error if a task was implemented more often than retries
-// allow, or has two commands at once.
+// checkBounds returns an error if a task was implemented more often than
+// retries allow, or has two commands at once. Each retry or resumption by a
+// person allows as many attempts again.
 func (w checker) checkBounds() error {
 	p := forge.DefaultPolicy()
 	most := (max(p.MaxReviewRetries+1, maxIterations) + 3) * (p.MaxAgentRetries + 1) * 2

@@ -7,9 +7,11 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// checkDecision returns an error if a decision begins something too early, given what
-// the journal says up to it: before a person's approval, before a dependency is done,
-// before another task is done, or while the intent is paused.
+// checkDecision returns an error if a decision begins something too early,
+// given what the journal says up to it: before a person's approval, before a
+// dependency is done, before another task is done, or while the intent is
+// paused. It is called for every record as it is written, because some of this
+// cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if key.IsProject() {
 		return nil
@@ -62,6 +64,7 @@ type knowledge struct {
 	risky    bool
 	approved bool
 
+	// declaredRisk is the risk that the intent was submitted with.
 	declaredRisk forge.Risk
 	// plan is the id of the present plan.
 	plan string
@@ -69,7 +72,8 @@ type knowledge struct {
 	declared map[forge.IntentID]bool
 	// depends are declared and those that the last analysis found.
 	depends map[forge.IntentID]bool
-	done    map[forge.TaskID]bool
+	// done are the tasks that are merged, or need no change.
+	done map[forge.TaskID]bool
 
 	// withdrawn are attempts whose results do not count any more.
 	withdrawn map[forge.Attempt]bool

@@ -16,7 +16,8 @@ type money struct {
 	protected []string
 }
 
-// overrun is the factor by which a call can exceed its budget before it is stopped.
+// overrun is the factor by which a call can exceed the money reserved for it
+// before it is stopped: costs are known only after an answer.
 const overrun = 1.25
 
 // init chooses a policy. Most seeds have no budget, so that the other rules are
@@ -49,8 +50,8 @@ func (m *money) policy() *forge.Policy {
 	return &p
 }
 
-// raise returns a person's retry after a budget was used up. Unwilling people
-// sometimes forget to raise the budget.
+// raise returns a person's retry after a budget was used up, and raises the
+// budgets of the project's configuration. Unwilling people sometimes forget to.
 func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 	r := &forge.Retry{}
 	if !willing && w.rng.IntN(3) == 0 {
@@ -74,7 +75,8 @@ func agentStep(c *forge.Command) bool {
 	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
 }
 
-// spend returns a failure if the call stops at its budget, and nil otherwise.
+// spend returns the failure of a call that stops at the money reserved for it,
+// and nil otherwise.
 func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	if !agentStep(c) || c.BudgetUSD == 0 || !w.chance(8) {
 		return nil
@@ -82,7 +84,8 @@ func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	return &forge.Failure{Reason: forge.FailBudget, Message: "what was set aside for the call is used up"}
 }
 
-// billed adds the cost of a call to its result.
+// billed adds the cost of a call to its result. Only calls that fail for their
+// budget cost more than was reserved.
 func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 	if !agentStep(c) {
 		return r

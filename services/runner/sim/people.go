@@ -19,7 +19,8 @@ type people struct {
 	outsiders bool
 }
 
-// anyIntent returns one of the intents, or now and then an unknown one.
+// anyIntent returns one of the intents, or now and then one that does not
+// exist: analyses name dependencies, and may be wrong.
 func (p *people) anyIntent(w *world) forge.IntentID {
 	if w.rng.IntN(10) == 0 {
 		return "nobody-knows"
@@ -73,8 +74,9 @@ func (w *world) submit() bool {
 	return true
 }
 
-// help takes a decision that some intent waits for, and returns false if none waits.
-// Willing people never refuse; they are those of the time without faults.
+// help takes a decision that some intent waits for, and returns false if none
+// waits. Willing people never refuse, and leave alone what failed; they are
+// those of the time without faults, in which everything has to come to rest.
 func (w *world) help(willing bool) bool {
 	var waiting []*forge.Summary
 	for _, key := range w.keys {
@@ -110,7 +112,8 @@ func (w *world) help(willing bool) bool {
 	return true
 }
 
-// resumption returns the event that resumes what is paused, all of it or one task.
+// resumption returns the event that resumes a paused intent or project, or one
+// paused task.
 func (w *world) resumption(s *forge.Summary) *forge.Resume {
 	if s.Key.IsProject() {
 		return &forge.Resume{}

@@ -8,14 +8,17 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// commit is a commit on the base branch, or a candidate for it.
+// commit is a commit on the base branch, or a candidate for it. Its content is
+// the list of files that it changes.
 type commit struct {
-	id    string
+	id string
+	// files are the ones that it changes.
 	files []string
 	// task is empty for commits that others pushed.
 	task forge.TaskID
 	// patch stays the same when a commit is rebased without a change.
-	patch  string
+	patch string
+	// parent is the id of the commit that it was made on.
 	parent string
 	// by is the merge that put it on the base branch.
 	by forge.Attempt
@@ -91,8 +94,9 @@ func (r *repo) conflicts(c commit) []string {
 	return list
 }
 
-// rebase returns the change on the tip. changed says that its patch changes on the
-// way.
+// rebase returns the change on the tip. It stays the same commit if it is there
+// already. changed says that its patch changes on the way, as lines around it
+// can do to a real one.
 func (r *repo) rebase(c commit, changed bool) commit {
 	if c.parent == r.tip() && !changed {
 		return c

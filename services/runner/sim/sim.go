@@ -59,8 +59,9 @@ func (s *workers) init() {
 	s.made = map[forge.TaskID]int{}
 }
 
-// play takes the actions with faults, then those without until nothing is left to do,
-// and checks the invariants.
+// play takes the actions with faults, then those without until nothing is left
+// to do, and checks the invariants. Without faults it prefers what is there
+// already: inputs, then running work, new work, timers, and people last.
 func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
@@ -113,8 +114,9 @@ func (w *world) act() {
 	}
 }
 
-// deliver gives an input to a runner, which acknowledges it if all went well, and
-// returns false if there is none.
+// deliver gives an input to a runner, which acknowledges it if all went well,
+// and returns false if there is none. While there are faults, inputs come in
+// any order, and some come again after they were handled.
 func (w *world) deliver() bool {
 	if len(w.inputs) == 0 {
 		return false
@@ -155,7 +157,8 @@ func (w *world) deliver() bool {
 	return true
 }
 
-// fire moves the clock to the next timer, and returns false if there is none.
+// fire moves the clock to the next timer, and puts its event on the stream. It
+// returns false if there is no timer. Nothing else moves the clock.
 func (w *world) fire() bool {
 	if len(w.timers) == 0 {
 		return false

@@ -15,8 +15,8 @@ type job struct {
 	cancelled bool
 }
 
-// workers remembers the choices of workers, so that all attempts of a task belong
-// together.
+// workers remembers the choices of workers, so that all attempts of a task
+// belong together, as those of an agent do that works on one thing.
 type workers struct {
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
@@ -26,8 +26,9 @@ type workers struct {
 	made map[forge.TaskID]int
 }
 
-// take gives a random command to a worker, which drops it if it is not wanted. It
-// returns false if there is none.
+// take gives a random command to a worker, which drops it if it is not wanted.
+// It returns false if there is none. Now and then a command is given to two
+// workers, as after a lost lease.
 func (w *world) take() bool {
 	var free []*command
 	for _, c := range w.commands {
@@ -59,8 +60,8 @@ func (w *world) take() bool {
 	return true
 }
 
-// work lets a worker finish a job, or die with it, and returns false if there is
-// none.
+// work lets a worker finish a job, or die with it before or after it is done,
+// and returns false if there is none. A result may be reported twice.
 func (w *world) work() bool {
 	if len(w.jobs) == 0 {
 		return false
@@ -94,7 +95,8 @@ func (w *world) work() bool {
 	return true
 }
 
-// report puts a result on the stream.
+// report puts a result on the stream. As on the bus, its event has the same id
+// whenever the result is repeated, by the same replica.
 func (w *world) report(c *command, r *forge.Result) {
 	r.To, r.Attempt, r.Replica = c.To, c.Attempt, forge.ReplicaID(fmt.Sprintf("r%d", w.rng.IntN(2)))
 	r.Session = c.Session
@@ -290,7 +292,8 @@ func (w worker) candidate(n commit) *forge.Rebase {
 	return rb
 }
 
-// merge moves the base branch, or reports what is in the way.
+// merge moves the base branch, or reports why it cannot. As an implementer
+// does, it looks at the very end whether the merge is still wanted.
 func (w worker) merge(c *forge.Command) *forge.Result {
 	merge := c.Merge().Change
 	if w.chance(15) {

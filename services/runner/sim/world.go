@@ -24,47 +24,65 @@ type world struct {
 	cluster
 	progress
 
+	// known has the facts about each intent that checkDecision compares
+	// decisions with.
 	known   map[forge.Key]*knowledge
 	repo    repo
 	workers workers
 	people  people
 	money   money
-	deep    bool // intents are divided into children also after the faults stopped
+	// deep has intents divided into children also after the faults stopped.
+	deep bool
 }
 
 // chaos decides by chance. The same seed leads to the same run.
 type chaos struct {
-	seed   uint64
-	rng    *rand.Rand
-	now    time.Time // the simulated clock, which only timers move
-	faults bool      // whether things may still go wrong
+	seed uint64
+	rng  *rand.Rand
+	// now is the simulated clock, which only timers move.
+	now time.Time
+	// faults says that things may still go wrong: see chance.
+	faults bool
 }
 
 // streams models the server: journals, events on their way, commands and timers.
 type streams struct {
 	journal map[forge.Key][]forge.Record
-	keys    []forge.Key // of journal, in the order of their first record
+	// keys are those of journal, in the order of their first record. Maps have
+	// no order, and a run has to repeat.
+	keys []forge.Key
 
-	inputs   []*input // delivered at least once, in any order
+	// inputs are the events on their way, delivered at least once and in any
+	// order.
+	inputs   []*input
 	commands []*command
-	issued   map[string]bool // ids of the commands that the stream holds or held
-	timers   []forge.Timer
-	jobs     []*job // commands that workers have
+	// issued has the ids of the commands that the stream holds or held.
+	issued map[string]bool
+	timers []forge.Timer
+	// jobs are the commands that workers have.
+	jobs []*job
 }
 
 // cluster has the runners, which take events in turn and may crash at any effect.
 type cluster struct {
 	runners []*machine.Driver
-	down    []bool // runners that crashed and have not recovered since
-	turn    int    // index of the runner that takes inputs now
-	crashIn int    // crash points until the runner crashes; 0: it does not
+	// down marks runners that crashed and have not recovered since.
+	down []bool
+	// turn is the index of the runner that takes inputs now.
+	turn int
+	// crashIn counts the crash points until the runner crashes; 0 if it does
+	// not.
+	crashIn int
 }
 
 // progress counts and records the actions of a run.
 type progress struct {
-	steps          int
-	bound          int   // most actions after the faults stopped
-	firstViolation error // of the decisions; nil: none broke an invariant
+	steps int
+	// bound is the largest number of actions after the faults stopped.
+	bound int
+	// firstViolation is the first one that checkDecision found; nil if there is
+	// none.
+	firstViolation error
 	trace          []string
 	tracing        bool
 }
@@ -120,7 +138,8 @@ func (w *world) log(format string, args ...any) {
 	}
 }
 
-// point is a place where a runner may die.
+// point is a place where a runner may die. There is one before and one after
+// every effect.
 func (w *world) point() {
 	if w.crashIn > 0 {
 		w.crashIn--
@@ -139,7 +158,9 @@ func (w *world) Load(_ context.Context, key forge.Key) ([]forge.Record, uint64, 
 	return records, uint64(len(records)), nil
 }
 
-// Append implements machine.Journal.
+// Append implements machine.Journal. A crash may come before or after the
+// write, and the answer to it may get lost: then the driver has to find out by
+// itself whether it was written.
 func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
 	w.point()
 	if uint64(len(w.journal[key])) != expected {
@@ -167,7 +188,8 @@ func (w *world) Last(_ context.Context, key forge.Key) (uint64, error) {
 	return uint64(len(w.journal[key])), nil
 }
 
-// Dispatch implements machine.Outbox.
+// Dispatch implements machine.Outbox, with a crash point before each effect.
+// Whether a running job hears of its cancellation is chance.
 func (w *world) Dispatch(_ context.Context, key forge.Key, eff forge.Effects) error {
 	if eff.Ended {
 		w.purge(key)
@@ -213,8 +235,8 @@ func (s *streams) arm(t forge.Timer) {
 	s.timers = append(s.timers, t)
 }
 
-// purge removes the commands of an intent that ended, except those that another
-// machine waits for.
+// purge removes the commands of an intent that ended, except merges and
+// reflections, which the project waits for.
 func (s *streams) purge(key forge.Key) {
 	kept := s.commands[:0]
 	for _, c := range s.commands {
@@ -265,8 +287,8 @@ func (w *world) recover(n int) {
 	}
 }
 
-// alive lets runner n do something, and replaces it if it dies. It returns true if it
-// survived and had no error.
+// alive lets runner n do something, and replaces it with an empty memory if it
+// dies. It returns true if it survived and had no error.
 func (w *world) alive(n int, do func(*machine.Driver) error) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {

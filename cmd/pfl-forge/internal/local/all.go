@@ -10,7 +10,8 @@ import (
 )
 
 // LoadAll returns everything that is known of every intent of a project, in no
-// order. Intents of which records are missing are left out.
+// order, from one reading of all journals. Intents of which records are missing
+// are left out.
 func LoadAll(ctx context.Context, b *bus.Bus, project forge.ProjectID) ([]forge.View, error) {
 	all := newViews()
 	following, stop := context.WithCancel(ctx)

@@ -53,18 +53,21 @@ func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, 
 	return d, nil
 }
 
+// close closes the .forge folder, so that another process may open it.
 func (d *filesSync) close() {
 	if err := d.files.Close(); err != nil {
 		d.log.Warn("cannot close the .forge folder", "err", err)
 	}
 }
 
+// key returns the key of an intent of this repository.
 func (d *filesSync) key(id forge.IntentID) forge.Key {
 	return forge.Key{Project: d.repo.Project, Intent: id}
 }
 
-// edits submits a person's changes to the files of intents, and returns how many
-// files that were.
+// edits submits a person's changes to the files of intents, and returns how
+// many files that were. The problems that it finds replace those of the call
+// before.
 func (d *filesSync) edits(ctx context.Context) (int, error) {
 	inputs, found, err := d.files.Edits(ctx, func(id forge.IntentID) (forge.View, bool) { return d.view(ctx, id) })
 	if err != nil {
@@ -81,8 +84,9 @@ func (d *filesSync) edits(ctx context.Context) (int, error) {
 	return len(inputs), d.writeProblems()
 }
 
-// drafts submits the drafts that are complete, and returns how many. known returns
-// the existing intents with their dependencies.
+// drafts submits the drafts that are complete, and returns how many were
+// accepted. known returns the existing intents with their dependencies.
+// Problems replace those of the call before.
 func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID][]forge.IntentID) (int, error) {
 	inputs, found, err := d.files.Drafts(ctx)
 	if err != nil {
@@ -109,8 +113,9 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 	return submitted, d.writeProblems()
 }
 
-// submit has the events of a file decided: all of them, or, if one of them would be
-// refused, none. It returns the problems.
+// submit has the events of a file decided: all of them, or, if one of them
+// would be refused, none. It returns the problems. Several events are rehearsed
+// first, as each is decided on its own.
 func (d *filesSync) submit(ctx context.Context, in forgedir.Input) ([]forgedir.Problem, error) {
 	if len(in.Events) > 1 {
 		n, refusal, err := d.rehearse(ctx, in)
@@ -173,7 +178,8 @@ func (d *filesSync) decide(ctx context.Context, ev forge.Event) (forge.Ruling, e
 	return r, err
 }
 
-// write updates the files of one intent.
+// write updates the files of one intent. A file that a person changed meanwhile
+// is left as it is.
 func (d *filesSync) write(v *forge.View) error {
 	found, err := d.files.Write(*v)
 	if err != nil {
@@ -185,15 +191,15 @@ func (d *filesSync) write(v *forge.View) error {
 	return nil
 }
 
-// writeState writes state.yaml.
+// writeState writes state.yaml from the summaries of intents and projects.
 func (d *filesSync) writeState(all []forge.Summary) error {
 	found, err := d.files.WriteState(all)
 	d.found.state = found
 	return errors.Join(err, d.writeProblems())
 }
 
-// writeSince updates the files of intents that changed since then, and those that a
-// person removed or changed.
+// writeSince updates the files of intents that changed since a time, and those
+// that a person removed or changed, and then state.yaml.
 func (d *filesSync) writeSince(ctx context.Context, since time.Time) error {
 	all, err := d.bus.Journal.Summaries(ctx, d.repo.Project)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // ErrEnded is returned when the process that was followed ended before its work did.
 var ErrEnded = errors.New("the other run ended before everything was done; run again to continue")
 
-// Follow reports to the observer what others work on, until nothing can go on without
-// a person or ctx ends. It changes nothing. If only names an intent, it waits for
-// that one.
+// Follow reports to the observer the work of others, such as an organisation's
+// services, until nothing can go on without a person or ctx ends. It changes
+// nothing. If only names an intent, it waits for that one.
 func Follow(
 	ctx context.Context, b *bus.Bus, project forge.ProjectID, only forge.IntentID, observer Observer, log *slog.Logger,
 ) (*Outcome, error) {
@@ -43,7 +43,8 @@ func Join(ctx context.Context, repo *Repository, only forge.IntentID, observer O
 	return outcome, err
 }
 
-// Gone returns whether the process that the session is connected to has ended.
+// Gone reports whether the process that the session is connected to has ended.
+// It is false for a session that runs the server itself.
 func (s *Session) Gone(ctx context.Context) bool {
 	if s.server != nil {
 		return false
@@ -52,6 +53,8 @@ func (s *Session) Gone(ctx context.Context) bool {
 	return errors.Is(err, natsd.ErrNotRunning)
 }
 
+// follow runs a watch until nothing can go on, gone reports the end of the
+// other process, or ctx ends.
 func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log *slog.Logger) (*Outcome, error) {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -96,7 +99,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 	}
 }
 
-// complete returns whether the views have everything from before the start.
+// complete reports whether the views have everything from before the start.
 func (w *watch) complete() bool {
 	select {
 	case <-w.caughtUp:

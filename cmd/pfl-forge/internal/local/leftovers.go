@@ -8,9 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// Places returns where intents leave something in the session's repository. While a run
-// goes on in another process, its checkouts and the state of its agents are left out: it
-// sees to them by itself.
+// Places returns the folders, refs and objects in which intents leave something
+// in the session's repository. While a run goes on in another process, its
+// checkouts and the state of its agents are left out: that run removes them by
+// itself.
 func (s *Session) Places(ctx context.Context) (*leftovers.Places, error) {
 	dir := filepath.Join(s.Repo.Root, layout.Dir)
 	p := &leftovers.Places{Bus: s.Bus, Store: s.Repo.Store, Dirs: []string{filepath.Join(dir, "logs")}}

@@ -9,11 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// maxLog is how large the log of runs may become before it is started anew, in
-// bytes; the one before is kept.
+// maxLog bounds the log of runs, in bytes. A larger one is renamed when it is
+// opened, and a new one is begun; one old log is kept.
 const maxLog = 8 << 20
 
-// OpenLog opens the file that runs log to, below the .forge folder.
+// OpenLog opens the file that runs log to, .forge/logs/run.log, for appending.
+// A link in a repository cannot lead it elsewhere. The caller closes it.
 func (r *Repository) OpenLog() (io.WriteCloser, error) {
 	root, err := os.OpenRoot(r.Root)
 	if err != nil {

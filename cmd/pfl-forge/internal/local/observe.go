@@ -15,8 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
-// Observe reports to the observer what others work on until ctx ends, even while
-// nothing can go on without a person. It changes nothing.
+// Observe reports to the observer the work of others until ctx ends, even while
+// nothing can go on without a person. It changes nothing. Attempts that began
+// before are shown with their last lines.
 func Observe(ctx context.Context, b *bus.Bus, project forge.ProjectID, observer Observer) error {
 	var parts sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
@@ -34,12 +35,13 @@ type catchUpObserver struct {
 	replay func([]forge.Summary)
 }
 
+// State implements Observer, and starts the replay of the attempts under way.
 func (b catchUpObserver) State(all []forge.Summary) {
 	b.Observer.State(all)
 	b.replay(all)
 }
 
-// maxReplayed bounds how many attempts are replayed.
+// maxReplayed bounds the attempts that are replayed.
 const maxReplayed = 50
 
 // replayTranscripts reports the last transcript lines of attempts under way. One that
@@ -107,8 +109,8 @@ func ObserveRun(ctx context.Context, repo *Repository, observer Observer, log *s
 	}
 }
 
-// Written returns when what was decided was last written into the files of a repository;
-// zero if it never was.
+// Written returns the time at which decisions were last written into the files
+// of a repository; zero if they never were.
 func (r *Repository) Written() time.Time {
 	info, err := os.Stat(filepath.Join(r.Root, layout.Dir, layout.State))
 	if err != nil {

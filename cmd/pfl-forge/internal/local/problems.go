@@ -19,14 +19,18 @@ import (
 // only while there are some.
 const problemsFile = ".forge/problems.json"
 
+// draftsDir is the folder of drafts, relative to the root.
 var draftsDir = filepath.Join(layout.Dir, layout.Drafts)
 
-// problems are those of a person's files, by the purpose for which the files were
-// read.
+// problems are those of a person's files, by the purpose for which the files
+// were read. Each reading replaces those of its own purpose.
 type problems struct {
 	drafts, edits, state []forgedir.Problem
-	kept                 map[forge.IntentID][]forgedir.Problem
-	written              []byte
+	// kept has problems that were found while the files of an intent were
+	// written.
+	kept map[forge.IntentID][]forgedir.Problem
+	// written is the content of problemsFile; nil if it does not exist.
+	written []byte
 }
 
 // record sets the problems that were found while the files of an intent were written.
@@ -37,6 +41,7 @@ func (p *problems) record(id forge.IntentID, found []forgedir.Problem) {
 	p.kept[id] = found
 }
 
+// all returns all problems: drafts, edits, state.yaml, and then by intent.
 func (p *problems) all() []forgedir.Problem {
 	list := slices.Concat(p.drafts, p.edits, p.state)
 	for _, id := range slices.Sorted(maps.Keys(p.kept)) {
@@ -45,6 +50,8 @@ func (p *problems) all() []forgedir.Problem {
 	return list
 }
 
+// writeProblems writes the problems into their file if they changed, in one
+// step for its readers, and removes the file when there are none.
 func (d *filesSync) writeProblems() error {
 	list := d.found.all()
 	name := filepath.Join(d.repo.Root, problemsFile)
@@ -67,7 +74,8 @@ func (d *filesSync) writeProblems() error {
 	return os.Rename(fresh, name)
 }
 
-// Problems returns the problems of a person's files, as of when they were last read.
+// Problems returns the problems of a person's files, as of when a process last
+// read those files.
 func (r *Repository) Problems() ([]forgedir.Problem, error) {
 	text, err := os.ReadFile(filepath.Join(r.Root, problemsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +88,8 @@ func (r *Repository) Problems() ([]forgedir.Problem, error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// knownProblems returns the recorded problems of drafts that still exist: commands
-// other than run do not read drafts.
+// knownProblems returns the recorded problems of drafts that still exist. Only
+// runs read drafts, so commands pass these on.
 func (r *Repository) knownProblems() problems {
 	var p problems
 	list, _ := r.Problems() // unreadable: written anew
@@ -96,8 +104,8 @@ func (r *Repository) knownProblems() problems {
 	return p
 }
 
-// Forgotten reports whether there are intent files although the store has no intent,
-// because the store was removed.
+// Forgotten reports whether there are intent files. Where the store has no
+// intent, that means that the store was removed.
 func (r *Repository) Forgotten() bool {
 	list, err := filepath.Glob(filepath.Join(r.Root, layout.Dir, layout.Intents, "*.yaml"))
 	return err == nil && len(list) > 0

@@ -22,12 +22,18 @@ import (
 // maxConfig bounds pfl-forge.yaml, in bytes.
 const maxConfig = 1 << 20
 
-// Repository is a person's repository.
+// Repository is a person's repository, as commands work in it.
 type Repository struct {
-	Root    string // of the main working tree, absolute
+	// Root is the absolute path of the main working tree, also when a command
+	// was called in a linked one.
+	Root string
+	// Project is made of the folder's name.
 	Project forge.ProjectID
-	Actor   string // the person, as git or the system names them
-	Store   *store.Store
+	// Actor is the person, as git or the system names them; empty if neither
+	// does.
+	Actor string
+	// Store is open until Close.
+	Store *store.Store
 }
 
 // OpenRepository returns the repository around a directory. Its errors say what to
@@ -54,7 +60,8 @@ func OpenRepository(ctx context.Context, dir string) (*Repository, error) {
 // afterwards starts them again.
 func (r *Repository) Close() { r.Store.Close() }
 
-// explain leaves out what git printed when there is a sentence for it.
+// explain returns the plain sentence for an error, without git's own output,
+// where there is one.
 func explain(err error) error {
 	for _, known := range []error{git.ErrNotRepository, git.ErrBare} {
 		if errors.Is(err, known) {
@@ -66,15 +73,20 @@ func explain(err error) error {
 
 // Base is the commit that a run works on, with its configuration.
 type Base struct {
+	// Branch is the base branch, and Head its tip.
 	Branch git.Branch
 	Head   git.OID
+	// Config is that of the commit: changes to pfl-forge.yaml count when they
+	// are committed.
 	Config *config.Project
 	// Stored is pfl-forge.yaml as committed; nil if there is none.
 	Stored []byte
 }
 
-// Base checks that the repository can be worked on. The base branch is the one that
-// the committed pfl-forge.yaml names, or else the one that is checked out.
+// Base returns the base branch with its configuration, and checks that the
+// repository can be worked on. The base branch is the one that the committed
+// pfl-forge.yaml names, or else the one that is checked out. Errors say what a
+// person can do.
 func (r *Repository) Base(ctx context.Context) (*Base, error) {
 	current, err := r.Store.CurrentBranch()
 	if err != nil {
@@ -96,6 +108,7 @@ func (r *Repository) Base(ctx context.Context) (*Base, error) {
 	return r.base(ctx, named)
 }
 
+// base returns a branch and its configuration.
 func (r *Repository) base(ctx context.Context, branch git.Branch) (*Base, error) {
 	head, err := r.Store.Inspect(ctx, branch)
 	if err != nil {

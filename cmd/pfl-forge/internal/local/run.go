@@ -21,23 +21,31 @@ const (
 	endTime    = 5 * time.Second        // for deciding on what workers reported last
 )
 
-// RunConfig says how to run.
+// RunConfig says what to run, for whom, and until when. Repo, Base, Observer
+// and Log are required.
 type RunConfig struct {
-	Repo     *Repository
-	Base     *Base
+	// Repo is the person's repository. Its idle git processes end with the run.
+	Repo *Repository
+	// Base is the branch and the configuration that the run begins with.
+	Base *Base
+	// Observer is told of every decision and all progress.
 	Observer Observer
 	Log      *slog.Logger
-	Watch    bool           // go on when nothing is left to do
-	Only     forge.IntentID // end when this one can go on no more, and take in no drafts; empty: when nothing can
+	// Watch goes on when nothing is left to do, until ctx ends.
+	Watch bool
+	// Only ends the run when this intent cannot go on any more; other intents
+	// go on meanwhile, and no drafts are taken in. Empty means all intents.
+	Only forge.IntentID
 	// Notify says which people are notified of decisions that wait for them; nil:
 	// none.
 	Notify *notify.Config
 }
 
 // Run works on everything that can go on without a person, and returns when
-// nothing is left (with Only: of that intent), or, with Watch, when ctx ends. If ctx ends before, agents are
-// ended and their work is kept. Nothing is left running. Error: *natsd.HeldError
-// when another run goes on here.
+// nothing is left (with Only: of that intent), or, with Watch, when ctx ends.
+// If ctx ends before, agents are ended and their work is kept for the next run.
+// Nothing is left running. Error: *natsd.HeldError when another run goes on
+// here.
 func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 	s, err := openRun(ctx, cfg.Repo, cfg.Log)
 	if err != nil {
@@ -72,11 +80,17 @@ type activeRun struct {
 	// removed.
 	reconciled chan struct{}
 	parts      sync.WaitGroup
-	// written counts the records that state.yaml shows.
+	// written counts the records that state.yaml shows; -1 before it is
+	// written.
 	written int
+	// noticed are the problems that were reported and are not solved.
 	noticed map[forgedir.Problem]bool
 }
 
+// run starts the parts of a run in their order: first the journals are read,
+// then the runner has in force what was under way, then workers take commands.
+// They stop in the opposite order, so that results that workers report at the
+// end are decided and shown.
 func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	// What has to outlive the workers ends with this one.
 	staying, leave := context.WithCancel(context.WithoutCancel(ctx))
@@ -111,8 +125,8 @@ func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	return r.outcome(interrupted), err
 }
 
-// part runs do in the background until its context ends; an earlier end fails the
-// run.
+// part runs do in the background until its context ends; an earlier end, with
+// an error, fails the run.
 func (r *activeRun) part(ctx context.Context, name string, do func(context.Context) error) {
 	r.parts.Go(func() {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
@@ -121,6 +135,7 @@ func (r *activeRun) part(ctx context.Context, name string, do func(context.Conte
 	})
 }
 
+// fail ends the run with an error, unless another one did before.
 func (r *activeRun) fail(err error) {
 	select {
 	case r.failed <- err:
@@ -128,7 +143,8 @@ func (r *activeRun) fail(err error) {
 	}
 }
 
-// loop reads and writes files until nothing is left to do.
+// loop reads and writes files until nothing is left to do. Whatever a person
+// saves is taken in within a second.
 func (r *activeRun) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
@@ -176,8 +192,9 @@ func (r *activeRun) waitReconciled(ctx context.Context) (waited bool, err error)
 	return true, err
 }
 
-// syncFiles writes decisions into files and submits a person's files. It returns how
-// many files it submitted.
+// syncFiles writes decisions into files and submits a person's files. It
+// returns how many files it submitted: as long as there are some, the run is
+// not at its end.
 func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	if err := r.write(); err != nil {
 		return 0, err
@@ -201,7 +218,8 @@ func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	return edited, fmt.Errorf("reading your files: %w", err)
 }
 
-// noticeProblems reports the problems of a person's files, each once.
+// noticeProblems reports the problems of a person's files, each once until it
+// is solved.
 func (r *activeRun) noticeProblems() {
 	now := map[forgedir.Problem]bool{}
 	for _, p := range r.files.found.all() {
@@ -237,7 +255,8 @@ func (r *activeRun) write() error {
 	return r.files.writeState(append(all, r.watch.views.projects()...))
 }
 
-// finish waits until everything that the workers reported is decided and written.
+// finish waits, for five seconds at most, until everything that the workers
+// reported is decided, and writes it into the files.
 func (r *activeRun) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
@@ -253,6 +272,8 @@ func (r *activeRun) finish(ctx context.Context) error {
 	return err
 }
 
+// outcome returns the state of all intents, and the problems of files and
+// journals.
 func (r *activeRun) outcome(interrupted bool) *Outcome {
 	all, _ := r.watch.views.summaries()
 	problems := r.files.found.all()

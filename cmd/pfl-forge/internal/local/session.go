@@ -18,7 +18,8 @@ import (
 // storeDir is where the embedded server keeps its streams.
 const storeDir = ".forge/nats"
 
-// How a process says what it holds the store for.
+// The purposes for which a process holds the store, as other processes read
+// them.
 const (
 	// purposeRun holds the store for long; other processes connect to it.
 	purposeRun = "run"
@@ -27,16 +28,24 @@ const (
 )
 
 const (
-	commandPatience = 15 * time.Second      // how long to wait for commands to get out of the way
-	pollStore       = 10 * time.Millisecond // how often to look whether they have
-	settleTime      = 3 * time.Second       // how long the runner of a command may take for what follows from it
+	// commandPatience bounds the time to wait for commands to get out of the
+	// way.
+	commandPatience = 15 * time.Second
+	// pollStore is the interval at which to look whether they have.
+	pollStore = 10 * time.Millisecond
+	// settleTime bounds the time in which the consequences of a command are
+	// decided.
+	settleTime = 3 * time.Second
 )
 
-// ErrNoStore is returned where nothing was ever submitted.
+// ErrNoStore is returned for a repository in which no intent was ever
+// submitted.
 var ErrNoStore = errors.New("no intent was submitted here yet")
 
-// Session is a connection to a repository's server, which may run in this process.
+// Session is a connection to a repository's server, which may run in this
+// process. One of OpenReader and Open makes it; its owner closes it.
 type Session struct {
+	// Bus is connected for as long as the session is open.
 	Bus  *bus.Bus
 	Repo *Repository
 
@@ -45,9 +54,12 @@ type Session struct {
 	server *natsd.Server
 	// holder is the endpoint of that process.
 	holder *natsd.Endpoint
-	since  time.Time
+	// since is the time of the session's start: files of intents that changed
+	// after it are written at its end.
+	since time.Time
 	// files is nil in a reader, and if another process runs the server.
-	files  *filesSync
+	files *filesSync
+	// stop ends the runner, if the session has one.
 	stop   func()
 	runner sync.WaitGroup
 }
@@ -61,8 +73,9 @@ func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Sessi
 	return open(ctx, repo, log)
 }
 
-// Open returns a session in which what a person asks for is decided at once: by
-// the run that goes on in another process, or else by a runner in this one.
+// Open returns a session in which a person's requests are decided at once: by
+// the run that goes on in another process, or else by a runner in this one,
+// which first takes in the edits that the person saved in files.
 func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	s, err := open(ctx, repo, log)
 	if err != nil || s.server == nil {
@@ -91,7 +104,9 @@ func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session,
 	return retried(ctx, func() (*Session, error) { return start(ctx, repo, purposeRun, log) })
 }
 
-// retried tries again while the store is held for a moment, or was just given up.
+// retried calls try again while a command holds the store, or while its owner
+// is just ending, for 15 seconds at most. A store that a run holds is not
+// waited for.
 func retried(ctx context.Context, try func() (*Session, error)) (*Session, error) {
 	deadline := time.Now().Add(commandPatience)
 	for {
@@ -109,7 +124,8 @@ func retried(ctx context.Context, try func() (*Session, error)) (*Session, error
 	}
 }
 
-// start makes this process the owner of the server. Error: *natsd.HeldError.
+// start makes this process the owner of the server, and makes the streams that
+// are missing. Error: *natsd.HeldError.
 func start(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
 	server, err := natsd.Start(ctx, natsd.Config{Root: repo.Root, Dir: storeDir, Purpose: purpose, Logger: log})
 	if err != nil {
@@ -142,6 +158,7 @@ func join(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 	return &Session{Bus: b, Repo: repo, log: log, holder: endpoint, since: time.Now(), stop: func() {}}, nil
 }
 
+// connect connects to a server on this machine, within five seconds.
 func connect(ctx context.Context, e natsd.Endpoint, log *slog.Logger) (*bus.Bus, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -170,7 +187,8 @@ func (s *Session) Holder() (pid int, since time.Time) {
 // Owner returns whether the server runs in this process.
 func (s *Session) Owner() bool { return s.server != nil }
 
-// decide starts a runner, and submits what a person wrote into files before.
+// decide starts a runner, and submits the edits that a person saved in files
+// before.
 func (s *Session) decide(ctx context.Context) error {
 	var err error
 	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
@@ -205,7 +223,9 @@ func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan str
 	return ready
 }
 
-// Close ends the session. If it decided, the files show what was decided.
+// Close ends the session and closes its repository. If this process decided,
+// the files show it, and everything that follows from a decision without a
+// worker was decided as well.
 func (s *Session) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()

@@ -15,9 +15,12 @@ import (
 type views struct {
 	mu       sync.Mutex
 	machines map[forge.Key]*machineView
-	records  int // that were applied
+	// records counts the records that were applied, so that a reader sees
+	// whether there are new ones.
+	records int
 }
 
+// machineView is a machine that was folded up to a record of its journal.
 type machineView struct {
 	machine machine.Machine
 	seq     uint64
@@ -25,6 +28,8 @@ type machineView struct {
 	lost *forge.Summary
 }
 
+// summary returns the machine's summary, or, if it is wrong, the last one in
+// the journal, as that of an intent on which nothing is decided any more.
 func (f *machineView) summary() forge.Summary {
 	if f.lost == nil {
 		return f.machine.Summary()
@@ -59,7 +64,7 @@ func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, aft
 	return before, f.summary()
 }
 
-// damaged lists the machines of which records are missing, by name.
+// damaged returns the machines of which records are missing, sorted.
 func (v *views) damaged() []forge.Key {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,7 +78,8 @@ func (v *views) damaged() []forge.Key {
 	return keys
 }
 
-// view returns the present view of an intent.
+// view returns the present view of an intent; false for one that is not known,
+// or damaged.
 func (v *views) view(key forge.Key) (forge.View, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -104,7 +110,7 @@ func (v *views) seqs() (map[forge.IntentID]uint64, int) {
 	return seqs, v.records
 }
 
-// known returns every intent, with those that it depends on.
+// known returns every intent, with the intents that it depends on.
 func (v *views) known() map[forge.IntentID][]forge.IntentID {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,8 +123,8 @@ func (v *views) known() map[forge.IntentID][]forge.IntentID {
 	return all
 }
 
-// summaries returns those of all intents, and whether nothing can go on without a
-// person.
+// summaries returns the summaries of all intents, by their ids, and whether
+// every machine is idle: then nothing can go on without a person.
 func (v *views) summaries() (intents []forge.Summary, settled bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -147,7 +153,8 @@ func (v *views) projects() []forge.Summary {
 	return projects
 }
 
-// shows says whether a machine's last decision is in the views.
+// shows reports whether a machine's last decision, as its summary has it, is in
+// the views.
 func (v *views) shows(s *forge.Summary) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

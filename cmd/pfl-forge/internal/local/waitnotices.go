@@ -17,13 +17,13 @@ const (
 	mostWaits = 3
 )
 
-// waitNotices is an observer that also reports what is waited for, once nothing was
-// reported for a while.
+// waitNotices is an observer that also reports, once nothing was reported for a
+// while, which workers, intents or times are waited for.
 type waitNotices struct {
 	Observer
 
 	mu sync.Mutex
-	// lastSeen is when something was reported last.
+	// lastSeen is the time of the last report.
 	lastSeen time.Time
 	// begun are attempts that a worker has reported.
 	begun      map[string]bool
@@ -57,8 +57,8 @@ func (w *waitNotices) Progress(p forge.Progress) {
 	w.Observer.Progress(p)
 }
 
-// noticeIfQuiet reports what is waited for if nothing was reported for a while, each
-// notice once.
+// noticeIfQuiet reports the waits if nothing was reported for a while, and only
+// when they are others than at the last notice.
 func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	w.mu.Lock()
 	text := ""
@@ -77,8 +77,8 @@ func (w *waitNotices) noticeIfQuiet(now time.Time, all []forge.Summary) {
 	}
 }
 
-// reasons returns why nothing happens; empty while an agent works, which was
-// reported.
+// reasons returns why nothing happens, up to three waits; empty while an agent
+// works, which the view shows. The caller holds the lock.
 func (w *waitNotices) reasons(all []forge.Summary) string {
 	var open, others []string
 	for i := range all {
@@ -106,6 +106,8 @@ func (w *waitNotices) reasons(all []forge.Summary) string {
 	return strings.Join(open, "; ")
 }
 
+// attemptReason says for which worker an attempt waits, or that it is being
+// carried out.
 func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	what := "the project is " + s.Activity
 	if !s.Key.IsProject() {
@@ -121,4 +123,5 @@ func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	return "waits for the " + a.Step.Service() + ": " + what
 }
 
+// attemptOf returns the key of an attempt in begun.
 func attemptOf(key forge.Key, a forge.Attempt) string { return key.String() + "/" + a.String() }

@@ -35,6 +35,8 @@ type worker struct {
 	run      func(context.Context, *service.Worker) error
 }
 
+// workers returns the four services that take commands. The implementer closes
+// r.reconciled when it has looked at the checkouts of the run before.
 func (r *activeRun) workers(repos *jobs.Set) []worker {
 	analyze := analyzer.New(repos, r.Log)
 	implement := implementer.New(implementer.Config{

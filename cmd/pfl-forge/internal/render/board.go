@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// maxRecent bounds how many lines of what happened a Board keeps.
+// maxRecent bounds the lines of past events that a Board keeps.
 const maxRecent = 200
 
 // Board is the live view of a project: its intents, the attempts under way, and the
@@ -25,13 +25,21 @@ type Board struct {
 
 	mu      sync.Mutex
 	intents map[forge.Key]forge.Summary
+	// running has the attempts under way that reported something, by intent and
+	// attempt.
 	running map[string]*attempt
 	recent  []Line
-	idle    bool // idle
+	// idle says that no run is going on: then no attempt is shown as running.
+	idle bool
+	// message is shown in the first line until another one replaces it.
 	message string
-	all     bool // also those that are over
-	chosen  forge.IntentID
-	first   int // row of the list that is shown first
+	// all shows the intents that are over, too.
+	all bool
+	// chosen is the intent that the mark is at. It may have left the list: see
+	// mark.
+	chosen forge.IntentID
+	// first is the row of the list that is shown first.
+	first int
 }
 
 // NewBoard returns an empty board. wake is called after each change, without a lock
@@ -52,10 +60,10 @@ func (b *Board) State(all []forge.Summary) {
 	})
 }
 
-// Notice shows a message that is about no intent.
+// Notice shows a message that is about no intent, until the next one.
 func (b *Board) Notice(text string) { b.change(func() { b.message = term.Line(text) }) }
 
-// Idle sets whether idle.
+// Idle sets whether no run is going on.
 func (b *Board) Idle(idle bool) {
 	b.change(func() {
 		b.idle = idle
@@ -65,7 +73,8 @@ func (b *Board) Idle(idle bool) {
 	})
 }
 
-// Decided shows a record of an intent's journal, and the summary after it.
+// Decided shows a record of an intent's journal, given the summaries before and
+// after it. Attempts that the intent does not want any more leave the board.
 func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	b.change(func() {
 		b.intents[after.Key] = *after
@@ -81,7 +90,7 @@ func (b *Board) Decided(before, after *forge.Summary, rec *forge.Record) {
 	})
 }
 
-// Progress shows the progress of an attempt.
+// Progress shows the progress of an attempt, until it ends.
 func (b *Board) Progress(p forge.Progress) {
 	b.change(func() {
 		id := p.To.String() + "/" + p.Attempt.String()
@@ -96,6 +105,7 @@ func (b *Board) Progress(p forge.Progress) {
 	})
 }
 
+// change changes the board under its lock, and has it drawn anew.
 func (b *Board) change(do func()) {
 	b.mu.Lock()
 	do()
@@ -103,7 +113,7 @@ func (b *Board) change(do func()) {
 	b.wake()
 }
 
-// Chosen returns the intent that the mark is at; false if there is none.
+// Chosen returns the intent that the mark is at; false if the list is empty.
 func (b *Board) Chosen() (forge.Summary, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,7 +125,7 @@ func (b *Board) Chosen() (forge.Summary, bool) {
 	return list[i], true
 }
 
-// Move moves the mark by some intents.
+// Move moves the mark down by some intents, or up. It stays within the list.
 func (b *Board) Move(by int) {
 	b.change(func() {
 		list, _ := b.listed()
@@ -127,7 +137,8 @@ func (b *Board) Move(by int) {
 	})
 }
 
-// NextWaiting moves the mark to the next intent that waits for a person.
+// NextWaiting moves the mark to the next intent that waits for a person, and
+// around the end. It stays if there is none.
 func (b *Board) NextWaiting() {
 	b.change(func() {
 		list, _ := b.listed()
@@ -144,7 +155,9 @@ func (b *Board) NextWaiting() {
 // ToggleAll shows or hides the intents that are over.
 func (b *Board) ToggleAll() { b.change(func() { b.all = !b.all }) }
 
-// listed returns the intents that are shown, each with how deep it is.
+// listed returns the intents that are shown, each with its depth below its
+// parent. Those that are over are left out, except failed ones, unless all are
+// shown.
 func (b *Board) listed() ([]forge.Summary, []int) {
 	var list []forge.Summary
 	for _, s := range b.intents {
@@ -156,7 +169,8 @@ func (b *Board) listed() ([]forge.Summary, []int) {
 	return Tree(list)
 }
 
-// mark returns where the mark is, -1 if the list is empty.
+// mark returns the index of the chosen intent; that of the first one if it has
+// left the list, -1 if the list is empty.
 func (b *Board) mark(list []forge.Summary) int {
 	i := slices.IndexFunc(list, func(s forge.Summary) bool { return s.Key.Intent == b.chosen })
 	if i < 0 && len(list) > 0 {
@@ -165,8 +179,7 @@ func (b *Board) mark(list []forge.Summary) int {
 	return i
 }
 
-// attempts returns the running attempts of an intent, the one that began first at
-// first. Of those that began before the board, only the names are known.
+// attempts returns the running attempts, the one that began first at first.
 func (b *Board) attempts() []*attempt {
 	if b.idle {
 		return nil
@@ -181,7 +194,8 @@ func (b *Board) attempts() []*attempt {
 	return list
 }
 
-// countQueued counts the attempts that wait for a worker.
+// countQueued counts the attempts that are issued and have reported nothing:
+// they wait for a worker.
 func (b *Board) countQueued() int {
 	if b.idle {
 		return 0
@@ -197,7 +211,8 @@ func (b *Board) countQueued() int {
 	return n
 }
 
-// used returns the usage of all intents and running attempts.
+// used returns the usage of all intents and running attempts, whose own is in
+// no journal yet.
 func (b *Board) used() forge.Usage {
 	var u forge.Usage
 	for _, s := range b.intents {
@@ -209,6 +224,7 @@ func (b *Board) used() forge.Usage {
 	return u
 }
 
+// summaries returns all intents, in no order.
 func (b *Board) summaries() []forge.Summary {
 	list := make([]forge.Summary, 0, len(b.intents))
 	for _, s := range b.intents {
@@ -217,6 +233,7 @@ func (b *Board) summaries() []forge.Summary {
 	return list
 }
 
+// elapsed returns the time since an attempt began; "-" if that is not known.
 func elapsed(a *attempt, now time.Time) string {
 	if a.began.IsZero() {
 		return "-"

@@ -21,16 +21,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// row is a line of the list.
+// row is a line of the list: an intent, or something about one below it.
 type row struct {
-	text   string
-	paint  func(string) string
-	intent int // index of the intent that it belongs to
-	head   bool
+	text string
+	// paint colours the text, after it was cut to the width.
+	paint func(string) string
+	// intent is the index of the intent that it belongs to; -1 for the header.
+	intent int
+	// head says that it is the line of the intent itself.
+	head bool
 }
 
-// Draw returns the lines of the board for a terminal of some size. Prompt takes the
-// place of the keys, if it is not empty.
+// Draw returns the lines of the board for a terminal of some size, exactly rows
+// of them. prompt takes the place of the keys, if it is not empty.
 func (b *Board) Draw(columns, rows int, now time.Time, style Style, prompt string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +77,7 @@ func (b *Board) Draw(columns, rows int, now time.Time, style Style, prompt strin
 	return append(lines[:rows-1], style.Faint(Cut(b.keys(list, marked), columns)))
 }
 
-// minRoom is how many lines there must be for more than the list of intents.
+// minRoom is the least number of lines for more than the list of intents.
 const minRoom = 6
 
 // atWork returns lines for the attempts that run, at most so many, and an empty one after
@@ -86,7 +89,7 @@ func (b *Board) atWork(most int, now time.Time) []string {
 	}
 	var lines []string
 	for _, a := range list[:min(most, len(list))] {
-		lines = append(lines, "  "+a.boardLine(now))
+		lines = append(lines, "  "+a.line(now))
 	}
 	if more := len(list) - len(lines); more > 0 {
 		lines[len(lines)-1] = fmt.Sprintf("  and %d more", more+1)
@@ -94,7 +97,8 @@ func (b *Board) atWork(most int, now time.Time) []string {
 	return append(lines, "")
 }
 
-// title is the first line. It has the position of the mark in a list of so many intents.
+// title returns the first line: the position of the mark in a list of so many
+// intents, counts and costs.
 func (b *Board) title(now time.Time, intents, marked int) string {
 	parts := []string{"pfl-forge  " + string(b.project)}
 	if intents > 0 {
@@ -118,7 +122,8 @@ func (b *Board) title(now time.Time, intents, marked int) string {
 	return strings.Join(parts, "   ")
 }
 
-// keys says what a person can do.
+// keys returns the last line: what a person can press, and the action on the
+// chosen intent.
 func (b *Board) keys(list []forge.Summary, marked int) string {
 	parts := []string{"up/down select", "tab next waiting", "enter show", "l log"}
 	if marked >= 0 {
@@ -127,7 +132,8 @@ func (b *Board) keys(list []forge.Summary, marked int) string {
 	return strings.Join(append(parts, "o all/open", "q quit"), "   ")
 }
 
-// rows returns the header of the list, and the list.
+// rows returns the header of the list, and a row for each intent and overlap.
+// Titles get half of the width that other columns leave.
 func (b *Board) rows(list []forge.Summary, depths []int, marked, columns int, now time.Time, style Style) []row {
 	wide, title := 12, len("TITLE")
 	for i := range list {
@@ -162,9 +168,11 @@ func (b *Board) rows(list []forge.Summary, depths []int, marked, columns int, no
 	return all
 }
 
+// plain is the paint of text without a colour.
 func plain(text string) string { return text }
 
-// share says how many of an intent's parts or tasks are done.
+// share returns how many of an intent's child intents or tasks are done, such
+// as "2/3".
 func share(s *forge.Summary) string {
 	if n := len(s.Children); n > 0 {
 		done := 0
@@ -181,7 +189,9 @@ func share(s *forge.Summary) string {
 	return fmt.Sprintf("%d/%d", s.TasksDone, s.TaskCount)
 }
 
-func (a *attempt) boardLine(now time.Time) string {
+// line returns an attempt as columns: who, step, agent, elapsed, and then
+// as far as they are known tokens, cost and the last thing that it did.
+func (a *attempt) line(now time.Time) string {
 	parts := []string{
 		fmt.Sprintf("%-24s", Subject(&a.Progress)), fmt.Sprintf("%-11s", StepName(a.Attempt)), fmt.Sprintf("%-8s", a.Agent),
 		fmt.Sprintf("%6s", elapsed(a, now)),
@@ -194,7 +204,8 @@ func (a *attempt) boardLine(now time.Time) string {
 	return strings.Join(parts, "  ")
 }
 
-// window returns the part of the list that there is room for, with the mark in it.
+// window returns the part of the list that there is room for, with the mark in
+// it. It moves as little as it can from one drawing to the next.
 func (b *Board) window(all []row, marked, room int) []row {
 	if room <= 0 {
 		return nil

@@ -21,17 +21,22 @@ const (
 	Attention      // a person has to do something
 )
 
-// Line is one thing that happened, for a person. Its text is safe and one line.
+// Line is one event or outcome, for a person. Its text is safe to print and one
+// line.
 type Line struct {
-	At      time.Time
-	Who     string        // the id of a task or of an intent
-	Attempt forge.Attempt // that it is about, if it is about one
+	// At is the time of the event.
+	At time.Time
+	// Who is the id of a task or of an intent.
+	Who string
+	// Attempt is the attempt that the line is about; zero for other lines.
+	Attempt forge.Attempt
 	Text    string
 	Tone    Tone
 }
 
-// Lines returns the lines that show a record of an intent's journal, given the intent before
-// and after it. What a person need not know gives no line.
+// Lines returns the lines that show a record of an intent's journal, given the
+// intent before and after it: one for each event that concerns people, and one
+// if the intent ended or began to wait.
 func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	var lines []Line
 	for i := range rec.Events {
@@ -51,6 +56,8 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	return lines
 }
 
+// who returns the id of the task that an event is about, or else that of the
+// intent.
 func who(ev *forge.Event) string {
 	var task forge.TaskID
 	switch m := ev.Message.(type) {
@@ -73,8 +80,8 @@ func who(ev *forge.Event) string {
 	return cmp.Or(string(task), string(ev.To.Intent))
 }
 
-// turned returns the line for an intent that ended, or began to wait, by a record; empty if
-// it did neither.
+// turned returns the line for an intent that ended, or began to wait, by a
+// record; empty if it did neither. FromNow is still to be applied to it.
 func turned(before, after *forge.Summary) (string, Tone) {
 	switch {
 	case after.Status != before.Status && after.Status == forge.StatusDone:
@@ -131,6 +138,8 @@ func describe(ev *forge.Event) (string, Tone) {
 	return "", Plain
 }
 
+// result returns the line for a worker's result, with its duration and costs;
+// empty for results that are shown otherwise.
 func result(r *forge.Result) (string, Tone) {
 	step := StepName(r.Attempt)
 	var text string
@@ -186,6 +195,8 @@ func StepName(a forge.Attempt) string {
 	return string(a.Step)
 }
 
+// analysis, and the functions below it, each say the outcome of one step in a
+// few words.
 func analysis(a *forge.Analysis) string {
 	switch {
 	case len(a.Clarifications) > 0:
@@ -241,6 +252,8 @@ func review(r *forge.Review) (string, Tone) {
 	return text, Bad
 }
 
+// merged returns the line for the end of a merge. Whether it is good depends on
+// its outcome.
 func merged(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
@@ -263,6 +276,8 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	return string(l.Result.Outcome), Plain
 }
 
+// reflected returns the line for a reflection on a run; empty if it proposed
+// nothing.
 func reflected(r *forge.RunReflected) (string, Tone) {
 	if o := r.Step.Outcome; o != "" && o != "ok" {
 		text := "reflection failed (" + o + ")"
@@ -281,6 +296,8 @@ func reflected(r *forge.RunReflected) (string, Tone) {
 	return "reflection proposed " + files(ids), Plain
 }
 
+// part returns the line for a child intent that ended; one that began has lines
+// of its own.
 func part(c *forge.ChildChanged) string {
 	if !c.Status.Ended() {
 		return ""
@@ -288,6 +305,8 @@ func part(c *forge.ChildChanged) string {
 	return fmt.Sprintf("child intent %s is %s", c.Intent, c.Status)
 }
 
+// overlapText returns the line for tasks that conflict; empty when they do not
+// any more.
 func overlapText(f *forge.OverlapChanged) string {
 	if len(f.Other.Files) == 0 {
 		return ""
@@ -295,6 +314,7 @@ func overlapText(f *forge.OverlapChanged) string {
 	return fmt.Sprintf("conflicts with %s: %s", f.Other.TaskID, files(f.Other.Files))
 }
 
+// dependency returns the line for an intent that this one waited for.
 func dependency(d *forge.DependencyEnded) (string, Tone) {
 	switch {
 	case len(d.Cycle) > 0:
@@ -308,6 +328,7 @@ func dependency(d *forge.DependencyEnded) (string, Tone) {
 // ShortCommit returns the first digits of a commit's name.
 func ShortCommit(commit string) string { return commit[:min(10, len(commit))] }
 
+// files returns the first three of a list, and how many more there are.
 func files(list []string) string {
 	const most = 3
 	if len(list) > most {
@@ -316,6 +337,7 @@ func files(list []string) string {
 	return strings.Join(list, ", ")
 }
 
+// by returns " by <person>"; empty if it is not known who.
 func by(ev *forge.Event) string {
 	if ev.Actor == "" {
 		return ""
@@ -323,6 +345,7 @@ func by(ev *forge.Event) string {
 	return " by " + ev.Actor
 }
 
+// because returns a reason behind a colon; empty for none.
 func because(reason string) string {
 	if reason == "" {
 		return ""

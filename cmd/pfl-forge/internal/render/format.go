@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Format is a way to print a list, as the flag -o chooses it.
+// Format is a way to print a list. It is the value of the flag -o, and pflag's
+// Value.
 type Format string
 
 // The formats.
@@ -32,7 +33,7 @@ func Formats() []string {
 	return []string{string(Table), string(Wide), string(JSON), string(YAML), string(Name)}
 }
 
-// Set makes a format a flag.
+// Set is called with the flag's text. It refuses formats that there are not.
 func (f *Format) Set(s string) error {
 	if !slices.Contains(Formats(), s) {
 		return fmt.Errorf("can be %s", strings.Join(Formats(), ", "))
@@ -47,10 +48,12 @@ func (f *Format) String() string { return string(*f) }
 // Type names the kind of flag in help texts.
 func (f *Format) Type() string { return "format" }
 
-// Data reports whether the format is for programs.
+// Data reports whether the format is for programs: then nothing but one
+// document is printed.
 func (f *Format) Data() bool { return *f == JSON || *f == YAML }
 
-// Write prints a value as JSON or YAML.
+// Write prints a value as JSON or YAML, as one document. It is for formats for
+// which Data is true.
 func (f *Format) Write(w io.Writer, v any) error {
 	if *f == YAML {
 		text, err := strictyaml.Encode(v)

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Goal says in a line how far a goal is: "iteration 2 of 10, 1 of 3 criteria met".
+// Goal returns in a line how far a goal is: "iteration 2 of 10, 1 of 3 criteria
+// met".
 func Goal(g *forge.GoalSummary) string {
 	met := fmt.Sprintf("%d of %s met", g.Met, Criteria(g.Criteria))
 	switch {
@@ -30,6 +31,8 @@ func Criteria(n int) string {
 // longestWord bounds the text of an agent in a line, in bytes.
 const longestWord = 200
 
+// intake, and the functions below it, each say the outcome of a goal's step in
+// a few words.
 func intake(i *forge.Intake) string {
 	if n := len(i.Clarifications); n > 0 {
 		return Count(n, "question")

@@ -26,13 +26,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Screen is the stream that a live view is printed to.
+// Screen is the stream that a live view is printed to. Only the view may write
+// to it.
 type Screen struct {
-	Out   io.Writer
-	Width func() int // in cells; 0 or nil: this is no terminal
+	Out io.Writer
+	// Width returns the columns of the terminal. It is called for each drawing,
+	// since a window can be resized. 0, or a nil function, means that this is
+	// no terminal.
+	Width func() int
 	Style Style
 }
 
+// width is Width for a Screen that may have none.
 func (s *Screen) width() int {
 	if s.Width == nil {
 		return 0
@@ -47,18 +52,24 @@ type Live struct {
 
 	mu      sync.Mutex
 	intents map[forge.Key]forge.Summary
+	// running has the attempts under way, by intent and attempt.
 	running map[string]*attempt
-	drawn   int // lines below the scrolling ones
-	closed  bool
-	ended   chan struct{}
-	done    sync.WaitGroup
+	// drawn counts the lines below the scrolling ones, which the next write
+	// replaces.
+	drawn  int
+	closed bool
+	// ended is closed by Close, and done then waits for clock.
+	ended chan struct{}
+	done  sync.WaitGroup
 }
 
 // attempt is a running attempt, as it was last reported.
 type attempt struct {
 	forge.Progress
+	// began is the time of its first report.
 	began time.Time
-	last  string
+	// last is the last text that it reported, cut.
+	last string
 }
 
 // NewLive starts a view; Close ends it.
@@ -73,7 +84,7 @@ func NewLive(screen Screen) *Live {
 	return l
 }
 
-// clock draws the elapsed times.
+// clock draws the elapsed times anew, once a second, until Close.
 func (l *Live) clock() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -89,7 +100,8 @@ func (l *Live) clock() {
 	}
 }
 
-// Close removes the lines that are drawn in place; the others stay.
+// Close removes the lines that are drawn in place; the others stay. It may be
+// called again.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if l.closed {
@@ -114,14 +126,15 @@ func (l *Live) State(all []forge.Summary) {
 	l.print(nil)
 }
 
-// Notice shows a line that is about no intent.
+// Notice prints a line that is about no intent.
 func (l *Live) Notice(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.print([]string{term.Line(text)})
 }
 
-// Decided shows a record of an intent's journal.
+// Decided prints the lines of a record of an intent's journal, given the
+// summaries before and after it.
 func (l *Live) Decided(before, after *forge.Summary, rec *forge.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +152,8 @@ func (l *Live) Decided(before, after *forge.Summary, rec *forge.Record) {
 	l.print(lines)
 }
 
-// Progress shows how an attempt goes.
+// Progress shows how an attempt goes. Without a terminal only its beginning is
+// printed.
 func (l *Live) Progress(p forge.Progress) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,6 +176,8 @@ func (l *Live) Progress(p forge.Progress) {
 	l.print(lines)
 }
 
+// worthALine reports whether the beginning of a step is printed: short ones
+// print only their end.
 func worthALine(s forge.Step) bool {
 	return s.CallsAgent() && s != forge.StepReflect
 }
@@ -174,6 +190,7 @@ func Subject(p *forge.Progress) string {
 	return string(p.To.Intent)
 }
 
+// take brings an attempt up to date with a report of it.
 func (a *attempt) take(p forge.Progress) {
 	a.To, a.Attempt = p.To, p.Attempt
 	if p.Agent != "" {
@@ -187,14 +204,16 @@ func (a *attempt) take(p forge.Progress) {
 	}
 }
 
-// format makes a line for the scroll-back.
+// format returns a line for the scroll-back: time, who, and the text in its
+// colour.
 func (l *Live) format(line Line) string {
 	text := l.screen.Style.Tone(line.Tone, line.Text)
 	at := l.screen.Style.Faint(line.At.Local().Format(time.TimeOnly))
 	return fmt.Sprintf("%s  %s  %s", at, l.screen.Style.Bold(fmt.Sprintf("%-24s", line.Who)), text)
 }
 
-// print shows lines, and draws what is below them, in one write.
+// print shows lines, and draws what is below them, in one write, so that
+// nothing flickers. The caller holds the lock.
 func (l *Live) print(lines []string) {
 	var b bytes.Buffer
 	if l.drawn > 0 {
@@ -215,7 +234,7 @@ func (l *Live) print(lines []string) {
 	}
 }
 
-// below returns the lines that are drawn in place.
+// below returns the lines that are drawn in place, at most fourteen of them.
 func (l *Live) below() []string {
 	width := l.screen.width()
 	if width == 0 || l.closed || len(l.intents) == 0 && len(l.running) == 0 {
@@ -234,7 +253,7 @@ func (l *Live) below() []string {
 	})
 	var lines []string
 	for _, a := range list[:min(len(list), most)] {
-		lines = append(lines, Cut("  "+a.line(), width-1))
+		lines = append(lines, Cut("  "+a.line(time.Now()), width-1))
 	}
 	if len(list) > most {
 		lines = append(lines, fmt.Sprintf("  and %d more", len(list)-most))
@@ -242,21 +261,8 @@ func (l *Live) below() []string {
 	return append(lines, l.screen.Style.Faint(Cut(l.counts(len(list)), width-1)))
 }
 
-func (a *attempt) line() string {
-	elapsed := time.Since(a.began).Truncate(time.Second)
-	parts := []string{
-		fmt.Sprintf("%-24s", Subject(&a.Progress)), fmt.Sprintf("%-11s", StepName(a.Attempt)), fmt.Sprintf("%-7s", a.Agent),
-		fmt.Sprintf("%6s", Age(elapsed)),
-	}
-	for _, part := range []string{Tokens(a.Usage.InputTokens + a.Usage.OutputTokens), Cost(a.Usage.CostUSD), a.last} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "  ")
-}
-
-// counts is the last line.
+// counts returns the last line: numbers of intents and attempts, time, tokens
+// and costs.
 func (l *Live) counts(running int) string {
 	all := make([]forge.Summary, 0, len(l.intents))
 	var used forge.Usage

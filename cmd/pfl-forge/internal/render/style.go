@@ -7,6 +7,7 @@ type Style struct {
 	Colour bool
 }
 
+// paint puts a text between the escape sequences of a colour.
 func (s Style) paint(code, text string) string {
 	if !s.Colour || text == "" {
 		return text
@@ -57,7 +58,8 @@ func (s Style) Status(sum *forge.Summary, text string) string {
 	return text
 }
 
-// Marked is for the line that keys are about.
+// Marked is for the line that keys are about: it reverses its colours. Whoever
+// prints the line ends them with it.
 func (s Style) Marked(text string) string {
 	if !s.Colour {
 		return text

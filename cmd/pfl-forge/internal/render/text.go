@@ -72,8 +72,11 @@ func Consumed(u *forge.Usage) string {
 }
 
 // Doing returns an intent's activity, or the reason why it waits, for a list.
+// Points in time in it are durations from now on.
 func Doing(s *forge.Summary) string { return FromNow(doing(s), time.Now()) }
 
+// doing is Doing with points in time. For someone who has to act the reason
+// says more than the activity.
 func doing(s *forge.Summary) string {
 	switch {
 	case s.Waiting == forge.WaitingFailed:
@@ -88,6 +91,7 @@ func doing(s *forge.Summary) string {
 	return s.Reason
 }
 
+// momentUTC matches a point in time as the rules write it into an activity.
 var momentUTC = regexp.MustCompile(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?: UTC|Z)`)
 
 // FromNow returns a text of a machine with durations instead of its points in time: "tries

@@ -2,7 +2,9 @@ package render
 
 import "github.com/pfl-forge/pfl-forge"
 
-// Tree puts the parts of an intent after it, and returns how deep each intent is.
+// Tree returns the intents with child intents after their parents, and the
+// depth of each, 0 for one without a parent in the list. Siblings stay in the
+// order that they had.
 func Tree(all []forge.Summary) ([]forge.Summary, []int) {
 	known := map[forge.IntentID]bool{}
 	parts := map[forge.IntentID][]int{}

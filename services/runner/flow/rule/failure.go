@@ -7,20 +7,31 @@ type Then int
 
 // What can follow. The zero value is for reasons that this version does not know.
 const (
-	TryAgain    Then = iota // after a pause that doubles, as often as the policy allows
-	TryLater                // the same, with a pause that a busy model needs
-	WaitForIt               // at a limit: another agent, or wait until its reset
-	CarryOn                 // at once, and it counts for nothing
-	NewSession              // as TryAgain, in another session
-	RaiseBudget             // with more budget, or a person
-	AskPerson               // trying again cannot help before a person has acted
+	// TryAgain: after a pause that doubles, as often as the policy allows.
+	TryAgain Then = iota
+	// TryLater: as TryAgain, with the longer pause that a busy model needs.
+	TryLater
+	// WaitForIt: the agent is at a limit; another one takes over, or its reset
+	// is waited for.
+	WaitForIt
+	// CarryOn: at once, and the failure counts for nothing.
+	CarryOn
+	// NewSession: as TryAgain, in another session.
+	NewSession
+	// RaiseBudget: with more budget if there is some, or else a person has to
+	// raise it.
+	RaiseBudget
+	// AskPerson: trying again cannot help before a person has acted.
+	AskPerson
 )
 
 // Failure is the row of one reason in the table of failures.
 type Failure struct {
 	Then Then
-	Keep bool // the next attempt goes on in the same session and tree
-	Tell bool // the next attempt is told why this one failed
+	// Keep says that the next attempt goes on in the same session and tree.
+	Keep bool
+	// Tell says that the next attempt is told why this one failed.
+	Tell bool
 }
 
 // Failures has a rule for every reason.

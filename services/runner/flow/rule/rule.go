@@ -5,39 +5,93 @@ package rule
 
 // The rules that adjust a flow.
 const (
-	Clarify         = "clarify"          // analysis asked: a person answers, then the same session goes on
-	Architect       = "architect"        // the analysis was not sufficient: a deeper look
-	Split           = "split"            // taken apart into intents of their own
-	Pause           = "pause"            // by a person; agents stop, and what they did is kept
-	Resume          = "resume"           // by a person: what was paused goes on
-	Proposed        = "proposed"         // reflection proposed an intent
-	NotProposed     = "not-proposed"     // reflection proposed a known intent, or more than it may
-	Overlap         = "overlap"          // two tasks under way do not merge: both are told
-	AwaitApproval   = "await-approval"   // risk above low, or an origin that is not trusted
-	AwaitDependency = "await-dependency" // implementation waits for other intents
-	BlockDependency = "block-dependency" // an intent that this one depends on did not get done
-	Cycle           = "dependency-cycle"
-	EmptyAttempt    = "empty-attempt"   // nothing was committed: once more, saying so
-	Rework          = "rework"          // review rejected: the same session, with the feedback
-	VerifyFailed    = "verify-failed"   // as a rejection, with the command's output
-	Reimplement     = "reimplement"     // conflict: fresh checkout, same plan, with a file lock
-	Escalate        = "escalate"        // conflict although it had the file lock: a person
-	ReviewAgain     = "review-again"    // rebasing changed the patch
-	MergedLate      = "merged-late"     // a merge that was given up turned out to have been made
-	Protected       = "protected-paths" // approved by review, and a person has to look as well
-	Approved        = "approved"        // by a person
-	Dirty           = "wait-for-files"  // a person's uncommitted changes are in the way
-	RetryAgent      = "retry-agent"     // an agent's error: once more after a pause
-	Park            = "park"            // a limit with a known reset: wait for it, spending no retry
-	FreshSession    = "new-session"     // the session is lost: a new one
-	Fallback        = "fallback"        // an agent is at its limit: another one, in a new session
-	MoreMoney       = "more-money"      // a call used up what was set aside for it: the same session goes on with more
-	Budget          = "wait-for-budget"
-	Interrupted     = "interrupted" // its service ended: the same session goes on in the next one
-	Reclaim         = "reclaim"     // its own replica did not take the work: any replica
-	FailDependents  = "fail-dependents"
-	TaskFailed      = "task-failed"
-	NextIteration   = "next-iteration" // a criterion is not met yet: another iteration towards the goal
-	MaxIterations   = "max-iterations" // the goal has had all its iterations
-	PlainSummary    = "plain-summary"  // an iteration could not be summed up: its own report stands in
+	// Clarify: the analysis asked; a person answers, and the same session goes
+	// on with the answers.
+	Clarify = "clarify"
+	// Architect: the analysis was not sufficient; an architect takes a deeper
+	// look.
+	Architect = "architect"
+	// Split: the analysis found intents in the intent; they become its
+	// children.
+	Split = "split"
+	// Pause: a person paused it. Agents stop, and their work is kept.
+	Pause = "pause"
+	// Resume: a person resumed it. Paused work goes on where it stopped.
+	Resume = "resume"
+	// Proposed: a reflection proposed an intent.
+	Proposed = "proposed"
+	// NotProposed: a reflection proposed a known intent, or more than it may.
+	NotProposed = "not-proposed"
+	// Overlap: two tasks under way do not merge; both are told.
+	Overlap = "overlap"
+	// AwaitApproval: the risk is above low, or the origin is not trusted; a
+	// person has to approve.
+	AwaitApproval = "await-approval"
+	// AwaitDependency: implementation waits for other intents.
+	AwaitDependency = "await-dependency"
+	// BlockDependency: an intent that this one depends on did not get done.
+	BlockDependency = "block-dependency"
+	// Cycle: intents wait for each other in a circle.
+	Cycle = "dependency-cycle"
+	// EmptyAttempt: nothing was committed; the task is implemented once more,
+	// with that as feedback.
+	EmptyAttempt = "empty-attempt"
+	// Rework: the review rejected the change; the same session goes on with the
+	// feedback.
+	Rework = "rework"
+	// VerifyFailed: a verify command failed; its output is the feedback, as
+	// after a rejection.
+	VerifyFailed = "verify-failed"
+	// Reimplement: a conflict; the plan is implemented anew from a fresh
+	// checkout, with a file lock.
+	Reimplement = "reimplement"
+	// Escalate: a conflict although the task had the file lock; a person has to
+	// look.
+	Escalate = "escalate"
+	// ReviewAgain: rebasing changed the patch, so the review does not hold any
+	// more.
+	ReviewAgain = "review-again"
+	// MergedLate: a merge that was given up turned out to have been made.
+	MergedLate = "merged-late"
+	// Protected: the review approved a change of protected paths; a person has
+	// to approve it as well.
+	Protected = "protected-paths"
+	// Approved: a person approved.
+	Approved = "approved"
+	// Dirty: a person's uncommitted changes are in the way of a merge.
+	Dirty = "wait-for-files"
+	// RetryAgent: the attempt failed; it is made once more after a pause.
+	RetryAgent = "retry-agent"
+	// Park: a limit with a known reset; it is waited for, and no retry is
+	// spent.
+	Park = "park"
+	// FreshSession: the session is lost; a new one begins with a recap.
+	FreshSession = "new-session"
+	// Fallback: an agent is at its limit; another one takes over in a new
+	// session.
+	Fallback = "fallback"
+	// MoreMoney: a call used up the money reserved for it; its session goes on
+	// with more.
+	MoreMoney = "more-money"
+	// Budget: the budget is used up; a person may raise it, and the work is
+	// kept.
+	Budget = "wait-for-budget"
+	// Interrupted: the worker's service ended; the same session goes on in the
+	// next one.
+	Interrupted = "interrupted"
+	// Reclaim: the task's own replica did not take the work; any replica may.
+	Reclaim = "reclaim"
+	// FailDependents: a task that this one depends on failed.
+	FailDependents = "fail-dependents"
+	// TaskFailed: the task is given up: no attempts are left, or another would
+	// not help.
+	TaskFailed = "task-failed"
+	// NextIteration: a criterion is not met yet; another iteration towards the
+	// goal begins.
+	NextIteration = "next-iteration"
+	// MaxIterations: the goal has had all its iterations.
+	MaxIterations = "max-iterations"
+	// PlainSummary: an iteration could not be summed up; its own report stands
+	// in.
+	PlainSummary = "plain-summary"
 )
