@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/bus/work"
@@ -30,6 +31,7 @@ type Bus struct {
 	Leases      *work.Leases          // the right to work on a task
 	Submissions *requests.Submissions // what people and systems ask for
 	Leftovers   *requests.Leftovers   // what finished intents left, and its removal
+	Presence    *presence.Services    // which services run
 	Live        *live.Messages        // messages that are not stored: progress and the like
 	Transcripts *transcripts.Stream   // what agents and commands did, line by line
 	Objects     *objects.Store        // files that workers hand on to one another
@@ -58,6 +60,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		Leases:      leases,
 		Submissions: submissions,
 		Leftovers:   requests.NewLeftovers(c),
+		Presence:    presence.New(c),
 		Live:        messages,
 		Transcripts: transcripts.New(c),
 		Objects:     objects.New(c),

@@ -25,6 +25,7 @@ type Conn struct {
 	Closed   chan struct{}
 
 	connection atomic.Pointer[connection] // the present one
+	denials    denials                    // calls that wait for an answer
 
 	AnswerTimeout time.Duration // see there
 }
