@@ -54,8 +54,14 @@ func (o *organisation) runner() (stop func()) {
 // announce has a replica known until it is stopped, or the test ends.
 func (o *organisation) announce(service, id, version string, projects ...forge.ProjectID) (stop func()) {
 	o.t.Helper()
+	return o.announceAt(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), service, id, version, projects...)
+}
+
+// announceAt is announce for a replica that started at a time.
+func (o *organisation) announceAt(started time.Time, service, id, version string, projects ...forge.ProjectID) (stop func()) {
+	o.t.Helper()
 	stop, err := o.server.Connect(o.t).Presence.Announce(wait.Context(o.t), presence.Replica{
-		Service: service, ID: forge.ReplicaID(id), Version: version, Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), Projects: projects,
+		Service: service, ID: forge.ReplicaID(id), Version: version, Started: started, Projects: projects,
 	})
 	if err != nil {
 		o.t.Fatal(err)
@@ -116,6 +122,7 @@ func (o *organisation) expectAll(want kit.Exit, says, project string, commands .
 
 // A project that nobody has ever served is refused, with the names that it could have been.
 func TestProjectThatNobodyServes(t *testing.T) {
+	t.Parallel()
 	o := newOrganisation(t)
 	o.runner()
 	o.expectAll(kit.ExitError, `nobody serves project "shop" here: start the services with --project shop=URL`, "shop",
@@ -137,6 +144,7 @@ func TestProjectThatNobodyServes(t *testing.T) {
 // While no runner is up, what is known goes on to be accepted, and everybody says at once
 // that there is none.
 func TestNoRunnerNow(t *testing.T) {
+	t.Parallel()
 	o := newOrganisation(t)
 	stop := o.runner()
 	o.announce("analyzer", "a1", "v1", "shop")

@@ -44,7 +44,7 @@ func (t *Target) CheckProject(ctx context.Context, known bool) error {
 		t.Doubt = err
 		return nil
 	}
-	return t.unknown(answer.Projects)
+	return t.Unserved(answer.Projects)
 }
 
 // brief asks a runner whether the project is known to it.
@@ -57,14 +57,14 @@ func (t *Target) brief(ctx context.Context, known bool) (requests.Services, erro
 	return t.Bus.Submissions.Services(ctx, t.Project, true)
 }
 
-// unknown returns the error for a project that nobody serves, with those that are known.
-func (t *Target) unknown(others []forge.ProjectID) error {
+// Unserved returns the error for a project that nobody serves, with those that are known.
+func (t *Target) Unserved(others []forge.ProjectID) error {
 	serve := fmt.Sprintf("start the services with --project %s=URL", t.Project)
 	if len(others) == 0 {
 		return fmt.Errorf("nobody serves project %q here: %s", t.Project, serve)
 	}
 	return fmt.Errorf("nobody serves project %q here%s; known are %s: give --project one of these, or %s",
-		t.Project, meant(t.Project, others), listed(others), serve)
+		t.Project, meant(t.Project, others), Listed(others), serve)
 }
 
 // unknownWithoutRunner returns the error for a project without a journal while no runner can
@@ -78,7 +78,7 @@ func (t *Target) unknownWithoutRunner(ctx context.Context) error {
 	case slices.Contains(others, t.Project):
 		return nil
 	case readErr == nil && len(others) > 0:
-		err = fmt.Errorf("%w%s; known are %s", err, meant(t.Project, others), listed(others))
+		err = fmt.Errorf("%w%s; known are %s", err, meant(t.Project, others), Listed(others))
 	}
 	return fmt.Errorf("%w: %s, and try again", err, StartRunner)
 }
@@ -95,8 +95,8 @@ func meant(p forge.ProjectID, known []forge.ProjectID) string {
 	return ""
 }
 
-// listed returns the names of projects, not more than a person reads.
-func listed(list []forge.ProjectID) string {
+// Listed returns the names of projects, not more than a person reads.
+func Listed(list []forge.ProjectID) string {
 	var names []string
 	for _, p := range list[:min(len(list), namedProjects)] {
 		names = append(names, string(p))
