@@ -145,7 +145,8 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
-		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.api.shop.services", "forge.event.shop.a.done",
+		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.api.shop.services",
+		"forge.event.shop.a.done",
 		"forge.api.shop.by.scanner.clean", "forge.api.shop.by.ada.clean", "forge.cleaned.shop",
 		"forge.journal.shop.a", "forge.project.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
 		"forge.result.analyze.shop.a", "forge.control.shop.a", "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.FORGE_INTENTS",

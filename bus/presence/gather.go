@@ -32,7 +32,7 @@ const (
 
 // Gather asks all replicas who they are, and returns those that answer before ctx ends or
 // enough, which may be nil, returns true for one of them: by service, id and start, each
-// process once. That nobody answers is no error.
+// process once. An empty list is no error.
 func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Replica, error) {
 	subject, err := micro.ControlSubject(micro.InfoVerb, "", "")
 	if err != nil {

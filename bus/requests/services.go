@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// gatherTime is how long services have to say that they are there. A project about
-	// which nobody has said anything is called unknown after unknownTime, which is longer:
-	// a service that is only slow must not make it so.
+	// gatherTime is how long services have to say that they are there. A project that none of
+	// them names is called unknown after unknownTime, which is longer: a service that is only
+	// slow must not make it so.
 	gatherTime  = time.Second
 	unknownTime = 2 * time.Second
 	// gathersAtOnce bounds the requests for which services are asked at the same time. They

@@ -32,7 +32,8 @@ func TestDoctorListsServices(t *testing.T) {
 	out := o.expect(kit.ExitOK, want, "shop", "doctor")
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC).Local().Format(time.DateTime)
 	for _, line := range []string{
-		"SERVICE\tREPLICA\tVERSION\tPROJECTS\tAGENTS\tSTARTED\n", "implementer\timplementer-2\tv1\tshop\t-\t" + at + "\n", "runner\trunner-1\tv1\tall\t-\t" + at + "\n",
+		"SERVICE\tREPLICA\tVERSION\tPROJECTS\tAGENTS\tSTARTED\n",
+		"implementer\timplementer-2\tv1\tshop\t-\t" + at + "\n", "runner\trunner-1\tv1\tall\t-\t" + at + "\n",
 	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("%q is missing in %s", line, out)

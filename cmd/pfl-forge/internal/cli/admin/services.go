@@ -26,12 +26,12 @@ const (
 
 // replica is one running copy of a service, as programs read it.
 type replica struct {
-	Service  string            `json:"service"            yaml:"service"`
-	Replica  forge.ReplicaID   `json:"replica"            yaml:"replica"`
-	Version  string            `json:"version"            yaml:"version"`
-	Projects []forge.ProjectID `json:"projects"           yaml:"projects"` // none of a runner, which takes all
-	Agents   []string          `json:"agents,omitempty"   yaml:"agents,omitempty"`
-	Started  time.Time         `json:"started"            yaml:"started"`
+	Service  string            `json:"service"          yaml:"service"`
+	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
+	Version  string            `json:"version"          yaml:"version"`
+	Projects []forge.ProjectID `json:"projects"         yaml:"projects"` // none of a runner, which takes all
+	Agents   []string          `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Started  time.Time         `json:"started"          yaml:"started"`
 }
 
 // entry is a finding as programs read it.

@@ -35,7 +35,7 @@ func complete(i forge.Intent, title, body string) *forge.Intent {
 
 // Prepare completes an intent for a project, with a free id if it has none, and checks
 // everything about it that can be known before it is submitted. An organisation's project
-// that nobody has ever served is refused.
+// that is not known is refused.
 func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {

@@ -36,15 +36,15 @@ func (t *Target) CheckProject(ctx context.Context, known bool) error {
 	answer, err := t.brief(ctx, known)
 	t.NoRunner = errors.Is(err, requests.ErrRunnerDown)
 	switch {
-	case known, err == nil && answer.Known:
-		return nil
+	case known:
 	case t.NoRunner:
 		return t.unknownWithoutRunner(ctx)
 	case err != nil:
 		t.Doubt = err
-		return nil
+	case !answer.Known:
+		return t.Unserved(answer.Projects)
 	}
-	return t.Unserved(answer.Projects)
+	return nil
 }
 
 // brief asks a runner whether the project is known to it.
@@ -57,7 +57,7 @@ func (t *Target) brief(ctx context.Context, known bool) (requests.Services, erro
 	return t.Bus.Submissions.Services(ctx, t.Project, true)
 }
 
-// Unserved returns the error for a project that nobody serves, with those that are known.
+// Unserved returns the error for a project that is not known, with those that are.
 func (t *Target) Unserved(others []forge.ProjectID) error {
 	serve := fmt.Sprintf("start the services with --project %s=URL", t.Project)
 	if len(others) == 0 {
