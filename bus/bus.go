@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/bus/work"
@@ -43,6 +44,8 @@ type Bus struct {
 	// Leftovers asks implementers to remove what finished intents left, and
 	// serves that.
 	Leftovers *requests.Leftovers
+	// Presence lists which services run, and answers who asks for that.
+	Presence *presence.Services
 	// Live carries messages that are not stored: progress and the like.
 	Live *live.Messages
 	// Transcripts has the lines of agents and commands while attempts go on.
@@ -75,6 +78,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		Leases:      leases,
 		Submissions: submissions,
 		Leftovers:   requests.NewLeftovers(c),
+		Presence:    presence.New(c),
 		Live:        messages,
 		Transcripts: transcripts.New(c),
 		Objects:     objects.New(c),

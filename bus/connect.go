@@ -94,6 +94,7 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 				subject = sub.Subject
 			}
 			c.Log.Error("the NATS server reports an error", "subject", subject, "error", err)
+			c.Reported(err)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
 	}

@@ -13,6 +13,7 @@
 //	Results      a worker hands in what came of it                  (package work)
 //	Submissions  people and systems ask for something               (package requests)
 //	Leftovers    people have removed what finished intents left     (package requests)
+//	Presence     replicas announce themselves                       (package presence)
 //	Live         progress, and other messages that are not stored
 //	Transcripts  what agents and commands did, line by line
 //	Objects      files that workers hand on to one another

@@ -22,9 +22,13 @@ func (b *Bus) Ping(ctx context.Context) error {
 	return b.conn.NC.FlushWithContext(ctx)
 }
 
-// Prepared returns nil when a runner has made the streams, else ErrNoRunner.
+// Prepared returns nil when a runner has made the streams, else ErrNoRunner. With
+// requests.ErrNotAllowed this account may not even look.
 func (b *Bus) Prepared(ctx context.Context) error {
-	_, err := b.conn.JS.Stream(ctx, streams.Journal)
+	err := b.conn.Permitted(ctx, "$JS.API.STREAM.INFO."+streams.Journal, func(ctx context.Context) error {
+		_, err := b.conn.JS.Stream(ctx, streams.Journal)
+		return err
+	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return ErrNoRunner
 	}

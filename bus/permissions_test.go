@@ -145,7 +145,8 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
-		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.event.shop.a.done",
+		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.api.shop.services",
+		"forge.event.shop.a.done",
 		"forge.api.shop.by.scanner.clean", "forge.api.shop.by.ada.clean", "forge.cleaned.shop",
 		"forge.journal.shop.a", "forge.project.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
 		"forge.result.analyze.shop.a", "forge.control.shop.a", "$SRV.PING", "$JS.API.INFO", "$JS.API.STREAM.MSG.GET.FORGE_INTENTS",
@@ -258,6 +259,15 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if all, err := b.Journal.Summaries(ctx, "shop"); err != nil || len(all) != 1 {
 		t.Errorf("status: %v, %v", all, err)
 	}
+	if _, err := b.Journal.ProjectSummaries(ctx, "shop"); err != nil {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := b.Journal.Projects(ctx); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	if _, err := b.Submissions.Services(ctx, "shop", true); err != nil {
+		t.Errorf("create: %v", err)
+	}
 	if _, _, err := b.Journal.Load(ctx, key); err != nil {
 		t.Errorf("show: %v", err)
 	}
@@ -278,22 +288,27 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 		t.Errorf("clean for somebody else: %v", err)
 	}
 	enough := errors.New("enough")
-	if err := b.Journal.Follow(ctx, "shop", 0, journal.Follower{Record: func(forge.Key, uint64, forge.Record) error { return enough }}); !errors.Is(err, enough) {
+	follower := journal.Follower{
+		Record:   func(forge.Key, uint64, forge.Record) error { return nil },
+		Project:  func(forge.Key, uint64, forge.Record) error { return nil },
+		CaughtUp: func() error { return enough },
+	}
+	if err := b.Journal.Follow(ctx, "shop", 0, follower); !errors.Is(err, enough) {
 		t.Errorf("run: %v", err)
 	}
 
 	nc, refused := as(t, s, "ada")
 	for _, subject := range []string{
 		"forge.intent.shop.by.bob.approve", "forge.intent.bank.by.ada.approve", "forge.intent.shop.submit", "forge.intent.shop.from.ci.submit",
-		"forge.journal.shop.fix-login", "forge.project.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.control.shop.a",
+		"forge.journal.shop.fix-login", "forge.project.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.api.bank.services", "forge.control.shop.a",
 		"forge.api.shop.by.bob.clean", "forge.api.bank.by.ada.clean", "forge.cleaned.shop",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
-		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING",
+		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING", "$SRV.INFO",
 		"forge.transcript.shop.fix-login.fix-login-001.implement.1.1", "$O.FORGE_TRANSCRIPTS.C.x", "$JS.API.STREAM.PURGE.OBJ_FORGE_TRANSCRIPTS",
 	} {
 		deniedPublish(ctx, t, nc, refused, subject)
 	}
-	for _, subject := range []string{"forge.intent.>", "_INBOX_scanner.>", "_INBOX.>", "forge.progress.bank.*"} {
+	for _, subject := range []string{"forge.intent.>", "_INBOX_scanner.>", "_INBOX.>", "forge.progress.bank.*", "$SRV.INFO"} {
 		deniedSubscribe(ctx, t, nc, refused, subject)
 	}
 	bob := ev

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
 )
@@ -25,6 +26,10 @@ type Env struct {
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
 
+	// started is when the process began.
+	started time.Time
+	// withdraw ends the newest announcement; nil before the first.
+	withdraw func()
 	// stops undo the steps of open, in reverse order.
 	stops []func()
 }

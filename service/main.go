@@ -68,6 +68,8 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 		if err := env.open(ctx); err != nil {
 			return err
 		}
+		env.Announce(ctx)
+		defer func() { env.withdraw() }()
 		return run(ctx, env)
 	})
 }
@@ -77,7 +79,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
 	ctx, drain := context.WithCancel(context.Background())
 	defer drain()
-	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}}
+	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC()}
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, env) }()
 	var late <-chan time.Time

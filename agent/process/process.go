@@ -131,6 +131,12 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	return report, err
 }
 
+// Installed reports whether a command's executable is in PATH.
+func Installed(command string) bool {
+	_, err := exec.LookPath(command)
+	return err == nil
+}
+
 // prepare sets defaults and finds the executable, so that a missing one can be told
 // from one that fails: its error wraps exec.ErrNotFound.
 func (c *Command) prepare() error {

@@ -30,6 +30,25 @@ func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID)
 	return j.lastSummaries(ctx, filter)
 }
 
+// Projects returns the projects that have a journal, sorted. It reads no message.
+func (j *Journal) Projects(ctx context.Context) ([]forge.ProjectID, error) {
+	filter, err := subjects.ProjectJournals("")
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	found, err := j.conn.Subjects(ctx, journalStream(filter), filter)
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	var list []forge.ProjectID
+	for _, s := range found {
+		if key, err := subjects.ParseJournal(s); err == nil {
+			list = append(list, key.Project)
+		}
+	}
+	return list, nil
+}
+
 // Summary returns the summary of one machine, as of its last decision, or
 // ErrNotFound.
 func (j *Journal) Summary(ctx context.Context, key forge.Key) (forge.Summary, error) {

@@ -79,6 +79,7 @@ func asyncAPI() doc {
 	}
 	for name, v := range map[string]any{
 		"accepted": Accepted{}, "refused": Refused{}, "listed": document.Listed{}, "detail": document.Detail{}, "change": document.Change{},
+		"served": Services{},
 	} {
 		schemas[name] = schemaOf(reflect.TypeOf(v))
 	}
@@ -87,7 +88,7 @@ func asyncAPI() doc {
 	schemas["submissionEvent"] = envelope(doc{"type": "string", "const": submitType}, data, "source", "id", "type", "specversion", "data")
 	message("submission", wire.TypeJSON, "submission")
 	message("submissionEvent", wire.TypeCloudEvents, "submissionEvent")
-	for _, name := range []string{"accepted", "refused", "listed", "detail"} {
+	for _, name := range []string{"accepted", "refused", "listed", "detail", "served"} {
 		message(name, wire.TypeJSON, name)
 	}
 	schemas["list"] = doc{"type": "object", "additionalProperties": false, "properties": doc{
@@ -96,7 +97,9 @@ func asyncAPI() doc {
 	}}
 	schemas["show"] = doc{"type": "object", "additionalProperties": false, "required": []string{"intent"}, "properties": doc{"intent": doc{"type": "string"}}}
 	message("list", wire.TypeJSON, "list")
+	schemas["services"] = doc{"type": "object", "additionalProperties": false, "properties": doc{"brief": doc{"type": "boolean"}}}
 	message("show", wire.TypeJSON, "show")
+	message("services", wire.TypeJSON, "services")
 
 	channel("submit", "forge.intent.{project}.submit", "Ask for an intent. Stored in "+streams.Intents+".", "submission", "submissionEvent")
 	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.",
@@ -106,8 +109,10 @@ func asyncAPI() doc {
 		"submission", "submissionEvent")
 	channel("list", "forge.api.{project}.list", "Ask for a project's intents.", "list")
 	channel("show", "forge.api.{project}.show", "Ask for everything that is known of an intent.", "show")
+	channel("services", "forge.api.{project}.services", "Ask which services run, and which projects they serve.", "services")
 	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": doc{
 		"accepted": ref("messages", "accepted"), "refused": ref("messages", "refused"), "listed": ref("messages", "listed"), "detail": ref("messages", "detail"),
+		"served": ref("messages", "served"),
 	}}
 	for verb, wish := range wishes {
 		name := "person-" + verb
@@ -121,7 +126,7 @@ func asyncAPI() doc {
 	for _, name := range []string{"submit", "submitFrom"} {
 		operation(name, "receive", name, "")
 	}
-	for _, name := range []string{"request", "requestFrom", "list", "show"} {
+	for _, name := range []string{"request", "requestFrom", "list", "show", "services"} {
 		operation(name, "receive", name, "answer")
 	}
 	schemas["refusal"] = envelope(doc{"type": "string", "const": refusalType}, schemaOf(reflect.TypeFor[Refusal]()), published...)
@@ -282,6 +287,8 @@ func schemaOf(typ reflect.Type) doc {
 		return schemaOf(typ.Elem())
 	case reflect.Slice:
 		return listOf(schemaOf(typ.Elem()))
+	case reflect.Bool:
+		return doc{"type": "boolean"}
 	case reflect.Int:
 		return doc{"type": "integer"}
 	case reflect.Float64:

@@ -27,8 +27,9 @@ const (
 	cleanWait  = time.Minute
 	// cleansAtOnce is how many requests a replica has taken: it does one after the other.
 	cleansAtOnce = 4
-	// cleanService names the service among a server's micro services.
-	cleanService = "pfl-forge-implementer"
+	// cleanService names these requests among a server's micro services. Implementers themselves
+	// are announced in package presence.
+	cleanService = "pfl-forge-clean"
 )
 
 // ErrNoImplementer says that no implementer answers.
@@ -129,7 +130,10 @@ func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person 
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanWait)
 	defer cancel()
-	m, err := lo.request(ctx, subject, data)
+	m, err := ask(ctx, lo.conn, subject, data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return answer, ErrNoImplementer
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return answer, errors.New("no answer in time; what is removed stays removed: ask again")
 	}
@@ -183,35 +187,15 @@ func said(m *nats.Msg) string {
 	return strings.Join(reasons, "; ")
 }
 
-// request makes a request of a micro service. Errors: ErrNoImplementer;
-// ErrNotAllowed, which the server sends beside the request: without looking for
-// it, it would seem that no answer came.
-func (lo *Leftovers) request(ctx context.Context, subject string, data []byte) (*nats.Msg, error) {
-	inbox := lo.conn.NC.NewInbox()
-	sub, err := lo.conn.NC.SubscribeSync(inbox)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := lo.conn.NC.PublishRequest(subject, inbox, data); err != nil {
-		return nil, err
-	}
-	if err := lo.conn.NC.FlushWithContext(ctx); err != nil {
-		return nil, err
-	}
-	if err := lo.conn.NC.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), subject) {
-		return nil, fmt.Errorf("%w: publishing on %s", ErrNotAllowed, subject)
-	}
-	m, err := sub.NextMsgWithContext(ctx)
-	if errors.Is(err, nats.ErrNoResponders) || err == nil && len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-		return nil, ErrNoImplementer
-	}
+// ask makes a request of a micro service. Errors: nats.ErrNoResponders, and ErrNotAllowed, which the server
+// tells beside the request.
+func ask(ctx context.Context, c *conn.Conn, subject string, data []byte) (m *nats.Msg, err error) {
+	err = c.Permitted(ctx, subject, func(ctx context.Context) error {
+		m, err = c.NC.RequestWithContext(ctx, subject, data)
+		return err
+	})
 	return m, err
 }
-
-// ErrNotAllowed says that the server's permissions for this account do not
-// include a request.
-var ErrNotAllowed = errors.New("the NATS server does not permit it to this account")
 
 // Cleaner removes the leftovers of intents, for a person. An error is told to that person: that
 // of a *forge.FieldError as a mistake in the request.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -68,8 +69,8 @@ type ServeConfig struct {
 	View func(context.Context, forge.Key) (forge.View, error)
 }
 
-// Serve answers other systems' requests at once, until ctx ends: submit, list, show, as
-// a NATS micro service. Several processes share the requests.
+// Serve answers other systems' requests at once, until ctx ends: submit, list, show and
+// services, as a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
@@ -77,6 +78,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		endpoint{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
 		endpoint{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
 		endpoint{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
+		endpoint{"services", subjects.APIServices, "brief, optional; answers known, projects, services", e.services},
 	)
 }
 
@@ -93,7 +95,9 @@ type endpoints struct {
 	submissions *Submissions
 	cfg         ServeConfig
 	// slots has room for the requests that are answered at the same time.
-	slots   chan struct{}
+	slots chan struct{}
+	// gathers counts the requests for which services are asked right now.
+	gathers atomic.Int32
 	limit   time.Duration // for an answer
 	running sync.WaitGroup
 }

@@ -41,8 +41,10 @@ const (
 	APISubmitFrom = "forge.api.*.from.*.submit"
 	APIList       = "forge.api.*.list"
 	APIShow       = "forge.api.*.show"
+	APIServices   = "forge.api.*." + verbServices
 	APIClean      = "forge.api.*.by.*." + VerbClean
 	VerbClean     = "clean"
+	verbServices  = "services"
 )
 
 // ParseAPI returns whom a request comes from: an unnamed sender, a system, or,
@@ -67,6 +69,12 @@ func Clean(p forge.ProjectID, person string) (string, error) {
 	}
 	_, err := forge.ParseProjectID(string(p))
 	return "forge.api." + string(p) + ".by." + escape(person) + "." + VerbClean, err
+}
+
+// Services is where runners are asked which services run, and which projects they serve.
+func Services(p forge.ProjectID) (string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.api." + string(p) + "." + verbServices, err
 }
 
 // Cleaned is where replicas are told whose commits are gone from the origin.

@@ -32,7 +32,7 @@ import (
 //	forge.control.<project>.<intent or ->                                           not stored
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
 //	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
-//	forge.api.<project>.<submit, list or show>                                      not stored
+//	forge.api.<project>.<submit, list, show or services>                            not stored
 //	forge.api.<project>.from.<escaped system>.submit                                not stored
 //	forge.api.<project>.by.<escaped person>.clean                                   not stored
 //	forge.cleaned.<project>                                                         not stored

@@ -7,5 +7,7 @@ const beforeRule = "not yet: written before the rule"
 // entry that is not needed any more fails the test, and so does a figure that has
 // become worse than the entry.
 var exceptions = []exception{
+	{"lines", ".", 3060, "a third of the vocabulary is comments, each field with its contract"},
+
 	{"comments", "./...", 11, beforeRule},
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -49,6 +50,11 @@ func Host(stateDir string, log *slog.Logger) jobs.Host {
 	}
 }
 
+// installed returns the agents whose programs are in PATH. They have their programs' names.
+func installed() []string {
+	return slices.DeleteFunc(config.Agents(), func(name string) bool { return name == config.AgentRecipe || !process.Installed(name) })
+}
+
 // Open opens the repositories that a service is configured to serve, which is not
 // ready before.
 func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
@@ -69,6 +75,7 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	host := Host(env.Config.StateDir, env.Log)
 	host.RequireSandbox = env.Config.RequireSandbox
 	if env.Bus != nil {
+		env.Announce(ctx, installed()...)
 		host.Objects = env.Bus.Objects
 		host.Owner.EndWhenStopped(work.LeaseGrace)
 	}

@@ -29,6 +29,9 @@ type Conn struct {
 
 	// connection is the present one; it changes with every reconnect.
 	connection atomic.Pointer[connection]
+	// denials are the calls that wait for an answer, and would be told of a right that is
+	// missing.
+	denials denials
 
 	AnswerTimeout time.Duration // see there
 }

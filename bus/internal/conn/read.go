@@ -41,6 +41,15 @@ func Patiently(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
+// patiently is Patiently for a function that publishes on a subject. That it may not is
+// told at once.
+func (c *Conn) patiently(ctx context.Context, subject string, f func(context.Context) error) error {
+	return c.Permitted(ctx, subject, func(ctx context.Context) error { return Patiently(ctx, f) })
+}
+
+// directGet begins the subjects on which the messages of a stream are asked for.
+const directGet = "$JS.API.DIRECT.GET."
+
 // Unanswered reports whether an error only says that there was no answer.
 func Unanswered(err error) bool {
 	var api *jetstream.APIError
@@ -55,7 +64,7 @@ func (c *Conn) API(ctx context.Context, name string, request, response any) erro
 	if err != nil {
 		return err
 	}
-	err = Patiently(ctx, func(ctx context.Context) error {
+	err = c.patiently(ctx, "$JS.API."+name, func(ctx context.Context) error {
 		reply, err := c.NC.RequestWithContext(ctx, "$JS.API."+name, data)
 		if err != nil {
 			return err
@@ -98,7 +107,7 @@ func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored)
 	var last uint64
 	for {
 		var a Answer
-		err := Patiently(ctx, func(ctx context.Context) (err error) {
+		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
 			a, err = c.Get(ctx, stream, map[string]any{"seq": last + 1, "batch": BatchSize, "next_by_subj": subject}, do)
 			last = max(last, a.Last)
 			return err
@@ -116,10 +125,17 @@ func (c *Conn) Lasts(ctx context.Context, stream, filter string) ([]Stored, erro
 	return c.LastsWhere(ctx, stream, filter, func(string) bool { return true })
 }
 
-// LastsWhere is Lasts for the subjects that wanted accepts.
-func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
-	var state jetstream.StreamState
-	err := Patiently(ctx, func(ctx context.Context) error {
+// Subjects returns the subjects of a stream that a filter matches and that have a message,
+// sorted. Where no runner has made the stream yet, there is none.
+func (c *Conn) Subjects(ctx context.Context, stream, filter string) ([]string, error) {
+	state, err := c.state(ctx, stream, filter)
+	return slices.Sorted(maps.Keys(state.Subjects)), err
+}
+
+// state returns the state of a stream, with the subjects that a filter matches. It is zero
+// where no runner has made the stream yet.
+func (c *Conn) state(ctx context.Context, stream, filter string) (state jetstream.StreamState, err error) {
+	err = c.patiently(ctx, "$JS.API.STREAM.INFO."+stream, func(ctx context.Context) error {
 		s, err := c.JS.Stream(ctx, stream)
 		if err != nil {
 			return err
@@ -131,8 +147,14 @@ func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted fun
 		return err
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil
+		return jetstream.StreamState{}, nil
 	}
+	return state, err
+}
+
+// LastsWhere is Lasts for the subjects that wanted accepts.
+func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
+	state, err := c.state(ctx, stream, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +180,7 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 	for attempt := 0; ; attempt++ {
 		var part []Stored
 		var a Answer
-		err := Patiently(ctx, func(ctx context.Context) (err error) {
+		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
 			part = nil
 			a, err = c.Get(ctx, stream, map[string]any{"multi_last": subjects, "batch": BatchSize}, func(m Stored) error {
 				part = append(part, m)
@@ -209,7 +231,7 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 		return a, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := c.NC.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, data); err != nil {
+	if err := c.NC.PublishRequest(directGet+stream, inbox, data); err != nil {
 		return a, err
 	}
 	for {

@@ -20,7 +20,7 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 		case err == nil:
 			ack.Duplicate = ack.Duplicate && attempt == 0 // or it is our own one before
 			return ack, nil
-		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed):
+		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, ErrNotAllowed):
 			return nil, err
 		}
 		c.Log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
@@ -34,7 +34,11 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 func (c *Conn) Publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	ack, err := c.JS.PublishMsg(ctx, m)
+	var ack *jetstream.PubAck
+	err := c.Permitted(ctx, m.Subject, func(ctx context.Context) (err error) {
+		ack, err = c.JS.PublishMsg(ctx, m)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("publish on %s: %w", m.Subject, err)
 	}

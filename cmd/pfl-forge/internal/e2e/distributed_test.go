@@ -164,6 +164,10 @@ func (c *cluster) clone() *repo {
 // TestDistributed runs the services as processes of their own.
 func TestDistributed(t *testing.T) {
 	c := newCluster(t, appending)
+	wait.Until(t, "all services are seen", func() bool {
+		got := c.forge("doctor")
+		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
+	})
 	lines := c.append(6)
 	if got := c.forge("run"); got.code != 0 {
 		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)

@@ -40,9 +40,10 @@ func DoctorCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check that this machine has everything a run needs",
-		Long:  "Check that this machine has everything a run needs. The exit code is 1 if something does not work.",
-		Args:  kit.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, format) },
+		Long: `Check that this machine has everything a run needs, or with --server which services run
+there, and whether they serve the project. The exit code is 1 if something does not work.`,
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, format) },
 	}
 	kit.OutputFlag(cmd, &format)
 	return cmd
@@ -50,13 +51,16 @@ func DoctorCommand(a *kit.App) *cobra.Command {
 
 // doctor prints the findings of all checks. The exit code is ExitError if something is broken.
 func doctor(ctx context.Context, a *kit.App, format render.Format) error {
-	found := examine(ctx, a)
+	found, replicas := examine(ctx, a)
 	if format.Data() {
-		if err := format.Write(a.Out, found); err != nil {
+		if err := format.Write(a.Out, entries(found, replicas)); err != nil {
 			return err
 		}
 	} else {
 		printFindings(a, found)
+		if err := printReplicas(a, replicas); err != nil {
+			return err
+		}
 	}
 	for _, f := range found {
 		if f.Health == broken {

@@ -20,15 +20,16 @@ const (
 	shownDead  = 5         // dead letters that are shown one by one
 )
 
-// examine makes all checks, in the order in which they build on each other.
-func examine(ctx context.Context, a *kit.App) []finding {
+// examine makes all checks, in the order in which they build on each other. It also returns
+// the replicas that work for an organisation.
+func examine(ctx context.Context, a *kit.App) ([]finding, []replica) {
 	if a.Remote() {
 		return examineServer(ctx, a)
 	}
 	found := []finding{checkGit(ctx)}
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {
-		return append(found, finding{"repository", broken, err.Error(), ""})
+		return append(found, finding{"repository", broken, err.Error(), ""}), nil
 	}
 	base, err := repo.Base(ctx)
 	if err != nil {
@@ -44,7 +45,8 @@ func examine(ctx context.Context, a *kit.App) []finding {
 	}
 	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
 	found = append(found, checkFiles(repo)...)
-	return append(found, examineServer(ctx, a)...)
+	server, _ := examineServer(ctx, a)
+	return append(found, server...), nil
 }
 
 // checkGit looks for git, and for a version that can rebase without a checkout.

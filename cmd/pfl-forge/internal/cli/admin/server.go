@@ -13,18 +13,18 @@ import (
 )
 
 // examineServer checks the server that the command line names, or else the repository's
-// own.
-func examineServer(ctx context.Context, a *kit.App) []finding {
+// own. It also returns the replicas that work for an organisation.
+func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
-		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "a run cannot start before"}}
+		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "a run cannot start before"}}, nil
 	}
 	if err != nil {
-		return []finding{{"server", broken, err.Error(), ""}}
+		return []finding{{"server", broken, err.Error(), ""}}, nil
 	}
 	defer t.Close()
 	if t.Bus == nil {
-		return []finding{{"server", healthy, "not used yet", ""}}
+		return []finding{{"server", healthy, "not used yet", ""}}, nil
 	}
 	detail := "starts when it is needed"
 	switch {
@@ -38,7 +38,13 @@ func examineServer(ctx context.Context, a *kit.App) []finding {
 	if err := ping(ctx, t); err != nil {
 		found[0] = finding{"server", broken, err.Error(), ""}
 	}
-	return append(found, checkDead(ctx, t)...)
+	var replicas []replica
+	if t.Remote {
+		var more []finding
+		more, replicas = checkServices(ctx, t)
+		found = append(found, more...)
+	}
+	return append(found, checkDead(ctx, t)...), replicas
 }
 
 // checkDead names the messages that no replica could handle, the last ones one by one.

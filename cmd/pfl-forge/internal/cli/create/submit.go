@@ -34,10 +34,14 @@ func complete(i forge.Intent, title, body string) *forge.Intent {
 }
 
 // Prepare completes an intent for a project, with a free id if it has none, and checks
-// everything about it that can be known before it is submitted.
+// everything about it that can be known before it is submitted. An organisation's project
+// that is not known is refused.
 func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {
+		return err
+	}
+	if err := t.CheckProject(ctx, len(all) > 0); err != nil {
 		return err
 	}
 	i.Project, i.Origin.Actor = t.Project, t.Actor
@@ -104,19 +108,22 @@ func checkIntent(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	return local.CheckNames(base.Config, i)
 }
 
-// Store submits an intent. A refusal is an error; decided is false if no runner has ruled
-// on it yet.
-func Store(ctx context.Context, t *target.Target, i *forge.Intent) (decided bool, err error) {
+// Store submits an intent. A refusal is an error; undecided is why no runner has ruled on it
+// yet, and empty if one has.
+func Store(ctx context.Context, t *target.Target, i *forge.Intent) (undecided string, err error) {
 	ruling, err := t.Ask(ctx, forge.Event{To: t.Key(i.ID), Message: &forge.Submit{Intent: *i}})
 	if err == nil && ruling.Decision == forge.Refused {
 		err = fmt.Errorf("%s: %s", i.ID, ruling.Reason)
 	}
-	return ruling.Decision != "", err
+	if ruling.Decision == "" {
+		undecided = ruling.Reason
+	}
+	return undecided, err
 }
 
 // Submit submits an intent, and prints its id and who goes on.
 func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, format render.Format) error {
-	decided, err := Store(ctx, t, i)
+	undecided, err := Store(ctx, t, i)
 	if err != nil {
 		return err
 	}
@@ -128,8 +135,11 @@ func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 	if err != nil {
 		return err
 	}
-	if !decided {
-		a.Say("accepted; waiting for a runner to decide")
+	if undecided != "" {
+		a.Say("accepted; %s", undecided)
+	}
+	if t.Doubt != nil {
+		a.Say("nobody could say whether project %s is served: %s", t.Project, kit.Safe(t.Doubt.Error()))
 	}
 	a.Say("%s", t.Next())
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Report prints the ruling on something that was sent; done says so if it was applied. A
-// refusal is not printed but returned as an error.
+// Report prints the ruling on something that was sent; done says so if it was applied. That
+// there is none yet has a reason, too. A refusal is not printed but returned as an error.
 func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	switch r.Decision {
 	case forge.Applied:
@@ -22,7 +22,7 @@ func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	case forge.Refused:
 		return fmt.Errorf("%s: %s", who, r.Reason)
 	default:
-		fmt.Fprintf(a.Out, "%s accepted; waiting for a runner to decide\n", who)
+		fmt.Fprintf(a.Out, "%s accepted; %s\n", who, r.Reason)
 	}
 	return nil
 }

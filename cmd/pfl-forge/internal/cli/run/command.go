@@ -94,6 +94,13 @@ func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 		return err
 	}
 	defer t.Close()
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.CheckProject(ctx, len(all) > 0); err != nil {
+		return err
+	}
 	o, err := Follow(ctx, a, t, f.Only)
 	if err != nil {
 		return err

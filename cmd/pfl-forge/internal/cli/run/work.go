@@ -25,8 +25,11 @@ func notifications(a *kit.App) (*notify.Config, error) {
 }
 
 // Follow shows what an organisation's runner does until nothing can go on, or until one
-// intent cannot, if that is named.
+// intent cannot, if that is named. Where none is up it says so, and waits for one.
 func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.IntentID) (*local.Outcome, error) {
+	if t.NoRunner {
+		a.Say("%s", a.Style(a.Err).Bad("no runner is up, waiting for one: "+target.StartRunner))
+	}
 	live := a.Live()
 	defer live.Close()
 	return local.Follow(ctx, t.Bus, t.Project, only, live, a.Log())

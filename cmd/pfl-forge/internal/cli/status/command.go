@@ -30,6 +30,9 @@ type Document struct {
 	Counts  render.Counts   `json:"counts"           yaml:"counts"`
 	Drafts  int             `json:"drafts"           yaml:"drafts"` // that wait for the next run
 
+	// NoRunner says that no runner of an organisation is up: nothing goes on.
+	NoRunner bool `json:"no_runner,omitempty" yaml:"no_runner,omitempty"`
+
 	// Dead counts the messages that no replica could handle; doctor shows them.
 	Dead int `json:"dead_letters" yaml:"dead_letters"`
 
@@ -37,6 +40,9 @@ type Document struct {
 	// repository, and so never of an organisation's project.
 	Problems []forgedir.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
+
+// noRunner says why nothing goes on.
+const noRunner = "no runner is up, nothing goes on before one is: " + target.StartRunner
 
 // flags are the flags of status.
 type flags struct {
@@ -74,19 +80,25 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 		return err
 	}
 	defer t.Close()
-	if f.watch {
-		return follow(ctx, a, t, f)
-	}
 	all, err := t.Summaries(ctx)
 	if err != nil {
 		return err
+	}
+	if err := t.CheckProject(ctx, len(all) > 0); err != nil {
+		return err
+	}
+	if t.NoRunner {
+		a.Say("%s", a.Style(a.Err).Bad(noRunner))
+	}
+	if f.watch {
+		return follow(ctx, a, t, f)
 	}
 	dead, err := t.Dead(ctx)
 	if err != nil {
 		return err
 	}
 	all, depths := openFirst(render.Tree(all))
-	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), Dead: len(dead)}
+	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), NoRunner: t.NoRunner, Dead: len(dead)}
 	if doc.Paused, err = paused(ctx, t); err != nil {
 		return err
 	}

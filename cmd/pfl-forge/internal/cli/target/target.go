@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
@@ -35,7 +36,13 @@ type Target struct {
 	Owner   bool              // no run goes on here: this process decides what is asked
 	Session *local.Session    // of the repository's own server; nil if Remote or if Bus is nil
 
-	close func() // nil once it is closed
+	// NoRunner says that no runner of the organisation is up, as of CheckProject or Ask.
+	NoRunner bool
+	// Doubt is why CheckProject could not find out who serves the project; nil if it could.
+	Doubt error
+
+	looked bool   // for a runner
+	close  func() // nil once it is closed
 }
 
 // Close ends the connection. Closing twice does nothing.
@@ -100,7 +107,7 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 }
 
 // Connect opens the target that --server or --context names. It fails at once if no
-// runner has ever served the organisation.
+// runner has ever served the organisation, or if this account may not look.
 func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	cfg, err := connection(a)
 	if err != nil {
@@ -126,7 +133,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	if t.Bus, err = bus.Connect(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
 	}
-	if err := t.Bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) {
+	if err := t.Bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) || errors.Is(err, requests.ErrNotAllowed) {
 		t.Bus.Close()
 		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
 	}

@@ -1,0 +1,96 @@
+package presence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+)
+
+const (
+	// namePrefix begins the names of services among a server's micro services.
+	namePrefix = "pfl-forge-"
+	// protocolVersion is of what an announcement says; a replica's own is in its metadata.
+	protocolVersion = "1.0.0"
+)
+
+// The keys of an announcement's metadata.
+const (
+	metaReplica  = "replica"
+	metaVersion  = "version"
+	metaStarted  = "started"
+	metaProjects = "projects"
+	metaAgents   = "agents"
+)
+
+// Replica describes one running copy of a service, as it announces itself.
+type Replica struct {
+	Service string          // such as "reviewer"
+	ID      forge.ReplicaID // the same after a restart
+	Version string          // of the program, one line
+	// Started tells two processes with the same id apart.
+	Started  time.Time
+	Projects []forge.ProjectID // that it works on; none of a runner, which takes all
+	Agents   []string          // whose programs it has found
+}
+
+// Services announces replicas, and finds those that others announce.
+type Services struct {
+	conn *conn.Conn
+}
+
+// New returns the Services of a connection.
+func New(c *conn.Conn) *Services {
+	return &Services{conn: c}
+}
+
+// Announce makes a replica known to those who ask, until stop is called, which is not nil.
+// With an error it may not be known before the connection is made anew; that this account
+// lacks the right to listen is ErrNotAllowed.
+func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err error) {
+	projects := make([]string, len(r.Projects))
+	for i, p := range r.Projects {
+		projects[i] = string(p)
+	}
+	name := namePrefix + r.Service
+	svc, err := micro.AddService(s.conn.NC, micro.Config{
+		Name: name, Version: protocolVersion, Description: "a running " + r.Service,
+		Metadata: map[string]string{
+			metaReplica: string(r.ID), metaVersion: r.Version, metaStarted: r.Started.UTC().Format(time.RFC3339Nano),
+			metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
+		},
+	})
+	if err != nil {
+		return func() {}, fmt.Errorf("announce %s: %w", r.Service, err)
+	}
+	stop = func() {
+		if err := svc.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			s.conn.Log.Warn("cannot withdraw the announcement of this service", "error", err)
+		}
+	}
+	if err := s.listens(ctx); err != nil {
+		return stop, fmt.Errorf("announce %s: %w", r.Service, err)
+	}
+	return stop, nil
+}
+
+// listens returns nil if the server lets this account listen where micro services are asked.
+func (s *Services) listens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	if err := s.conn.NC.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	err := s.conn.NC.LastError()
+	if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `Subscription to "`+micro.APIPrefix) {
+		return fmt.Errorf("%w: listening on %s.>", conn.ErrNotAllowed, micro.APIPrefix)
+	}
+	return nil
+}

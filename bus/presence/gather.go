@@ -1,0 +1,132 @@
+package presence
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+// Whoever may listen on $SRV.> can answer, with anything. So that no answer does harm, all
+// of them are bounded, and what is no id is left out.
+const (
+	maxAnswers  = 2000      // that are looked at
+	maxAnswer   = 128 << 10 // bytes of one
+	maxBytes    = 32 << 20  // of all
+	maxProjects = 5000      // of a replica
+	maxAgents   = 50        // of a replica
+	maxVersion  = 100       // characters
+)
+
+// Gather asks all replicas who they are, and returns those that answer before ctx ends or
+// enough, which may be nil, returns true for one of them: by service, id and start, each
+// process once. An empty list is no error.
+func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Replica, error) {
+	subject, err := micro.ControlSubject(micro.InfoVerb, "", "")
+	if err != nil {
+		return nil, err
+	}
+	inbox := s.conn.NC.NewInbox()
+	sub, err := s.conn.NC.SubscribeSync(inbox)
+	if err != nil {
+		return nil, fmt.Errorf("gather services: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := sub.SetPendingLimits(maxAnswers, maxBytes); err != nil {
+		return nil, fmt.Errorf("gather services: %w", err)
+	}
+	var list []Replica
+	err = s.conn.Permitted(ctx, subject, func(ctx context.Context) error {
+		if err := s.conn.NC.PublishRequest(subject, inbox, nil); err != nil {
+			return err
+		}
+		for n, size := 0, 0; n < maxAnswers && size < maxBytes; n++ {
+			m, err := sub.NextMsgWithContext(ctx)
+			if errors.Is(err, nats.ErrSlowConsumer) {
+				continue // some answers are lost
+			}
+			if err != nil {
+				return err
+			}
+			if m.Header.Get("Status") == "503" {
+				return nats.ErrNoResponders
+			}
+			size += len(m.Data)
+			r, ok := read(m.Data)
+			if !ok {
+				continue
+			}
+			list = append(list, r)
+			if enough != nil && enough(&r) {
+				return nil
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, conn.ErrNotAllowed):
+		return nil, err
+	case err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrNoResponders):
+		return nil, fmt.Errorf("gather services: %w", err)
+	}
+	return once(list), nil
+}
+
+// once sorts replicas and removes those that are the same process.
+func once(list []Replica) []Replica {
+	order := func(a, b Replica) int {
+		return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(string(a.ID), string(b.ID)), a.Started.Compare(b.Started),
+			len(b.Agents)-len(a.Agents))
+	}
+	slices.SortStableFunc(list, order)
+	return slices.CompactFunc(list, func(a, b Replica) bool {
+		return a.Service == b.Service && a.ID == b.ID && a.Started.Equal(b.Started)
+	})
+}
+
+// name is how services and agents may be called.
+var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// read returns the replica that an answer describes, without what it cannot truly say. It
+// is not ok if the answer is of another program's service, or none at all.
+func read(data []byte) (r Replica, ok bool) {
+	var info struct {
+		Name     string            `json:"name"`
+		Metadata map[string]string `json:"metadata"`
+	}
+	if len(data) > maxAnswer || json.Unmarshal(data, &info) != nil {
+		return r, false
+	}
+	service, ours := strings.CutPrefix(info.Name, namePrefix)
+	id, err := forge.ParseReplicaID(info.Metadata[metaReplica])
+	if !ours || !name.MatchString(service) || err != nil {
+		return r, false
+	}
+	r = Replica{Service: service, ID: id, Version: term.Short(info.Metadata[metaVersion], maxVersion)}
+	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
+		r.Started = at.UTC()
+	}
+	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {
+		if p, err := forge.ParseProjectID(text); err == nil && len(r.Projects) < maxProjects {
+			r.Projects = append(r.Projects, p)
+		}
+	}
+	for text := range strings.SplitSeq(info.Metadata[metaAgents], ",") {
+		if name.MatchString(text) && len(r.Agents) < maxAgents {
+			r.Agents = append(r.Agents, text)
+		}
+	}
+	return r, true
+}

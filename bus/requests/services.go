@@ -1,0 +1,221 @@
+package requests
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+const (
+	// gatherTime is how long services have to say that they are there. A project that none of
+	// them names is called unknown after unknownTime, which is longer: a service that is only
+	// slow must not make it so.
+	gatherTime  = time.Second
+	unknownTime = 2 * time.Second
+	// gathersAtOnce bounds the requests for which services are asked at the same time. They
+	// take long, so that it leaves room for others among requestsAtOnce.
+	gathersAtOnce = requestsAtOnce / 2
+	// servicesWait is how long the sender waits for a runner's answer.
+	servicesWait = unknownTime + conn.RequestTimeout
+	// maxListed bounds the names and the replicas of an answer, maxLacks the projects that a
+	// replica is said to lack.
+	maxListed, maxLacks = 2000, 20
+)
+
+// Services answers the question which services run, and for which projects.
+type Services struct {
+	Project forge.ProjectID `json:"project"`
+	// Known says that the project has a journal, or that a service that runs now has it
+	// among its projects. Its intents are accepted.
+	Known    bool              `json:"known"`
+	Projects []forge.ProjectID `json:"projects"` // that are known, sorted
+	// Services are those that run, sorted; none if only known was asked for.
+	Services []Service `json:"services,omitempty"`
+}
+
+// Service is one kind of service that runs.
+type Service struct {
+	Service  string            `json:"service"`  // such as reviewer
+	Running  int               `json:"running"`  // how many replicas
+	Projects []forge.ProjectID `json:"projects"` // of all its replicas, sorted; none of a runner, which takes all
+	Replicas []Replica         `json:"replicas"` // sorted by their ids
+}
+
+// Replica is one running copy of a service.
+type Replica struct {
+	Replica forge.ReplicaID `json:"replica"`
+	Version string          `json:"version"`
+	Started time.Time       `json:"started"`
+	Agents  []string        `json:"agents,omitempty"` // whose programs it has found
+	// Lacks are projects that other replicas of the service have, and this one does not: what
+	// it is given of them fails.
+	Lacks []forge.ProjectID `json:"lacks,omitempty"`
+}
+
+// ErrRunnerDown says that no runner answers now.
+var ErrRunnerDown = errors.New("no runner is up: start forge-runner with this server")
+
+// ErrNotAllowed says that the server does not let this account do something.
+var ErrNotAllowed = conn.ErrNotAllowed
+
+// Services asks a runner which services run. With brief, Services of the answer is left out,
+// and so it comes as soon as it is sure whether the project is known. Errors: ErrRunnerDown,
+// which comes at once, and ErrNotAllowed, with the subject.
+func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, brief bool) (Services, error) {
+	answer, err := ss.services(ctx, project, brief)
+	if err != nil {
+		return answer, fmt.Errorf("ask which services run: %w", err)
+	}
+	return answer, nil
+}
+
+func (ss *Submissions) services(ctx context.Context, project forge.ProjectID, brief bool) (answer Services, err error) {
+	subject, err := subjects.Services(project)
+	if err != nil {
+		return answer, err
+	}
+	data, err := json.Marshal(servicesRequest{Brief: brief})
+	if err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, servicesWait)
+	defer cancel()
+	m, err := ask(ctx, ss.conn, subject, data)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return answer, ErrRunnerDown
+	case errors.Is(err, context.DeadlineExceeded):
+		return answer, errors.New("no answer in time")
+	case err != nil:
+		return answer, err
+	case m.Header.Get(micro.ErrorCodeHeader) != "":
+		return answer, errors.New(said(m))
+	}
+	return answer, json.Unmarshal(m.Data, &answer)
+}
+
+// servicesRequest is how it is asked for.
+type servicesRequest struct {
+	Brief bool `json:"brief,omitempty"`
+}
+
+// services tells which services run.
+func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var brief bool
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.read("brief", &brief, "true or false")
+		o.only("brief")
+	})
+	if err != nil {
+		return nil, err
+	}
+	known, err := e.submissions.journal.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := Services{Project: from.Project, Known: slices.Contains(known, from.Project)}
+	var list []presence.Replica
+	if !brief || !answer.Known {
+		if list, err = e.gather(ctx, &answer, brief); err != nil {
+			return nil, err
+		}
+	}
+	answer.Projects = known
+	for i := range list {
+		answer.Projects = append(answer.Projects, list[i].Projects...)
+	}
+	answer.Projects = sorted(answer.Projects)
+	if !brief {
+		answer.Services = grouped(list)
+	}
+	answer.bound(int(e.conn.NC.MaxPayload()))
+	return answer, nil
+}
+
+// gather returns the replicas that run, and notes whether the project is known to one.
+func (e *endpoints) gather(ctx context.Context, answer *Services, brief bool) ([]presence.Replica, error) {
+	defer e.gathers.Add(-1)
+	if e.gathers.Add(1) > gathersAtOnce {
+		return nil, &errCode{"500", []RefusedField{{Reason: "too many ask which services run; try again"}}}
+	}
+	most, known := unknownTime, answer.Known
+	if known || !brief {
+		most = gatherTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	list, err := presence.New(e.conn).Gather(ctx, func(r *presence.Replica) bool {
+		answer.Known = answer.Known || slices.Contains(r.Projects, answer.Project)
+		return brief && answer.Known
+	})
+	if errors.Is(err, ErrNotAllowed) {
+		return nil, &errCode{"500", []RefusedField{{Reason: "the runner cannot see which services run: " + err.Error()}}}
+	}
+	return list, err
+}
+
+// sorted returns ids in their order, each once.
+func sorted(list []forge.ProjectID) []forge.ProjectID {
+	slices.Sort(list)
+	return append([]forge.ProjectID{}, slices.Compact(list)...)
+}
+
+// grouped returns replicas by their service.
+func grouped(list []presence.Replica) []Service {
+	byName := map[string]*Service{}
+	for i := range list {
+		r := &list[i]
+		s := byName[r.Service]
+		if s == nil {
+			s = &Service{Service: r.Service}
+			byName[r.Service] = s
+		}
+		s.Running++
+		s.Projects = append(s.Projects, r.Projects...)
+	}
+	for _, s := range byName {
+		s.Projects = sorted(s.Projects)
+	}
+	for i := range list {
+		r := &list[i]
+		s := byName[r.Service]
+		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents}
+		for _, p := range s.Projects {
+			if len(one.Lacks) < maxLacks && !slices.Contains(r.Projects, p) {
+				one.Lacks = append(one.Lacks, p)
+			}
+		}
+		s.Replicas = append(s.Replicas, one)
+	}
+	services := []Service{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		services = append(services, *byName[name])
+	}
+	return services
+}
+
+// bound cuts the lists of an answer until a message of the server's holds it.
+func (a *Services) bound(size int) {
+	for most := maxListed; most > 0; most /= 2 {
+		a.Projects = a.Projects[:min(len(a.Projects), most)]
+		for i := range a.Services {
+			s := &a.Services[i]
+			s.Projects, s.Replicas = s.Projects[:min(len(s.Projects), most)], s.Replicas[:min(len(s.Replicas), most)]
+		}
+		if data, err := json.Marshal(a); err != nil || len(data) <= size {
+			return
+		}
+	}
+}

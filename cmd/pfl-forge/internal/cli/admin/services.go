@@ -1,0 +1,196 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+)
+
+const (
+	// servicesCheck is the check whose finding has the replicas.
+	servicesCheck = "services"
+	// runner is the service that takes all projects.
+	runner = "runner"
+)
+
+// replica is one running copy of a service, as programs read it.
+type replica struct {
+	Service  string            `json:"service"          yaml:"service"`
+	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
+	Version  string            `json:"version"          yaml:"version"`
+	Projects []forge.ProjectID `json:"projects"         yaml:"projects"` // none of a runner, which takes all
+	Agents   []string          `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Started  time.Time         `json:"started"          yaml:"started"`
+}
+
+// entry is a finding as programs read it.
+type entry struct {
+	finding  `yaml:",inline"`
+	Replicas []replica `json:"replicas,omitempty" yaml:"replicas,omitempty"` // of the check services
+}
+
+// entries returns findings with the replicas at theirs.
+func entries(found []finding, replicas []replica) []entry {
+	list := make([]entry, len(found))
+	for i, f := range found {
+		list[i].finding = f
+		if f.Check == servicesCheck {
+			list[i].Replicas = replicas
+		}
+	}
+	return list
+}
+
+// workers are the services that a project needs besides a runner, with what waits where
+// none of them runs.
+var workers = []struct {
+	service, waits string
+	health         health // where none runs
+}{
+	{"analyzer", "intents wait to be analyzed", broken},
+	{"implementer", "tasks wait to be implemented and merged", broken},
+	{"reviewer", "reviews wait", broken},
+	{"reflector", "reflections and summaries wait", warning},
+}
+
+// checkServices says which services of an organisation run, and what is missing for the
+// project.
+func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica) {
+	answer, err := t.Bus.Submissions.Services(ctx, t.Project, false)
+	switch {
+	case errors.Is(err, requests.ErrRunnerDown):
+		return []finding{{runner, broken, "no runner is up: intents are accepted, and nothing goes on", target.StartRunner}}, nil
+	case errors.Is(err, requests.ErrNotAllowed):
+		return []finding{{servicesCheck, warning, err.Error(), "an operator can add that to what this account may publish on"}}, nil
+	case err != nil:
+		return []finding{{servicesCheck, warning, err.Error(), ""}}, nil
+	}
+	replicas := replicasOf(&answer)
+	running := 0
+	for i := range answer.Services {
+		running += answer.Services[i].Running
+	}
+	found := []finding{{
+		servicesCheck, healthy,
+		render.Count(running, "replica") + " of " + render.Count(len(answer.Services), "service"), "",
+	}}
+	if !answer.Known {
+		found = append(found, finding{"project", broken, t.Unserved(answer.Projects).Error(), ""})
+	}
+	for _, w := range workers {
+		i := slices.IndexFunc(answer.Services, func(s requests.Service) bool { return s.Service == w.service })
+		start := fmt.Sprintf("start forge-%s with this server and --project %s=URL", w.service, t.Project)
+		switch {
+		case i < 0:
+			found = append(found, finding{w.service, w.health, fmt.Sprintf("no %s runs: %s", w.service, w.waits), start})
+		case !answer.Known: // said of all
+		case !slices.Contains(answer.Services[i].Projects, t.Project):
+			found = append(found, finding{
+				w.service, broken, fmt.Sprintf("no %s serves project %s: what it is given of it fails", w.service, t.Project), start,
+			})
+		}
+	}
+	found = append(found, checkLacks(t, &answer)...)
+	found = append(found, checkTwice(replicas)...)
+	return append(found, checkVersions(replicas)...), replicas
+}
+
+// replicasOf returns the replicas of an answer, a row each.
+func replicasOf(answer *requests.Services) []replica {
+	var rows []replica
+	for i := range answer.Services {
+		s := &answer.Services[i]
+		for _, r := range s.Replicas {
+			projects := slices.DeleteFunc(slices.Clone(s.Projects), func(p forge.ProjectID) bool { return slices.Contains(r.Lacks, p) })
+			rows = append(rows, replica{
+				Service: s.Service, Replica: r.Replica, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
+			})
+		}
+	}
+	return rows
+}
+
+// checkLacks names the replicas that do not have all projects of their service.
+func checkLacks(t *target.Target, answer *requests.Services) []finding {
+	var found []finding
+	for i := range answer.Services {
+		s := &answer.Services[i]
+		for _, r := range s.Replicas {
+			if len(r.Lacks) == 0 || s.Service == runner {
+				continue
+			}
+			f := finding{
+				s.Service, warning, fmt.Sprintf("%s lacks %s, which other copies serve: what it is given of that fails", r.Replica, target.Listed(r.Lacks)),
+				"give every copy of forge-" + s.Service + " the same projects",
+			}
+			if slices.Contains(r.Lacks, t.Project) {
+				f.Health = broken
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// checkTwice names the replicas whose id two processes have.
+func checkTwice(replicas []replica) []finding {
+	var found []finding
+	for i := 1; i < len(replicas); i++ {
+		a, b := &replicas[i-1], &replicas[i]
+		if a.Service == b.Service && a.Replica == b.Replica {
+			found = append(found, finding{
+				a.Service, warning, fmt.Sprintf("two processes are replica %s: they take each other's work", a.Replica), "give each copy a name of its own with --replica",
+			})
+		}
+	}
+	return found
+}
+
+// checkVersions names the versions that run beside each other.
+func checkVersions(replicas []replica) []finding {
+	count := map[string]int{}
+	for i := range replicas {
+		count[replicas[i].Version]++
+	}
+	if len(count) < 2 {
+		return nil
+	}
+	var each []string
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		each = append(each, fmt.Sprintf("%s (%s)", v, render.Count(count[v], "replica")))
+	}
+	detail := term.Short("versions differ: "+strings.Join(each, ", "), 400)
+	return []finding{{"versions", warning, detail, "this is all right while services are replaced one after the other"}}
+}
+
+// printReplicas prints a table of replicas, if there are any.
+func printReplicas(a *kit.App, replicas []replica) error {
+	if len(replicas) == 0 {
+		return nil
+	}
+	columns := render.Columns{Header: []string{"SERVICE", "REPLICA", "VERSION", "PROJECTS", "AGENTS", "STARTED"}, Shrink: 3, Also: 2}
+	for i := range replicas {
+		r := &replicas[i]
+		projects, started := target.Listed(r.Projects), ""
+		if r.Service == runner {
+			projects = "all"
+		}
+		if !r.Started.IsZero() {
+			started = r.Started.Local().Format(time.DateTime)
+		}
+		columns.Add(r.Service, string(r.Replica), r.Version, projects, strings.Join(r.Agents, ", "), started)
+	}
+	fmt.Fprintln(a.Out)
+	return a.Table(&columns)
+}

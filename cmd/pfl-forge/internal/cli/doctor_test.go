@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+)
+
+// allBut has all services but one announced for project shop.
+func (o *organisation) allBut(missing string) {
+	for _, service := range []string{"analyzer", "implementer", "reviewer", "reflector"} {
+		if service != missing {
+			o.announce(service, service+"-1", "v1", "shop")
+		}
+	}
+}
+
+// Doctor lists who runs, and finds nothing to mend where all is well.
+func TestDoctorListsServices(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.runner()
+	o.allBut("")
+	o.announce("implementer", "implementer-2", "v1", "shop")
+	want := "ok    services      6 replicas of 5 services\n"
+	out := o.expect(kit.ExitOK, want, "shop", "doctor")
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC).Local().Format(time.DateTime)
+	for _, line := range []string{
+		"SERVICE\tREPLICA\tVERSION\tPROJECTS\tAGENTS\tSTARTED\n",
+		"implementer\timplementer-2\tv1\tshop\t-\t" + at + "\n", "runner\trunner-1\tv1\tall\t-\t" + at + "\n",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is missing in %s", line, out)
+		}
+	}
+	if strings.Contains(out, "warn") || strings.Contains(out, "fail") {
+		t.Errorf("said %s", out)
+	}
+	_, text := o.forge("shop", "doctor", "-o", "json")
+	var list []struct {
+		Check, Health, Detail string
+		Replicas              []struct {
+			Service, Replica, Version string
+			Projects                  []string
+			Started                   time.Time
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	var rows []string
+	for _, f := range list {
+		for _, r := range f.Replicas {
+			rows = append(rows, fmt.Sprint(f.Check, " ", r.Service, " ", r.Replica, " ", r.Version, " ", r.Projects, " ", r.Started.Year()))
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"services analyzer analyzer-1 v1 [shop] 2026", "services implementer implementer-1 v1 [shop] 2026", "services implementer implementer-2 v1 [shop] 2026",
+		"services reflector reflector-1 v1 [shop] 2026", "services reviewer reviewer-1 v1 [shop] 2026", "services runner runner-1 v1 [] 2026",
+	}, rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDoctorFindsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.expect(kit.ExitError, "fail  runner        no runner is up: intents are accepted, and nothing goes on\n"+
+		strings.Repeat(" ", 20)+"> start forge-runner with this server\n", "shop", "doctor")
+	stop := o.runner()
+	out := o.expect(kit.ExitError, `fail  project       nobody serves project "shop" here: start the services with --project shop=URL`, "shop", "doctor")
+	for _, line := range []string{
+		"fail  analyzer      no analyzer runs: intents wait to be analyzed", "fail  implementer   no implementer runs", "warn  reflector     no reflector runs",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is missing in %s", line, out)
+		}
+	}
+	o.allBut("reviewer")
+	o.expect(kit.ExitError, "fail  reviewer      no reviewer runs: reviews wait\n"+strings.Repeat(" ", 20)+
+		"> start forge-reviewer with this server and --project shop=URL\n", "shop", "doctor")
+	o.announce("reviewer", "reviewer-1", "v1", "bank")
+	o.expect(kit.ExitError, "fail  reviewer      no reviewer serves project shop: what it is given of it fails", "shop", "doctor")
+	o.announce("reviewer", "reviewer-2", "v1", "shop")
+	out = o.expect(kit.ExitError, "fail  reviewer      reviewer-1 lacks shop, which other copies serve: what it is given of that fails\n", "shop", "doctor")
+	if !strings.Contains(out, "warn  reviewer      reviewer-2 lacks bank") {
+		t.Errorf("said %s", out)
+	}
+	stop()
+	o.expect(kit.ExitError, "no runner is up", "shop", "doctor")
+}
+
+// What works but is worth a look does not change the exit code. What services say of
+// themselves does not steer a terminal.
+func TestDoctorWarns(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.runner()
+	o.allBut("")
+	o.announce("implementer", "implementer-2", "v2 \x1b[2J\x07next", "shop")
+	out := o.expect(kit.ExitOK, "warn  versions      versions differ: v1 (5 replicas), v2 next (1 replica)\n", "shop", "doctor")
+	if strings.ContainsAny(out, "\x1b\x07") {
+		t.Errorf("said %q", out)
+	}
+	again := o.announceAt(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), "reviewer", "reviewer-1", "v1", "shop")
+	o.expect(kit.ExitOK, "warn  reviewer      two processes are replica reviewer-1: they take each other's work\n", "shop", "doctor")
+	again()
+	_, text := o.forge("shop", "doctor", "-o", "yaml")
+	if !strings.HasPrefix(text, "- check: server\n  health: ok\n") || !strings.Contains(text, "\n  replicas:\n") {
+		t.Errorf("said %s", text)
+	}
+}

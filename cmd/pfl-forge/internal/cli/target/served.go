@@ -1,0 +1,109 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+const (
+	// knownWait is how long a runner has to answer when its answer is only for the person:
+	// the project is known, whatever it says.
+	knownWait = 2 * time.Second
+	// namedProjects is how many projects an error names.
+	namedProjects = 20
+)
+
+// StartRunner says what to do where no runner is up.
+const StartRunner = "start forge-runner with this server"
+
+// CheckProject refuses an organisation's project that has no intents and that no service has
+// among its projects now. With known the project has intents, and is never refused: what is
+// asked of it is stored, whoever runs. It notes in NoRunner that no runner is up, and in
+// Doubt why it could not find out who serves the project. It does nothing in a repository.
+func (t *Target) CheckProject(ctx context.Context, known bool) error {
+	if !t.Remote {
+		return nil
+	}
+	t.looked = true
+	answer, err := t.brief(ctx, known)
+	t.NoRunner = errors.Is(err, requests.ErrRunnerDown)
+	switch {
+	case known:
+	case t.NoRunner:
+		return t.unknownWithoutRunner(ctx)
+	case err != nil:
+		t.Doubt = err
+	case !answer.Known:
+		return t.Unserved(answer.Projects)
+	}
+	return nil
+}
+
+// brief asks a runner whether the project is known to it.
+func (t *Target) brief(ctx context.Context, known bool) (requests.Services, error) {
+	if known {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, knownWait)
+		defer cancel()
+	}
+	return t.Bus.Submissions.Services(ctx, t.Project, true)
+}
+
+// Unserved returns the error for a project that is not known, with those that are.
+func (t *Target) Unserved(others []forge.ProjectID) error {
+	serve := fmt.Sprintf("start the services with --project %s=URL", t.Project)
+	if len(others) == 0 {
+		return fmt.Errorf("nobody serves project %q here: %s", t.Project, serve)
+	}
+	return fmt.Errorf("nobody serves project %q here%s; known are %s: give --project one of these, or %s",
+		t.Project, meant(t.Project, others), Listed(others), serve)
+}
+
+// unknownWithoutRunner returns the error for a project without a journal while no runner can
+// say who serves it.
+func (t *Target) unknownWithoutRunner(ctx context.Context) error {
+	err := fmt.Errorf("no runner is up that could say who serves project %q, which has no intents yet", t.Project)
+	ctx, cancel := context.WithTimeout(ctx, knownWait)
+	defer cancel()
+	others, readErr := t.Bus.Journal.Projects(ctx)
+	switch {
+	case slices.Contains(others, t.Project):
+		return nil
+	case readErr == nil && len(others) > 0:
+		err = fmt.Errorf("%w%s; known are %s", err, meant(t.Project, others), Listed(others))
+	}
+	return fmt.Errorf("%w: %s, and try again", err, StartRunner)
+}
+
+// meant returns a question after the project that was probably meant; empty if none was.
+func meant(p forge.ProjectID, known []forge.ProjectID) string {
+	names := make([]string, len(known))
+	for i := range known {
+		names[i] = string(known[i])
+	}
+	if best := strictyaml.Closest(string(p), names); best != "" {
+		return fmt.Sprintf(", did you mean %q?", best)
+	}
+	return ""
+}
+
+// Listed returns the names of projects, not more than a person reads.
+func Listed(list []forge.ProjectID) string {
+	var names []string
+	for _, p := range list[:min(len(list), namedProjects)] {
+		names = append(names, string(p))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,35 @@
+package service
+
+import (
+	"context"
+
+	"github.com/pfl-forge/pfl-forge/bus/presence"
+)
+
+// runnerName is the service that works for all projects, whichever it is configured with.
+const runnerName = "runner"
+
+// Announce makes this replica known to those who ask which services run, until ctx ends or
+// it is called again. Agents are those whose programs were found here. What goes wrong is
+// only logged: the work goes on without it.
+func (e *Env) Announce(ctx context.Context, agents ...string) {
+	r := presence.Replica{Service: e.Name, ID: e.Config.Replica, Version: Version(), Started: e.started, Agents: agents}
+	if e.Name != runnerName {
+		for _, p := range e.Config.Projects {
+			r.Projects = append(r.Projects, p.ID)
+		}
+	}
+	stop, err := e.Bus.Presence.Announce(ctx, r)
+	if err != nil && ctx.Err() == nil {
+		e.Log.Error("others may not see that this service runs", "err", err)
+	}
+	if e.withdraw != nil {
+		e.withdraw() // only now, so that it is always there
+	}
+	done := context.AfterFunc(ctx, stop)
+	e.withdraw = func() {
+		if done() {
+			stop()
+		}
+	}
+}
