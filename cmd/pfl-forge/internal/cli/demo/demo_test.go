@@ -66,3 +66,25 @@ func TestScenesNotice(t *testing.T) {
 		t.Error("the report says that all is well")
 	}
 }
+
+// README shows what the demo prints: its scenes, the titles of its intents as commits, and
+// where to look.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &evidence{root: t.TempDir(), views: map[forge.IntentID]forge.View{}}
+	var lines []string
+	for _, s := range e.scenes() {
+		lines = append(lines, "  ok    "+s.Name, s.Shows)
+	}
+	for _, f := range demoFiles {
+		lines = append(lines, f.path, f.what)
+	}
+	for _, line := range lines {
+		if !strings.Contains(string(readme), line) {
+			t.Errorf("README.md does not show %q", line)
+		}
+	}
+}
