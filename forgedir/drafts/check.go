@@ -94,39 +94,30 @@ func (c *frontCheck) parameters() {
 	}
 }
 
-// goal finds settings of a goal that are given and empty. Bounds and paths are checked
-// with the intent.
+// mostOf has the bounds of a goal's numbers.
+var mostOf = map[string]int{
+	"goal.max_iterations":       forge.MaxIterations,
+	"goal.history_context_size": forge.MaxHistoryContext,
+}
+
+// goal finds settings of a goal that are given and say nothing. Bounds and paths are
+// checked with the intent.
 func (c *frontCheck) goal() {
-	g := c.front.Goal
-	if g == nil {
-		return
-	}
-	for _, f := range []struct {
-		field       string
-		value, most int
-	}{
-		{"goal.max_iterations", g.MaxIterations, forge.MaxIterations},
-		{"goal.history_context_size", g.HistoryContext, forge.MaxHistoryContext},
-	} {
-		if c.pos.Has(f.field) && f.value == 0 {
-			c.refuse(f.field, fmt.Sprintf("is 0; it can be 1 to %d", f.most), "")
+	for field, value := range c.front.Goal.Values() {
+		if !c.pos.Has(field) {
+			continue
 		}
-	}
-	for _, f := range []struct{ field, value string }{
-		{"goal.model", g.Model},
-		{"goal.history", g.History},
-		{"goal.knowledge", g.Knowledge},
-		{"goal.raw_log_dir", g.RawLogDir},
-	} {
-		if c.pos.Has(f.field) {
-			c.refuse(f.field, document.CheckLine(f.value), "")
-		}
-	}
-	for _, f := range []struct{ field, value string }{
-		{"goal.append_system_prompt", g.SystemPrompt}, {"goal.judgment_prompt", g.JudgePrompt},
-	} {
-		if c.pos.Has(f.field) {
-			c.refuse(f.field, document.CheckText(f.value), "")
+		switch v := value.(type) {
+		case int:
+			if v == 0 {
+				c.refuse(field, fmt.Sprintf("is 0; it can be 1 to %d", mostOf[field]), "")
+			}
+		case string:
+			if strings.HasSuffix(field, "_prompt") {
+				c.refuse(field, document.CheckText(v), "")
+			} else {
+				c.refuse(field, document.CheckLine(v), "")
+			}
 		}
 	}
 }

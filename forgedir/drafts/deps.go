@@ -134,12 +134,5 @@ func (g *graph) accepted() []person.Input {
 
 // chain returns ids for people: a -> b -> a.
 func chain(ids []forge.IntentID) string {
-	var b strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			b.WriteString(" -> ")
-		}
-		b.WriteString(string(id))
-	}
-	return b.String()
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", " -> ")
 }

@@ -24,14 +24,8 @@ type Writer struct {
 	Files *projection.Files
 	Log   *slog.Logger
 
-	read    map[string]readFile // files of lines, by path
-	ignored bool                // by git, since the program started: layout.GoalDir
-}
-
-// readFile is a file of lines as it was when it had a signature.
-type readFile struct {
-	lines *lineFile
-	at    disk.Signature
+	read    map[string]*lineFile // files of lines as they were last read, by path
+	ignored bool                 // by git, since the program started: layout.GoalDir
 }
 
 // Write brings the files of a goal up to date, and the counts of knowledge that helped
@@ -171,10 +165,8 @@ func (w *Writer) goalsIn(rel string) []forge.IntentID {
 // linesAt returns an overview of a file of lines. If the file does not hold the version
 // that was written here last, all goals with lines in it are written again.
 func (w *Writer) linesAt(rel string) (*lineFile, error) {
-	if f, ok := w.read[rel]; ok {
-		if info, err := w.Disk.Stat(rel); err == nil && disk.SignatureOf(info) == f.at {
-			return f.lines, nil
-		}
+	if lines := w.read[rel]; lines != nil && w.Files.Unchanged(rel) {
+		return lines, nil
 	}
 	delete(w.read, rel)
 	data, info, err := w.Disk.Read(rel, disk.MaxOther)
@@ -199,11 +191,11 @@ func (w *Writer) linesAt(rel string) (*lineFile, error) {
 		}
 	}
 	lines := parseLines(data)
-	if disk.Quiet(info) {
+	if w.Files.Ours(rel, data, info) {
 		if w.read == nil {
-			w.read = map[string]readFile{}
+			w.read = map[string]*lineFile{}
 		}
-		w.read[rel] = readFile{lines, disk.SignatureOf(info)}
+		w.read[rel] = lines
 	}
 	return lines, nil
 }

@@ -62,14 +62,6 @@ type usageDoc struct {
 	Calls            int64   `yaml:"calls,omitempty"`
 }
 
-func usageDocOf(u forge.Usage) usageDoc {
-	return usageDoc{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
-		CacheReadTokens: u.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens,
-		CostUSD: u.CostUSD, Turns: u.Turns, Calls: u.Calls,
-	}
-}
-
 // historyDocOf returns the file of a finished run, with all times in UTC.
 func historyDocOf(h *forge.History) HistoryDoc {
 	d := HistoryDoc{
@@ -97,6 +89,6 @@ func stepDocOf(s *forge.StepRecord) stepDoc {
 	return stepDoc{
 		Step: string(s.Step), TaskID: string(s.TaskID), Attempt: s.Attempt, Outcome: s.Outcome,
 		Duration: s.Duration.Round(time.Millisecond), Agent: s.Agent, Model: s.Model, SessionID: s.Session,
-		Usage: usageDocOf(s.Usage), At: s.At.UTC(),
+		Usage: usageDoc(s.Usage), At: s.At.UTC(),
 	}
 }

@@ -94,7 +94,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
 		Attributes: document.Attributes(s.Attributes), Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
-		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
+		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDoc(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	for _, child := range s.Children {
