@@ -13,7 +13,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// frontCheck finds values that are well-formed YAML, but make no sense.
+// frontCheck finds values that are well-formed YAML, but make no sense. Its rules need
+// the front matter: a value that is given and empty is a mistake, while a field that is
+// not given is none, which an intent does not tell apart; and a problem has the place
+// of an entry, and a hint. The intent as a whole is checked by forge.Intent.Validate.
 type frontCheck struct {
 	in       *person.Input
 	front    *document.Draft
@@ -47,7 +50,8 @@ func (c *frontCheck) refuse(field, reason, hint string) {
 	}
 }
 
-// texts checks the texts that were given, and the entries of lists.
+// texts checks the texts that were given, and the entries of lists. The table of fields
+// in package document says how.
 func (c *frontCheck) texts() {
 	for _, f := range document.FieldsBy(document.Persons) {
 		if f.Check == nil || !c.pos.Has(f.Name) {
@@ -83,7 +87,8 @@ func (c *frontCheck) dependencies(self forge.IntentID) {
 	}
 }
 
-// parameters checks the values for the recipe.
+// parameters checks the values for the recipe. Their names become those of environment
+// variables. Whether the recipe has such parameters is not decided here.
 func (c *frontCheck) parameters() {
 	for name, v := range c.front.With {
 		if err := config.CheckParamName(name); err != nil {
