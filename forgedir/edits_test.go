@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/forgedir/person"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/person"
 )
 
 const fixLogin = "intents/fix-login.yaml"

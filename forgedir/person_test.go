@@ -225,7 +225,8 @@ func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 // Whatever a person removes of the folder while it is in use comes back.
 func TestRemovedFoldersComeBack(t *testing.T) {
 	for _, name := range []string{
-		layout.Drafts, layout.Intents, layout.Work, layout.Reviews, "knowledge", layout.Kept, layout.Cache, layout.Bases, layout.Staging, layout.Replaced, layout.Index, "all of it",
+		layout.Drafts, layout.Intents, layout.Work, layout.Reviews, "knowledge", layout.Kept, layout.Cache, layout.Bases,
+		layout.Staging, layout.Replaced, layout.Index, "all of it",
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, j := newDesk(t), newJournal(t)

@@ -35,29 +35,17 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // Short returns so much of the digest as tells a few versions of one file apart.
 func (d Digest) Short() string { return d.String()[:12] }
 
-// Signature identifies a state of a file without its content: every save changes it.
-// Compare signatures with ==.
-type Signature struct {
-	size  int64
-	mtime time.Time
-	inode any
+// Same reports whether two descriptions are of one file that was not saved between them.
+func Same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// SignatureOf returns the signature of a file.
-func SignatureOf(info fs.FileInfo) Signature {
-	s := Signature{size: info.Size(), mtime: info.ModTime()}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.inode = st.Ino
-	}
-	return s
-}
-
-// racy is the age up to which a file may change once more without a new signature,
+// racy is the age up to which a file may change once more with the same size and time,
 // since clocks of file systems are coarse.
 const racy = 2 * time.Second
 
-// Quiet reports whether the file's next change will change its signature: it is long
-// enough since the last one.
+// Quiet reports whether Same will see the file's next change: it is long enough since the
+// last one.
 func Quiet(info fs.FileInfo) bool { return time.Since(info.ModTime()) > racy }
 
 // KindError reports that something is no file that could be read.

@@ -13,7 +13,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// frontCheck finds values that are well-formed YAML, but make no sense.
+// frontCheck finds values that are well-formed YAML, but make no sense. Its rules need
+// the front matter: a value that is given and empty is a mistake, while a field that is
+// not given is none, which an intent does not tell apart; and a problem has the place
+// of an entry, and a hint. The intent as a whole is checked by forge.Intent.Validate.
 type frontCheck struct {
 	in       *person.Input
 	front    *document.Draft
@@ -47,7 +50,8 @@ func (c *frontCheck) refuse(field, reason, hint string) {
 	}
 }
 
-// texts checks the texts that were given, and the entries of lists.
+// texts checks the texts that were given, and the entries of lists. The table of fields
+// in package document says how.
 func (c *frontCheck) texts() {
 	for _, f := range document.FieldsBy(document.Persons) {
 		if f.Check == nil || !c.pos.Has(f.Name) {
@@ -83,7 +87,8 @@ func (c *frontCheck) dependencies(self forge.IntentID) {
 	}
 }
 
-// parameters checks the values for the recipe.
+// parameters checks the values for the recipe. Their names become those of environment
+// variables. Whether the recipe has such parameters is not decided here.
 func (c *frontCheck) parameters() {
 	for name, v := range c.front.With {
 		if err := config.CheckParamName(name); err != nil {
@@ -94,39 +99,30 @@ func (c *frontCheck) parameters() {
 	}
 }
 
-// goal finds settings of a goal that are given and empty. Bounds and paths are checked
-// with the intent.
+// mostOf has the bounds of a goal's numbers.
+var mostOf = map[string]int{
+	"goal.max_iterations":       forge.MaxIterations,
+	"goal.history_context_size": forge.MaxHistoryContext,
+}
+
+// goal finds settings of a goal that are given and say nothing. Bounds and paths are
+// checked with the intent.
 func (c *frontCheck) goal() {
-	g := c.front.Goal
-	if g == nil {
-		return
-	}
-	for _, f := range []struct {
-		field       string
-		value, most int
-	}{
-		{"goal.max_iterations", g.MaxIterations, forge.MaxIterations},
-		{"goal.history_context_size", g.HistoryContext, forge.MaxHistoryContext},
-	} {
-		if c.pos.Has(f.field) && f.value == 0 {
-			c.refuse(f.field, fmt.Sprintf("is 0; it can be 1 to %d", f.most), "")
+	for field, value := range c.front.Goal.Values() {
+		if !c.pos.Has(field) {
+			continue
 		}
-	}
-	for _, f := range []struct{ field, value string }{
-		{"goal.model", g.Model},
-		{"goal.history", g.History},
-		{"goal.knowledge", g.Knowledge},
-		{"goal.raw_log_dir", g.RawLogDir},
-	} {
-		if c.pos.Has(f.field) {
-			c.refuse(f.field, document.CheckLine(f.value), "")
-		}
-	}
-	for _, f := range []struct{ field, value string }{
-		{"goal.append_system_prompt", g.SystemPrompt}, {"goal.judgment_prompt", g.JudgePrompt},
-	} {
-		if c.pos.Has(f.field) {
-			c.refuse(f.field, document.CheckText(f.value), "")
+		switch v := value.(type) {
+		case int:
+			if v == 0 {
+				c.refuse(field, fmt.Sprintf("is 0; it can be 1 to %d", mostOf[field]), "")
+			}
+		case string:
+			if strings.HasSuffix(field, "_prompt") {
+				c.refuse(field, document.CheckText(v), "")
+			} else {
+				c.refuse(field, document.CheckLine(v), "")
+			}
 		}
 	}
 }

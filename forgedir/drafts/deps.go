@@ -18,11 +18,13 @@ import (
 func CheckDependencies(drafts []person.Input, known map[forge.IntentID][]forge.IntentID) ([]person.Input, []person.Problem) {
 	g := newGraph(drafts, known)
 	var problems []person.Problem
+	// Each draft on a cycle is told the cycle, beginning with itself.
 	for _, id := range g.order {
 		if cycle := g.cycle(id); cycle != nil && !g.again[id] {
 			problems = append(problems, g.refuse(id, cycle[1], "waits for itself: "+chain(cycle), "remove one of these dependencies"))
 		}
 	}
+	// A refused draft takes along those that wait for it, until no more are found.
 	for again := true; again; {
 		again = false
 		for _, id := range g.order {
@@ -70,7 +72,9 @@ func newGraph(drafts []person.Input, known map[forge.IntentID][]forge.IntentID) 
 	return g
 }
 
-// cycle returns the way from an intent back to itself, both ends included, or nil.
+// cycle returns the way from an intent back to itself, both ends included, or nil. It goes
+// down each dependency first, and to no intent twice. A cycle that the start only leads
+// to is not its own: that one is found from its members.
 func (g *graph) cycle(start forge.IntentID) []forge.IntentID {
 	seen := map[forge.IntentID]bool{}
 	var walk func(path []forge.IntentID) []forge.IntentID
@@ -92,7 +96,8 @@ func (g *graph) cycle(start forge.IntentID) []forge.IntentID {
 	return walk([]forge.IntentID{start})
 }
 
-// missing returns the first dependency that will never exist.
+// missing returns the first dependency that will never exist: there is neither an intent
+// nor a draft of it, or the draft is refused.
 func (g *graph) missing(id forge.IntentID) forge.IntentID {
 	for _, dep := range g.needs[id] {
 		if _, exists := g.needs[dep]; !exists || g.refused[dep] {
@@ -110,7 +115,7 @@ func (g *graph) refuse(id, dep forge.IntentID, reason, hint string) person.Probl
 	return in.Problem(field, reason, hint)
 }
 
-// accepted returns the drafts that are left, dependencies first.
+// accepted returns the drafts that are left, dependencies first, and else in their order.
 func (g *graph) accepted() []person.Input {
 	var out []person.Input
 	done := map[forge.IntentID]bool{}
@@ -134,12 +139,5 @@ func (g *graph) accepted() []person.Input {
 
 // chain returns ids for people: a -> b -> a.
 func chain(ids []forge.IntentID) string {
-	var b strings.Builder
-	for i, id := range ids {
-		if i > 0 {
-			b.WriteString(" -> ")
-		}
-		b.WriteString(string(id))
-	}
-	return b.String()
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", " -> ")
 }

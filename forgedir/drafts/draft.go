@@ -29,16 +29,21 @@ const System = "draft"
 
 // Reader reads the drafts of one repository. It is not safe for concurrent use.
 type Reader struct {
-	Project forge.ProjectID // the receiver of the events
-	Actor   string          // the person behind the drafts; may be empty
+	// Project receives the events.
+	Project forge.ProjectID
+	// Actor is the person behind the drafts; may be empty.
+	Actor string
 
-	Disk     *disk.Disk
+	Disk *disk.Disk
+	// Refusals has the drafts that the runner refused. Whoever gets the rulings adds them.
 	Refusals *person.Refusals
 }
 
 // Read reads intent-drafts/*.md: each as an input with one Submit event, or as
 // problems. Drafts whose submission was refused are problems until their content
-// changes. The inputs are in the order of their names.
+// changes. The inputs are in the order of their names; of two drafts of one id the
+// second is a problem. Whatever is wrong with one draft, the others are read: an error
+// means that the folder could not be read, or that ctx has ended.
 func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, error) {
 	entries, err := r.Disk.List(layout.Drafts)
 	if err != nil {
@@ -46,7 +51,8 @@ func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, er
 	}
 	var inputs []person.Input
 	var problems []person.Problem
-	named := map[forge.IntentID]string{} // the files by their ids
+	// A name in another script is spelled in ASCII, so that two names can make one id.
+	named := map[forge.IntentID]string{}
 	for _, e := range entries {
 		if !isDraft(e) {
 			continue
@@ -76,7 +82,9 @@ func isDraft(e fs.DirEntry) bool {
 	return strings.EqualFold(path.Ext(name), ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }
 
-// read reads one draft; nil and no problems if it is gone.
+// read reads one draft, once it is saved completely; nil and no problems if it is gone.
+// Its event has an id of its content: the same draft is never submitted twice, and a
+// changed one is another event.
 func (r *Reader) read(ctx context.Context, rel string) (*person.Input, []person.Problem, error) {
 	data, info, err := r.Disk.ReadSettled(ctx, rel, disk.MaxDraft)
 	switch {
@@ -109,7 +117,8 @@ func (r *Reader) read(ctx context.Context, rel string) (*person.Input, []person.
 }
 
 // parse makes an intent of a draft's content, and notes in the input where its fields
-// are. Written is the time of the file.
+// are. Written is the time of the file. It stops at the first kind of problem: the
+// name, the fences, the YAML, the body, and then the values, all of them at once.
 func (r *Reader) parse(in *person.Input, data []byte, written time.Time) (*forge.Intent, []person.Problem) {
 	id, bad := draftID(in.Path)
 	if bad != nil {
@@ -137,7 +146,9 @@ func (r *Reader) parse(in *person.Input, data []byte, written time.Time) (*forge
 	return intent, check(in, &front, intent, pos)
 }
 
-// draftIntent returns the intent that a draft asks for.
+// draftIntent returns the intent that a draft asks for, without the fields that depend on
+// the file: project, origin and time. The title is that of the front matter, or else the
+// body's first line.
 func draftIntent(f *document.Draft, id forge.IntentID, body string) *forge.Intent {
 	i := f.Intent()
 	i.ID, i.Body, i.Source, i.Status = id, strings.Trim(body, "\n")+"\n", forge.SourceHuman, forge.StatusProposed
@@ -147,7 +158,9 @@ func draftIntent(f *document.Draft, id forge.IntentID, body string) *forge.Inten
 	return &i
 }
 
-// draftLines returns the lines of all fields that a problem can be about.
+// draftLines returns the lines of all fields that a problem can be about: those that the
+// front matter has, entries of its lists, and the body. The runner's refusals name
+// fields, too, so the lines are kept for later.
 func draftLines(f *document.Draft, pos *strictyaml.Positions, body int) map[string]int {
 	lines := map[string]int{"body": body}
 	note := func(field string) {
@@ -209,7 +222,7 @@ func draftID(shownPath string) (forge.IntentID, *person.Problem) {
 }
 
 // spellable reports whether a file's name is text of another script, not ASCII or bytes
-// that are no text.
+// that are no text. Control characters make a name unfit, too.
 func spellable(stem string) bool {
 	return slug.Foreign(stem) && utf8.ValidString(stem) && !strings.ContainsFunc(stem, unicode.IsControl)
 }

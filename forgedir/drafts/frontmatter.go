@@ -12,10 +12,12 @@ const fence = "---"
 
 // draftText is a draft, taken apart. Lines are counted from 1.
 type draftText struct {
-	front     []byte // the YAML between the fences; nil if there are none
-	body      string
-	bodyLine  int // of the body's first line
+	// front is the YAML between the fences; nil if there are none.
+	front     []byte
 	frontLine int
+	// body is the rest, with line ends of one character.
+	body     string
+	bodyLine int
 }
 
 // splitDraft separates the front matter from the body. It accepts a byte order
@@ -48,7 +50,8 @@ func splitDraft(data []byte) (doc draftText, line int, reason string) {
 	return doc, 1, "opens its front matter with --- but does not close it"
 }
 
-// badLine returns the first line that is bad, counted from 1, or 0.
+// badLine returns the first line that is bad, counted from 1, or 0. Bad must be true of a
+// text if it is true of one of its lines.
 func badLine(data []byte, bad func([]byte) bool) int {
 	if !bad(data) {
 		return 0
@@ -66,8 +69,9 @@ func badLine(data []byte, bad func([]byte) bool) int {
 // maxDerivedTitle bounds a title that is taken from the body, in characters.
 const maxDerivedTitle = 100
 
-// titleOf returns the first line of the body that says something, without the
-// marks of a heading.
+// titleOf returns the first line of the body that says something, without the marks of a
+// heading, on one line without control characters, cut at maxDerivedTitle. It is empty
+// for a body of blanks and marks.
 func titleOf(body string) string {
 	for l := range strings.Lines(body) {
 		l = strings.TrimSpace(l)

@@ -14,7 +14,8 @@ import (
 
 // Imported moves a draft whose intent was submitted into intent-drafts/imported, under
 // a name that is still free. A draft that was saved again since it was read stays: the
-// next Read takes it.
+// next Read takes it. After a crash in between, the draft is still there, and makes the
+// same event again, which the runner ignores.
 func (r *Reader) Imported(in *person.Input) error {
 	from := in.Source.Rel
 	if now, err := r.Disk.DigestAt(from); err != nil || now != in.Source.Content {
@@ -41,7 +42,8 @@ func (r *Reader) Imported(in *person.Input) error {
 	}
 }
 
-// checkMoved takes back a draft that was saved again in the last moment.
+// checkMoved takes back a draft that was saved again in the last moment, between the look
+// and the rename. If there is a newer draft of its name by now, both stay.
 func (r *Reader) checkMoved(in *person.Input, to string) error {
 	if now, err := r.Disk.DigestAt(to); err != nil || now == in.Source.Content {
 		return err

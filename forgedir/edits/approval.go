@@ -7,7 +7,9 @@ import (
 )
 
 // approval returns the event for `status: approved`, or nil. An approval is of the plan
-// that the person had before them, never of one that came later.
+// that the person had before them, never of one that came later: the plan's hash stands in
+// the version that the edit started from. If that version is not known any more, the hash
+// in the person's own version has to be the present one.
 func (c *comparison) approval() *forge.Approve {
 	status := forge.Status(c.mine.Status)
 	if !c.pos.Has("status") || c.mine.Status == c.base.Status || c.mine.Status == c.now.Status {

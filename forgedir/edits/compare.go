@@ -32,8 +32,9 @@ type comparison struct {
 	problems []person.Problem
 }
 
-// run returns the events in the order in which they must be decided, without their
-// ids. They count only if there are no problems.
+// run returns the events in the order in which they must be decided, without their ids:
+// changed texts, answers, the approval. They count only if there are no problems. It
+// notes in the input which field each event is about, for refusals.
 func (c *comparison) run() []forge.Event {
 	c.in.Source.Lines = map[string]int{}
 	if c.foreign() {
@@ -109,7 +110,8 @@ func (c *comparison) fixed() {
 	}
 }
 
-// final refuses a change of a field that only the draft can set.
+// final refuses a change of a field that only the draft can set: criteria and the settings
+// of a goal.
 func (c *comparison) final(field string, b, m any) {
 	if c.changed(field, b, m) {
 		c.refuse(field, person.Undo+"; or cancel the intent and write another draft",
@@ -131,13 +133,15 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// isEmpty reports whether a value says nothing.
+// isEmpty reports whether a value says nothing: zero, null, or a list or mapping without
+// entries.
 func isEmpty(v any) bool {
 	r := reflect.ValueOf(v)
 	return r.IsZero() || (r.Kind() == reflect.Slice || r.Kind() == reflect.Map) && r.Len() == 0
 }
 
-// edit returns the changed texts and the first field that is one of them.
+// edit returns the changed texts as one event, and the first field that is one of them,
+// which a refusal of the event is shown at; empty if nothing changed.
 func (c *comparison) edit() (edit forge.Edit, first string) {
 	base, mine, now := c.base.Texts(), c.mine.Texts(), c.now.Texts()
 	for _, f := range document.Fields() {
@@ -178,7 +182,8 @@ func (c *comparison) answers() []*forge.Answer {
 }
 
 // answer returns the new answer to a question, or nil. Question, context and
-// suggestions cannot be changed, and an answer cannot be taken back.
+// suggestions cannot be changed, and an answer cannot be taken back. It can be changed as
+// long as the runner takes the new one.
 func (c *comparison) answer(i int) *forge.Answer {
 	field := fmt.Sprintf("clarifications[%d].", i)
 	b, m := c.base.Clarifications[i], c.mine.Clarifications[i]

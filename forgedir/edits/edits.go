@@ -17,22 +17,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
-// Current returns the present view of an intent; false if there is no such intent.
+// Current returns the present view of an intent; false if there is no such intent. The
+// view need not be the newest: the runner decides on the events, and refuses an approval
+// of a plan that has changed.
 type Current func(forge.IntentID) (forge.View, bool)
 
 // Reader reads the edits of one repository's files. It is not safe for concurrent use.
 type Reader struct {
-	Project forge.ProjectID // the receiver of the events
-	Actor   string          // the person behind the edits; may be empty
+	// Project receives the events.
+	Project forge.ProjectID
+	// Actor is the person behind the edits; may be empty.
+	Actor string
 
-	Disk     *disk.Disk
-	Files    *projection.Files
+	Disk  *disk.Disk
+	Files *projection.Files
+	// Refusals has the versions that the runner refused. Whoever gets the rulings adds them.
 	Refusals *person.Refusals
 }
 
 // Read reads the files of intents that hold something else than the last version of
 // ours, each as an input with the events that the person's changes amount to, or as
-// problems. It has files written again that are empty, or hold an older version.
+// problems. It has files written again that are empty, or hold an older version of ours.
+// Whatever is wrong with one file, the others are read.
 func (r *Reader) Read(ctx context.Context, current Current) ([]person.Input, []person.Problem, error) {
 	entries, err := r.Disk.List(layout.Intents)
 	if err != nil {
@@ -56,8 +62,8 @@ func (r *Reader) Read(ctx context.Context, current Current) ([]person.Input, []p
 	return inputs, problems, nil
 }
 
-// Decided lets the projection replace the version that an input was read from: its
-// events are in the journal.
+// Decided lets the projection replace the version that an input was read from: its events
+// are in the journal. A version that was saved since then is not replaced.
 func (r *Reader) Decided(in *person.Input) error {
 	r.Files.Release(in.Source.Rel, in.Source.Content)
 	return r.Files.Rewrite(in.Intent, in.Source.Rel)
@@ -68,7 +74,8 @@ func isIntentFile(e fs.DirEntry) bool {
 	return path.Ext(e.Name()) == ".yaml" && !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "#")
 }
 
-// read reads one file; nil and no problems if it holds no edit.
+// read reads one file; nil and no problems if it holds no edit. A person's version is
+// read once it is saved completely; for one of ours there is nothing to wait for.
 func (r *Reader) read(ctx context.Context, rel string, current Current) (*person.Input, []person.Problem, error) {
 	if r.Files.Unchanged(rel) {
 		return nil, nil, nil
@@ -120,8 +127,10 @@ func viewOf(in *person.Input, current Current) (forge.View, []person.Problem) {
 	return view, nil
 }
 
-// compare makes events of a person's version of a file, or problems; neither if it
-// asks for nothing that is not decided already.
+// compare makes events of a person's version of a file, or problems; neither if it asks
+// for nothing that is not decided already. An event's id names the version and the view
+// that it was compared to: asking twice is asking once, and after a decision on the
+// intent the same version can ask again.
 func (r *Reader) compare(in *person.Input, data []byte, view *forge.View) (*person.Input, []person.Problem, error) {
 	in.Source.Seq = view.Seq
 	if problems := r.Refusals.Of(in); problems != nil {
@@ -176,8 +185,9 @@ func incomplete(in *person.Input, data []byte, now int64) person.Problem {
 	}
 }
 
-// rewriteLater has the intent written again if its files lack something, or if this
-// one does not say what is true. A person's comments may stay until then.
+// rewriteLater has the intent written again if its files lack something, or if this one
+// does not say what is true. Otherwise a person's comments, or another order of the
+// fields, stay until the next decision.
 func (r *Reader) rewriteLater(in *person.Input, mine, now document.Intent, view *forge.View) error {
 	mine.Revision, now.Revision = 0, 0
 	a, err := projection.EncodeIntent(mine)
@@ -194,7 +204,8 @@ func (r *Reader) rewriteLater(in *person.Input, mine, now document.Intent, view 
 	return r.Files.Rewrite(in.Intent, in.Source.Rel)
 }
 
-// present returns the file as it would be written now, as a person would read it.
+// present returns the file as it would be written now, as a person would read it:
+// differences that only the way through YAML makes are no edits.
 func present(view *forge.View) (document.Intent, error) {
 	doc := document.IntentOf(view)
 	doc.Revision = int64(view.Seq)

@@ -24,19 +24,17 @@ type Writer struct {
 	Files *projection.Files
 	Log   *slog.Logger
 
-	read    map[string]readFile // files of lines, by path
-	ignored bool                // by git, since the program started: layout.GoalDir
-}
-
-// readFile is a file of lines as it was when it had a signature.
-type readFile struct {
-	lines *lineFile
-	at    disk.Signature
+	// read has the files of lines as they were last read, by path. An entry counts while
+	// its file is Unchanged.
+	read map[string]*lineFile
+	// ignored is set once git was told to ignore layout.GoalDir, by this process.
+	ignored bool
 }
 
 // Write brings the files of a goal up to date, and the counts of knowledge that helped
-// it. It reports whether all is written; things that a person put in the way are
-// problems.
+// it, whichever file that is in. It reports whether all is written: if not, because a
+// person saves a file right now or put something in the way, which is a problem, the goal
+// has to be written again. It goes on behind a problem, but ends at an error.
 func (w *Writer) Write(v *forge.View) (problems []person.Problem, done bool, err error) {
 	if g := v.Goal; g == nil || len(g.Iterations)+len(g.Knowledge)+len(g.Applied) == 0 {
 		return nil, true, nil
@@ -54,6 +52,7 @@ func (w *Writer) Write(v *forge.View) (problems []person.Problem, done bool, err
 		return nil, false, err
 	}
 	done = true
+	// check makes a problem of an error that a person can mend, once for all files.
 	check := func(rel string, ok bool, err error) error {
 		done = done && ok && err == nil
 		p, ok := inTheWay(rel, err)
@@ -80,7 +79,8 @@ func (w *Writer) Write(v *forge.View) (problems []person.Problem, done bool, err
 	return problems, done, nil
 }
 
-// Notice has goals written again whose files are gone or were changed.
+// Notice has goals written again whose files are gone or were changed. A file that cannot
+// be read now may be readable when its goals are written: then they say what is wrong.
 func (w *Writer) Notice() error {
 	for _, rel := range w.paths() {
 		if _, err := w.linesAt(rel); err == nil {
@@ -110,7 +110,8 @@ func (w *Writer) note(v *forge.View, places places) error {
 	return w.Files.NoteGoal(v.Intent.ID, &note)
 }
 
-// tally counts over all goals how often knowledge helped. It has the ids that did.
+// tally counts over all goals how often knowledge helped, by its id. Knowledge that helped
+// no goal is not in it, and neither is that of goals without a note.
 func (w *Writer) tally() map[string]int {
 	out := map[string]int{}
 	for _, note := range w.Files.Goals() {
@@ -121,8 +122,9 @@ func (w *Writer) tally() map[string]int {
 	return out
 }
 
-// linesOf returns the lines of a goal by their file. It adds the ids of the goal's
-// knowledge to the tally.
+// linesOf returns the lines of a goal by their file, oldest first. It adds the ids of the
+// goal's knowledge to the tally, so that a count that a person changed is put right
+// although it helped no execution.
 func linesOf(v *forge.View, places places, tally map[string]int) (map[string][]goalLine, error) {
 	want := map[string][]goalLine{places.history: {}, places.knowledge: {}}
 	for i := range v.Goal.Iterations {
@@ -148,7 +150,7 @@ func linesOf(v *forge.View, places places, tally map[string]int) (map[string][]g
 	return want, nil
 }
 
-// paths returns the paths of all files of lines, sorted.
+// paths returns the paths of all files of lines, of all goals, sorted.
 func (w *Writer) paths() []string {
 	files := map[string]bool{}
 	for _, note := range w.Files.Goals() {
@@ -169,12 +171,11 @@ func (w *Writer) goalsIn(rel string) []forge.IntentID {
 }
 
 // linesAt returns an overview of a file of lines. If the file does not hold the version
-// that was written here last, all goals with lines in it are written again.
+// that was written here last, all goals with lines in it are written again, and its
+// content, whoever wrote it, counts as ours from then on: these files are never restored.
 func (w *Writer) linesAt(rel string) (*lineFile, error) {
-	if f, ok := w.read[rel]; ok {
-		if info, err := w.Disk.Stat(rel); err == nil && disk.SignatureOf(info) == f.at {
-			return f.lines, nil
-		}
+	if lines := w.read[rel]; lines != nil && w.Files.Unchanged(rel) {
+		return lines, nil
 	}
 	delete(w.read, rel)
 	data, info, err := w.Disk.Read(rel, disk.MaxOther)
@@ -199,11 +200,11 @@ func (w *Writer) linesAt(rel string) (*lineFile, error) {
 		}
 	}
 	lines := parseLines(data)
-	if disk.Quiet(info) {
+	if w.Files.Ours(rel, data, info) {
 		if w.read == nil {
-			w.read = map[string]readFile{}
+			w.read = map[string]*lineFile{}
 		}
-		w.read[rel] = readFile{lines, disk.SignatureOf(info)}
+		w.read[rel] = lines
 	}
 	return lines, nil
 }

@@ -14,16 +14,21 @@ import (
 
 // HistoryLine is a line of .e8/history.jsonl: an iteration of a goal, summed up.
 type HistoryLine struct {
-	Type      string          `json:"type"      yaml:"type"`
-	Iteration int             `json:"iteration" yaml:"iteration"` // from 1, over all runs of the goal
-	Approach  string          `json:"approach"  yaml:"approach"`
-	Result    string          `json:"result"    schema:"ExecutionStatus" yaml:"result"` // in the agent's words
-	Reason    string          `json:"reason"    yaml:"reason"`
-	Artifacts []string        `json:"artifacts" yaml:"artifacts"` // paths
-	Metadata  HistoryMetadata `json:"metadata"  yaml:"metadata"`  // what was seen of it
-	Next      *historyNext    `json:"next"      yaml:"next"`      // what is left to do
-	Timestamp time.Time       `json:"timestamp" yaml:"timestamp"`
-	Goal      string          `json:"goal"      schema:"intent"          yaml:"goal"`
+	Type string `json:"type" yaml:"type"`
+	// Iteration counts from 1 over all runs of the goal.
+	Iteration int    `json:"iteration" yaml:"iteration"`
+	Approach  string `json:"approach"  yaml:"approach"`
+	// Result is in the agent's words.
+	Result string `json:"result" schema:"ExecutionStatus" yaml:"result"`
+	Reason string `json:"reason" yaml:"reason"`
+	// Artifacts are paths.
+	Artifacts []string `json:"artifacts" yaml:"artifacts"`
+	// Metadata has the facts about the iteration.
+	Metadata HistoryMetadata `json:"metadata" yaml:"metadata"`
+	// Next lists the work that is left.
+	Next      *historyNext `json:"next"      yaml:"next"`
+	Timestamp time.Time    `json:"timestamp" yaml:"timestamp"`
+	Goal      string       `json:"goal"      schema:"intent"  yaml:"goal"`
 }
 
 // HistoryMetadata has the facts about an iteration: all but the tags are observed, not
@@ -33,7 +38,8 @@ type HistoryMetadata struct {
 	FilesModified []string `json:"files_modified" yaml:"files_modified"`
 	ErrorType     *string  `json:"error_type"     yaml:"error_type"`
 	TokensUsed    int64    `json:"tokens_used"    yaml:"tokens_used"`
-	StrategyTags  []string `json:"strategy_tags"  yaml:"strategy_tags"` // these are the agent's
+	// StrategyTags are the agent's own, the only ones here that are.
+	StrategyTags []string `json:"strategy_tags" yaml:"strategy_tags"`
 }
 
 // historyNext lists the work that an iteration left.
@@ -46,15 +52,18 @@ type historyNext struct {
 
 // KnowledgeLine is a line of .e8/knowledge.jsonl: something that a goal found out.
 type KnowledgeLine struct {
-	Type         string    `json:"type"          schema:"KnowledgeType" yaml:"type"`
-	Category     string    `json:"category"      yaml:"category"`
-	Content      string    `json:"content"       yaml:"content"`
-	ExampleFile  *string   `json:"example_file"  yaml:"example_file"`
-	SourceTask   string    `json:"source_task"   yaml:"source_task"` // what the goal was about
-	Confidence   string    `json:"confidence"    schema:"Confidence"    yaml:"confidence"`
-	AppliedCount int       `json:"applied_count" yaml:"applied_count"` // executions that it helped
+	Type        string  `json:"type"         schema:"KnowledgeType" yaml:"type"`
+	Category    string  `json:"category"     yaml:"category"`
+	Content     string  `json:"content"      yaml:"content"`
+	ExampleFile *string `json:"example_file" yaml:"example_file"`
+	// SourceTask is the title of the goal that found it.
+	SourceTask string `json:"source_task" yaml:"source_task"`
+	Confidence string `json:"confidence"  schema:"Confidence" yaml:"confidence"`
+	// AppliedCount counts the executions that it helped.
+	AppliedCount int       `json:"applied_count" yaml:"applied_count"`
 	CreatedAt    time.Time `json:"created_at"    yaml:"created_at"`
-	ID           string    `json:"id"            yaml:"id"` // <goal>/k<number>
+	// ID is <goal>/k<number>.
+	ID string `json:"id" yaml:"id"`
 }
 
 // goalLine is a line that a file of goals has to have.
@@ -90,7 +99,8 @@ func knowledgeLineOf(k *forge.Knowledge, applied int) (goalLine, error) {
 	})
 }
 
-// encodeLine returns a line with its key, which is computed as for lines that are read.
+// encodeLine returns a line with its key, which is computed as for lines that are read. It
+// writes < and & as they are.
 func encodeLine(v any) (goalLine, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -116,17 +126,20 @@ func orNull(s string) *string {
 // knownLine identifies a line of a file. Lines with the same key stand for the same
 // thing, whatever else a person made of them.
 type knownLine struct {
-	key   string // empty: a line of a person, or a broken one
-	id    string // of knowledge
-	count [2]int // where its applied_count is; 0, 0: nowhere
+	// key is empty for a line of a person, or a broken one.
+	key string
+	// id is that of knowledge; empty for iterations.
+	id string
+	// count has the ends of the digits of applied_count in the line; 0, 0: nowhere.
+	count [2]int
 }
 
 // countOf finds a number, and never text that looks like it: there the quotes are
 // escaped.
 var countOf = regexp.MustCompile(`"applied_count"\s*:\s*([0-9]+)`)
 
-// parseLine takes a line apart. The time tells apart what two projects that followed
-// each other in one folder call the same.
+// parseLine takes a line apart. The key has the time of the line, since two projects that
+// followed each other in one folder may give two things the same name.
 func parseLine(text []byte) knownLine {
 	var l struct {
 		Type      string    `json:"type"`
@@ -154,8 +167,9 @@ func parseLine(text []byte) knownLine {
 
 // lineFile is an overview of a file of lines.
 type lineFile struct {
-	keys   map[string]bool
-	counts map[string][]int // applied counts by the id of knowledge
+	keys map[string]bool
+	// counts are the applied counts by the id of knowledge; several if a line is there twice.
+	counts map[string][]int
 }
 
 // parseLines reads a file. It takes any content: a broken line has no key.
@@ -180,7 +194,8 @@ func (l *knownLine) applied(line []byte) (int, bool) {
 	return n, err == nil
 }
 
-// lacks returns the lines that the file has to get, in their order.
+// lacks returns the lines that the file has to get, in their order. A line that a person
+// changed is not lacking as long as it has its key.
 func (f *lineFile) lacks(want []goalLine) []goalLine {
 	var out []goalLine
 	for _, l := range want {
@@ -205,7 +220,8 @@ func (f *lineFile) miscounts(tally map[string]int) bool {
 	return false
 }
 
-// recount returns the lines with the right counts, and changes nothing else of them.
+// recount returns the lines with the right counts, and changes nothing else of them: not
+// even the white space, which may be a person's.
 func recount(data []byte, tally map[string]int) []byte {
 	var b bytes.Buffer
 	for line := range bytes.Lines(data) {

@@ -34,7 +34,9 @@ func (w *Writer) writeLogs(v *forge.View, dir string) error {
 	return nil
 }
 
-// writeLog writes the transcripts of some attempts into one file.
+// writeLog writes the transcripts of some attempts, first to last, into one file. It is
+// complete when it appears. Transcripts that are missing or cannot be read are left out:
+// a log is a help for people, and no goal waits for it.
 func (w *Writer) writeLog(rel string, v *forge.View, first, last int) error {
 	if w.Disk.Exists(rel) {
 		return nil

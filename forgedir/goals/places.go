@@ -15,7 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
-// places says where the files of a goal are, as paths below layout.GoalDir.
+// places says where the files of a goal are, as paths below layout.GoalDir. Several goals
+// may share them, and one file may be both history and knowledge. Logs is a folder, with
+// one below it for each goal.
 type places struct{ history, knowledge, logs string }
 
 // hold reports whether the goal has lines in a file.
@@ -45,7 +47,8 @@ func placesOf(g *forge.GoalOptions) (p places, reason string) {
 func uses(n *projection.GoalNote, rel string) bool { return n.History == rel || n.Knowledge == rel }
 
 // makeFolder makes the folder of a file below layout.GoalDir, and has git ignore all of
-// that before.
+// that before, so that no commit takes it in. It does so once, and again when the folder
+// is gone: a person may have taken it away together with the line in .gitignore.
 func (w *Writer) makeFolder(rel string) error {
 	if !w.ignored || !w.Disk.Exists(layout.GoalDir) {
 		if err := w.Disk.Ignore(layout.GoalDir); err != nil {

@@ -62,14 +62,11 @@ func Invalid(path, hint string, err error) []Problem {
 // empty if a person can do nothing about the error.
 func Unreadable(path string, err error) Problem {
 	p := Problem{Path: path, Reason: err.Error()}
-	var notFile *disk.KindError
-	var large *disk.SizeError
-	switch {
-	case errors.As(err, &notFile):
+	if _, ok := errors.AsType[*disk.KindError](err); ok {
 		p.Hint = "put a regular file in its place, or remove it"
-	case errors.As(err, &large):
+	} else if _, ok := errors.AsType[*disk.SizeError](err); ok {
 		p.Hint = "shorten it"
-	case errors.Is(err, fs.ErrPermission):
+	} else if errors.Is(err, fs.ErrPermission) {
 		p.Reason, p.Hint = "cannot be read: permission denied", "chmod u+r "+path
 	}
 	return p

@@ -25,9 +25,9 @@ type Files struct {
 	// released has a person's version whose events were decided, by path, until it is
 	// replaced.
 	released map[string]disk.Digest
-	// seen has the signatures of files that held a version of ours when they were last
-	// read, so that they need not be read again.
-	seen map[string]disk.Signature
+	// seen describes files that held a version of ours when they were last read, so that
+	// they need not be read again.
+	seen map[string]fs.FileInfo
 }
 
 // Open reads the index and finishes what a crash interrupted.
@@ -40,7 +40,7 @@ func Open(d *disk.Disk, log *slog.Logger) (*Files, error) {
 		disk: d, index: x, bases: bases{d}, exchange: exchange{disk: d, index: x, log: log},
 		settled:  map[string]disk.Digest{},
 		released: map[string]disk.Digest{},
-		seen:     map[string]disk.Signature{},
+		seen:     map[string]fs.FileInfo{},
 	}
 	if err := f.exchange.recover(); err != nil {
 		return nil, errors.Join(err, x.close())
@@ -122,7 +122,7 @@ func (f *Files) Unchanged(rel string) bool {
 		return false
 	}
 	info, err := f.disk.Stat(rel)
-	return err == nil && disk.SignatureOf(info) == seen
+	return err == nil && disk.Same(info, seen)
 }
 
 // Ours reports whether the content that was just read of a file is ours or released.
@@ -132,14 +132,13 @@ func (f *Files) Ours(rel string, data []byte, info fs.FileInfo) bool {
 	if f.released[rel] == version {
 		return true
 	}
-	if !f.index.ours(rel, version) {
+	ours := f.index.ours(rel, version)
+	if ours && disk.Quiet(info) {
+		f.seen[rel] = info
+	} else {
 		delete(f.seen, rel)
-		return false
 	}
-	if disk.Quiet(info) {
-		f.seen[rel] = disk.SignatureOf(info)
-	}
-	return true
+	return ours
 }
 
 // Base returns the former version of an intent's file that has this revision, if it

@@ -8,47 +8,63 @@ import (
 
 // HistoryDoc is the content of knowledge/history/<intent>-<run>.yaml.
 type HistoryDoc struct {
-	IntentID      string           `schema:"intent"                 yaml:"intent_id"`
-	Run           int              `yaml:"run"`                                         // of the intent, from 1
-	IntentType    string           `schema:"type"                   yaml:"intent_type"` // such as feature, fix, audit
-	IntentRisk    string           `schema:"Risk"                   yaml:"intent_risk"`
-	Source        string           `schema:"Source"                 yaml:"source"` // where the intent came from
-	Title         string           `yaml:"title"`                                  // of the intent
-	Flow          flowDoc          `yaml:"flow"`
-	StepResults   []stepDoc        `yaml:"step_results"` // every attempt of every step
+	IntentID string `schema:"intent" yaml:"intent_id"`
+	// Run counts the runs of the intent from 1.
+	Run int `yaml:"run"`
+	// IntentType is a type such as feature, fix or audit.
+	IntentType string `schema:"type" yaml:"intent_type"`
+	IntentRisk string `schema:"Risk" yaml:"intent_risk"`
+	// Source says where the intent came from.
+	Source string `schema:"Source" yaml:"source"`
+	// Title is the intent's.
+	Title string  `yaml:"title"`
+	Flow  flowDoc `yaml:"flow"`
+	// StepResults has every attempt of every step.
+	StepResults   []stepDoc        `yaml:"step_results"`
 	Outcome       string           `schema:"Outcome"                yaml:"outcome"`
 	FailureReason string           `yaml:"failure_reason,omitempty"`
 	Observations  []ObservationDoc `yaml:"observations"`
 	StartedAt     *time.Time       `yaml:"started_at,omitempty"`
-	CreatedAt     time.Time        `yaml:"created_at"` // when it ended
+	// CreatedAt is the end of the run.
+	CreatedAt time.Time `yaml:"created_at"`
 }
 
 // flowDoc describes the course of a run.
 type flowDoc struct {
-	Steps       []string        `schema:"Step"      yaml:"steps"` // that ran, in their order, each once
-	Adjustments []adjustmentDoc `yaml:"adjustments"`              // where the runner left the template
+	// Steps are those that ran, in their order, each once.
+	Steps []string `schema:"Step" yaml:"steps"`
+	// Adjustments are the places where the runner left the template.
+	Adjustments []adjustmentDoc `yaml:"adjustments"`
 }
 
 // adjustmentDoc is a change of the course, and the rule behind it.
 type adjustmentDoc struct {
-	Rule   string    `yaml:"rule"`                                      // its name
-	TaskID string    `schema:"task"           yaml:"task_id,omitempty"` // empty: the whole intent
+	// Rule is the name of the rule that made the change.
+	Rule string `yaml:"rule"`
+	// TaskID is empty if the change is of the whole intent.
+	TaskID string    `schema:"task"           yaml:"task_id,omitempty"`
 	Detail string    `yaml:"detail,omitempty"`
 	At     time.Time `yaml:"at"`
 }
 
 // stepDoc is one attempt of a step.
 type stepDoc struct {
-	Step      string        `schema:"Step"               yaml:"step"`
-	TaskID    string        `schema:"task"               yaml:"task_id,omitempty"` // empty: the whole intent
-	Attempt   int           `yaml:"attempt"`                                       // from 1
-	Outcome   string        `yaml:"outcome"`                                       // ok, rejected, conflict, or why it failed
-	Duration  time.Duration `yaml:"duration"`
-	Agent     string        `yaml:"agent,omitempty"` // the back end
-	Model     string        `yaml:"model,omitempty"`
-	SessionID string        `yaml:"session_id,omitempty"` // of the agent
-	Usage     usageDoc      `yaml:",inline"`
-	At        time.Time     `yaml:"at"` // when it ended
+	Step string `schema:"Step" yaml:"step"`
+	// TaskID is empty for steps of the whole intent.
+	TaskID string `schema:"task" yaml:"task_id,omitempty"`
+	// Attempt counts from 1.
+	Attempt int `yaml:"attempt"`
+	// Outcome is ok, rejected, conflict, or the kind of failure.
+	Outcome  string        `yaml:"outcome"`
+	Duration time.Duration `yaml:"duration"`
+	// Agent is the name of the back end.
+	Agent string `yaml:"agent,omitempty"`
+	Model string `yaml:"model,omitempty"`
+	// SessionID is the agent's.
+	SessionID string   `yaml:"session_id,omitempty"`
+	Usage     usageDoc `yaml:",inline"`
+	// At is the end of the attempt.
+	At time.Time `yaml:"at"`
 }
 
 // usageDoc is the consumption of agents.
@@ -60,14 +76,6 @@ type usageDoc struct {
 	CostUSD          float64 `yaml:"cost_usd,omitempty"`
 	Turns            int64   `yaml:"turns,omitempty"`
 	Calls            int64   `yaml:"calls,omitempty"`
-}
-
-func usageDocOf(u forge.Usage) usageDoc {
-	return usageDoc{
-		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
-		CacheReadTokens: u.CacheReadTokens, CacheWriteTokens: u.CacheWriteTokens,
-		CostUSD: u.CostUSD, Turns: u.Turns, Calls: u.Calls,
-	}
 }
 
 // historyDocOf returns the file of a finished run, with all times in UTC.
@@ -97,6 +105,6 @@ func stepDocOf(s *forge.StepRecord) stepDoc {
 	return stepDoc{
 		Step: string(s.Step), TaskID: string(s.TaskID), Attempt: s.Attempt, Outcome: s.Outcome,
 		Duration: s.Duration.Round(time.Millisecond), Agent: s.Agent, Model: s.Model, SessionID: s.Session,
-		Usage: usageDocOf(s.Usage), At: s.At.UTC(),
+		Usage: usageDoc(s.Usage), At: s.At.UTC(),
 	}
 }

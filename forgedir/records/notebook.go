@@ -110,6 +110,7 @@ func (n *Notebook) with(id forge.IntentID, list []forge.Observation) (out []note
 	return out, changed, nil
 }
 
+// encodeNote returns an entry. Its intent is the one whose view it came in.
 func encodeNote(id forge.IntentID, o forge.Observation) ([]byte, error) {
 	o.IntentID = id
 	return strictyaml.Encode([]ObservationDoc{observationDocOf(&o)})

@@ -9,32 +9,51 @@ import (
 
 // TaskDoc is the content of work/<task>.yaml.
 type TaskDoc struct {
-	ID            string    `schema:"task"               yaml:"id"`
-	IntentID      string    `schema:"intent"             yaml:"intent_id"`
-	Title         string    `yaml:"title"` // one line
-	Status        string    `schema:"TaskStatus"         yaml:"status"`
-	Plan          string    `yaml:"plan"`                                         // how it is to be done
-	RelevantFiles []string  `yaml:"relevant_files"`                               // what it is expected to be about
-	Steps         []string  `yaml:"implementation_steps"`                         // one after the other
-	Context       string    `yaml:"context"`                                      // what else one should know
-	Complexity    string    `schema:"Complexity"         yaml:"complexity"`       // picks the model
-	DependsOn     []string  `schema:"task"               yaml:"depends_on"`       // tasks of the same intent that have to be done before
-	Criteria      []string  `yaml:"criteria,omitempty"`                           // of a goal: when it is done
-	Name          string    `yaml:"name,omitempty"`                               // the recipe's name of it
-	Item          string    `yaml:"item,omitempty"`                               // the line of the recipe's each that it stands for
-	Write         *writeDoc `yaml:"write,omitempty"`                              // the file that it writes, without calling an agent
-	Attempts      int       `yaml:"attempts"`                                     // implementations so far
-	Branch        string    `yaml:"branch,omitempty"`                             // that its agent works on, in its checkout
-	Base          string    `schema:"commit"             yaml:"base,omitempty"`   // what head was made on
-	Head          string    `schema:"commit"             yaml:"head,omitempty"`   // the last commit that was made
-	Commit        string    `schema:"commit"             yaml:"commit,omitempty"` // on the base branch
-	Failure       string    `yaml:"failure,omitempty"`                            // why it failed, or why it waits
+	ID       string `schema:"task"   yaml:"id"`
+	IntentID string `schema:"intent" yaml:"intent_id"`
+	// Title is one line.
+	Title  string `yaml:"title"`
+	Status string `schema:"TaskStatus" yaml:"status"`
+	// Plan says how the task is to be done.
+	Plan string `yaml:"plan"`
+	// RelevantFiles are expected to be changed, or worth reading; the plan is not bound to them.
+	RelevantFiles []string `yaml:"relevant_files"`
+	// Steps are done one after the other.
+	Steps []string `yaml:"implementation_steps"`
+	// Context is background that the plan does not repeat.
+	Context string `yaml:"context"`
+	// Complexity picks the model.
+	Complexity string `schema:"Complexity" yaml:"complexity"`
+	// DependsOn lists tasks of the same intent that have to be merged before this one begins.
+	DependsOn []string `schema:"task" yaml:"depends_on"`
+	// Criteria are a goal's: all of them have to be met.
+	Criteria []string `yaml:"criteria,omitempty"`
+	// Name is the recipe's name of the task.
+	Name string `yaml:"name,omitempty"`
+	// Item is the line of the recipe's each that the task stands for.
+	Item string `yaml:"item,omitempty"`
+	// Write is the file that the task writes without calling an agent.
+	Write *writeDoc `yaml:"write,omitempty"`
+	// Attempts counts the implementations so far.
+	Attempts int `yaml:"attempts"`
+	// Branch is the one that the task's agent works on, in its checkout.
+	Branch string `yaml:"branch,omitempty"`
+	// Base is the commit that head was made on.
+	Base string `schema:"commit" yaml:"base,omitempty"`
+	// Head is the last commit that was made.
+	Head string `schema:"commit" yaml:"head,omitempty"`
+	// Commit is the merged one, on the base branch.
+	Commit string `schema:"commit" yaml:"commit,omitempty"`
+	// Failure says why the task failed, or why it waits.
+	Failure string `yaml:"failure,omitempty"`
 }
 
 // writeDoc is a whole file of the repository.
 type writeDoc struct {
-	Path    string `yaml:"path"`    // from the repository's root
-	Content string `yaml:"content"` // all of it
+	// Path begins at the repository's root.
+	Path string `yaml:"path"`
+	// Content is all of the file.
+	Content string `yaml:"content"`
 }
 
 // taskDocOf returns a task's file. It names no branch before the first attempt: there is
@@ -57,12 +76,16 @@ func taskDocOf(t *forge.Task) TaskDoc {
 
 // ReviewDoc is the content of reviews/<task>-<attempt>.yaml.
 type ReviewDoc struct {
-	TaskID      string    `schema:"task"      yaml:"task_id"`
-	Attempt     int       `yaml:"attempt"`                 // the implementation that was read
-	Head        string    `schema:"commit"    yaml:"head"` // exactly the commit that was read
-	Verdict     string    `schema:"Verdict"   yaml:"verdict"`
-	Issues      []string  `yaml:"issues"`      // what a rejection rests on
-	Suggestions []string  `yaml:"suggestions"` // what could be better, also when it is approved
+	TaskID string `schema:"task" yaml:"task_id"`
+	// Attempt is the implementation that was reviewed.
+	Attempt int `yaml:"attempt"`
+	// Head is exactly the commit that was reviewed.
+	Head    string `schema:"commit"  yaml:"head"`
+	Verdict string `schema:"Verdict" yaml:"verdict"`
+	// Issues are the reasons of a rejection.
+	Issues []string `yaml:"issues"`
+	// Suggestions can come with an approval, too.
+	Suggestions []string  `yaml:"suggestions"`
 	CreatedAt   time.Time `yaml:"created_at"`
 }
 
@@ -75,19 +98,25 @@ func reviewDocOf(r *forge.Review) ReviewDoc {
 
 // ObservationDoc is an entry of observations.yaml.
 type ObservationDoc struct {
-	ID        string        `yaml:"id,omitempty"`               // unique within the project
-	Content   string        `yaml:"content"`                    // what was noticed
-	Evidence  []evidenceDoc `yaml:"evidence"`                   // what it rests on
-	Source    string        `schema:"Step"       yaml:"source"` // whose agent noticed it
-	IntentID  string        `schema:"intent"     yaml:"intent_id"`
-	Processed bool          `yaml:"processed"` // a reflection has read it
-	CreatedAt time.Time     `yaml:"created_at"`
+	// ID is unique within the project.
+	ID string `yaml:"id,omitempty"`
+	// Content is the observation in words.
+	Content string `yaml:"content"`
+	// Evidence lists the grounds of the observation.
+	Evidence []evidenceDoc `yaml:"evidence"`
+	// Source is the step whose agent made the observation.
+	Source   string `schema:"Step"   yaml:"source"`
+	IntentID string `schema:"intent" yaml:"intent_id"`
+	// Processed is set once a reflection has read the observation.
+	Processed bool      `yaml:"processed"`
+	CreatedAt time.Time `yaml:"created_at"`
 }
 
 // evidenceDoc is a piece of evidence for an observation.
 type evidenceDoc struct {
 	Type string `schema:"EvidenceType" yaml:"type"`
-	Ref  string `yaml:"ref"` // a path, a skill, a record of the history
+	// Ref is a path, a skill or a record of the history.
+	Ref string `yaml:"ref"`
 }
 
 func observationDocOf(o *forge.Observation) ObservationDoc {

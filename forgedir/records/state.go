@@ -23,43 +23,63 @@ func stateHead(paused bool) string {
 
 // StateDoc is the content of state.yaml: every intent and its tasks at a glance.
 type StateDoc struct {
-	Format  int         `yaml:"format"`           // of this file
-	Paused  bool        `yaml:"paused,omitempty"` // all of it, by a person
-	Intents []intentRow `yaml:"intents"`          // sorted by id
+	// Format is the version of this file's format.
+	Format int `yaml:"format"`
+	// Paused is set while a person pauses the whole project.
+	Paused bool `yaml:"paused,omitempty"`
+	// Intents are sorted by id.
+	Intents []intentRow `yaml:"intents"`
 }
 
 // intentRow is an intent as lists show it.
 type intentRow struct {
-	ID                  string `schema:"intent"            yaml:"id"`
-	Title               string `yaml:"title"`
-	Type                string `schema:"type"              yaml:"type,omitempty"`
-	Source              string `schema:"Source"            yaml:"source"`
-	Risk                string `schema:"Risk"              yaml:"risk,omitempty"`
-	Status              string `schema:"Status"            yaml:"status"`
-	Waiting             string `schema:"Waiting"           yaml:"waiting,omitempty"` // what it waits for a person to do
-	Reason              string `yaml:"reason,omitempty"`                             // why it waits or failed
-	Activity            string `yaml:"activity,omitempty"`                           // what goes on
+	ID     string `schema:"intent" yaml:"id"`
+	Title  string `yaml:"title"`
+	Type   string `schema:"type"   yaml:"type,omitempty"`
+	Source string `schema:"Source" yaml:"source"`
+	Risk   string `schema:"Risk"   yaml:"risk,omitempty"`
+	Status string `schema:"Status" yaml:"status"`
+	// Waiting is the act of a person that the intent waits for.
+	Waiting string `schema:"Waiting" yaml:"waiting,omitempty"`
+	// Reason says why the intent waits or failed.
+	Reason string `yaml:"reason,omitempty"`
+	// Activity says in words what goes on.
+	Activity            string `yaml:"activity,omitempty"`
 	document.Attributes `yaml:",inline"`
-	Run                 int       `yaml:"run,omitempty"`                                 // from 1
-	Parent              string    `schema:"intent"            yaml:"parent,omitempty"`   // the intent that it is a part of
-	Children            []string  `schema:"intent"            yaml:"children,omitempty"` // its parts
-	Requester           string    `yaml:"requester,omitempty"`                           // who wanted it
-	Approver            string    `yaml:"approver,omitempty"`                            // who approved it
-	Goal                *goalRow  `yaml:"goal,omitempty"`                                // how far it is, if it is one
-	Tasks               []taskRow `yaml:"tasks"`                                         // all of them
-	Usage               usageDoc  `yaml:",inline"`
-	CreatedAt           time.Time `yaml:"created_at"`
-	UpdatedAt           time.Time `yaml:"updated_at"` // when something was decided last
+	// Run counts from 1.
+	Run int `yaml:"run,omitempty"`
+	// Parent is the intent that this one was split off from.
+	Parent string `schema:"intent" yaml:"parent,omitempty"`
+	// Children are the intents that were split off from this one.
+	Children []string `schema:"intent" yaml:"children,omitempty"`
+	// Requester is the person who wanted the intent.
+	Requester string `yaml:"requester,omitempty"`
+	// Approver is the person who approved it.
+	Approver string `yaml:"approver,omitempty"`
+	// Goal is the progress of an intent with criteria.
+	Goal *goalRow `yaml:"goal,omitempty"`
+	// Tasks are all tasks, also those that are done.
+	Tasks     []taskRow `yaml:"tasks"`
+	Usage     usageDoc  `yaml:",inline"`
+	CreatedAt time.Time `yaml:"created_at"`
+	// UpdatedAt is the time of the last decision.
+	UpdatedAt time.Time `yaml:"updated_at"`
 }
 
 // goalRow is the progress of a goal, as lists show it.
 type goalRow struct {
-	Iteration int    `yaml:"iteration"`                            // the newest, from 1, over all runs; 0: none yet
-	Most      int    `yaml:"most"`                                 // iterations that this run may take
-	Used      int    `yaml:"used"`                                 // of them
-	Criteria  int    `yaml:"criteria"`                             // how many there are
-	Met       int    `yaml:"met"`                                  // of them, as the last judgment says
-	Status    string `schema:"LoopStatus" yaml:"status,omitempty"` // how it ended
+	// Iteration is the newest one, counted from 1 over all runs; 0: none yet.
+	Iteration int `yaml:"iteration"`
+	// Most is the number of iterations that this run may take.
+	Most int `yaml:"most"`
+	// Used counts the iterations that this run took.
+	Used int `yaml:"used"`
+	// Criteria is their number.
+	Criteria int `yaml:"criteria"`
+	// Met counts the criteria that the last judgment found met.
+	Met int `yaml:"met"`
+	// Status says how the goal ended.
+	Status string `schema:"LoopStatus" yaml:"status,omitempty"`
 }
 
 func goalRowOf(g *forge.GoalSummary) *goalRow {
@@ -71,20 +91,26 @@ func goalRowOf(g *forge.GoalSummary) *goalRow {
 
 // taskRow is a task as lists show it.
 type taskRow struct {
-	ID       string       `schema:"task"             yaml:"id"`
-	Title    string       `yaml:"title"`
-	Status   string       `schema:"TaskStatus"       yaml:"status"`
-	Step     string       `schema:"Step"             yaml:"step,omitempty"` // under way
-	Attempt  int          `yaml:"attempt,omitempty"`                        // the implementation, from 1
-	Detail   string       `yaml:"detail,omitempty"`                         // why it failed or waits
-	Paused   bool         `yaml:"paused,omitempty"`                         // by a person
-	Overlaps []overlapDoc `yaml:"overlaps,omitempty"`                       // tasks under way that it does not merge with
+	ID     string `schema:"task"       yaml:"id"`
+	Title  string `yaml:"title"`
+	Status string `schema:"TaskStatus" yaml:"status"`
+	// Step is the one under way.
+	Step string `schema:"Step" yaml:"step,omitempty"`
+	// Attempt is the implementation, counted from 1.
+	Attempt int `yaml:"attempt,omitempty"`
+	// Detail says why the task failed or waits.
+	Detail string `yaml:"detail,omitempty"`
+	// Paused is set while a person pauses the task.
+	Paused bool `yaml:"paused,omitempty"`
+	// Overlaps are tasks under way whose changes do not merge with those of this one.
+	Overlaps []overlapDoc `yaml:"overlaps,omitempty"`
 }
 
 // overlapDoc is a task that another one does not merge with.
 type overlapDoc struct {
-	TaskID string   `schema:"task" yaml:"task_id"`
-	Files  []string `yaml:"files"` // in conflict
+	TaskID string `schema:"task" yaml:"task_id"`
+	// Files are those in conflict.
+	Files []string `yaml:"files"`
 }
 
 // intentRowOf makes a row of a summary, and of the tasks that files show. The summary has
@@ -94,7 +120,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
 		Attributes: document.Attributes(s.Attributes), Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
-		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDocOf(s.Usage),
+		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDoc(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	for _, child := range s.Children {

@@ -3,7 +3,6 @@ package schemas
 import (
 	"bytes"
 	"embed"
-	"io/fs"
 	"path"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
@@ -18,6 +17,20 @@ var Files embed.FS
 // Write brings the schemas in .forge/schemas up to date. They are not flushed: a torn
 // one is written again at the next start.
 func Write(d *disk.Disk) error {
+	return write(d, func(name string, want []byte) bool {
+		now, _, err := d.Read(name, disk.MaxDraft)
+		return err == nil && bytes.Equal(now, want)
+	})
+}
+
+// Renew writes the schemas again that a person removed. It does not read those that are
+// there.
+func Renew(d *disk.Disk) error {
+	return write(d, func(name string, _ []byte) bool { return d.Exists(name) })
+}
+
+// write writes those schemas that are not there yet.
+func write(d *disk.Disk, there func(name string, want []byte) bool) error {
 	entries, err := Files.ReadDir(".")
 	if err != nil {
 		return err
@@ -28,7 +41,7 @@ func Write(d *disk.Disk) error {
 			return err
 		}
 		to := path.Join(layout.Schemas, e.Name())
-		if now, _, err := d.Read(to, disk.MaxDraft); err == nil && bytes.Equal(now, want) {
+		if there(to, want) {
 			continue
 		}
 		next := path.Join(layout.Staging, e.Name()+disk.Fresh)
@@ -37,20 +50,6 @@ func Write(d *disk.Disk) error {
 		}
 		if err := d.Rename(next, to); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// Renew writes the schemas again if a person removed one of them.
-func Renew(d *disk.Disk) error {
-	names, err := fs.Glob(Files, "*")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !d.Exists(path.Join(layout.Schemas, name)) {
-			return Write(d)
 		}
 	}
 	return nil

@@ -1,4 +1,8 @@
-// Package schematest checks the files of real runs by their schemas.
+// Package schematest checks the files of real runs by their schemas. It is for tests.
+//
+// The program itself never reads a schema: it goes by its types, of which the schemas
+// are made. So a test that ran the program calls [Check] in the end, and a type that
+// writes something else than its schema says is found.
 package schematest
 
 import (
@@ -21,7 +25,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// patterns say where the files of each kind are, from the repository's root.
+// patterns say where the files of each kind are, from the repository's root. Kinds are the
+// names of schemas.
 var patterns = map[string][]string{
 	"intent":       {".forge/intents/*.yaml"},
 	"task":         {".forge/work/*.yaml"},
@@ -37,12 +42,14 @@ var patterns = map[string][]string{
 	"goal-knowledge": {".e8/knowledge.jsonl"},
 }
 
-// maxBytes is more than any file of a test has.
+// maxBytes bounds the files that are read, in bytes; those of tests are smaller. The
+// program has bounds of its own, which are not checked here.
 const maxBytes = 64 << 20
 
 // Check fails the test for every file of a repository's .forge and .e8 folders, and
-// its pfl-forge.yaml, that the program takes and that does not fit its schema. It
-// returns how many files there were of each kind.
+// its pfl-forge.yaml, that the program takes and that does not fit its schema. It returns
+// how many files there were of each kind, so that a test can tell that it checked
+// something: a kind without files is missing.
 func Check(t testing.TB, root string) map[string]int {
 	t.Helper()
 	kinds := Compile(t)
@@ -76,8 +83,9 @@ func Check(t testing.TB, root string) map[string]int {
 	return counts
 }
 
-// refused returns the files that a person wrote and that are not taken, by their
-// paths from the repository's root.
+// refused returns the files that a person wrote and that are not taken, by their paths
+// from the repository's root: those of problems.json, if there is one. Files that the
+// program refuses need not fit their schemas.
 func refused(t testing.TB, root string) map[string]bool {
 	t.Helper()
 	paths := map[string]bool{}
@@ -98,7 +106,8 @@ func refused(t testing.TB, root string) map[string]bool {
 	return paths
 }
 
-// Compile returns the schemas by the kind of file, such as intent.
+// Compile returns the schemas by the kind of file, such as intent. Formats, such as that
+// of a time, are checked, too, which JSON Schema leaves open.
 func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	names, err := fs.Glob(schemas.Files, "*.json")
@@ -127,7 +136,8 @@ func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	return out
 }
 
-// Validate checks a file of YAML or JSON by a schema.
+// Validate checks a file of YAML or JSON by a schema. The error names the places in the
+// file that do not fit, as the library words it.
 func Validate(schema *jsonschema.Schema, data []byte) error {
 	v, err := strictyaml.Value(data, strictyaml.Options{MaxBytes: maxBytes})
 	if err != nil {
@@ -143,6 +153,7 @@ func Validate(schema *jsonschema.Schema, data []byte) error {
 	return schema.Validate(v)
 }
 
+// validateParts checks each part of a file that has a schema, and shows the first bad one.
 func validateParts(schema *jsonschema.Schema, name string, data []byte) error {
 	for _, part := range parts(name, data) {
 		if err := Validate(schema, part); err != nil {
@@ -153,7 +164,8 @@ func validateParts(schema *jsonschema.Schema, name string, data []byte) error {
 }
 
 // parts returns the parts of a file that have a schema: the front matter of a draft,
-// each line of lines, and the whole of others.
+// each line of lines, and the whole of others. Drafts without front matter have an empty
+// one.
 func parts(name string, data []byte) [][]byte {
 	switch filepath.Ext(name) {
 	case ".md":
@@ -164,6 +176,8 @@ func parts(name string, data []byte) [][]byte {
 	return [][]byte{data}
 }
 
+// frontMatter returns the YAML of a draft, an empty mapping if it has none. It knows less
+// than package drafts, on purpose: it is given drafts that were imported.
 func frontMatter(data []byte) []byte {
 	text := strings.NewReplacer("\ufeff", "", "\r\n", "\n", "\r", "\n").Replace(string(data))
 	first, rest, _ := strings.Cut(text, "\n")

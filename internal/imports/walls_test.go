@@ -84,6 +84,40 @@ var allowLists = []allowList{
 		reason:   "the names that people and systems rely on; every reader and writer imports it, so it imports none of them",
 	},
 	{
+		packages: []string{"./forgedir/layout"},
+		may:      []string{"std", "."},
+		never:    []string{"os/..."},
+		reason:   "whoever needs the name of a file gets nothing else with it",
+	},
+	{
+		packages: []string{"./forgedir/disk"},
+		may:      []string{"std", "golang.org/x/sys/unix", "./forgedir/layout"},
+		reason:   "moving files safely is the same whatever they hold",
+	},
+	{
+		packages: []string{"./forgedir/drafts"},
+		may: []string{
+			"std", ".", "golang.org/x/text/unicode/norm", "./config", "./document", "./internal/slug", "./internal/strictyaml",
+			"./forgedir/disk", "./forgedir/layout", "./forgedir/person",
+		},
+		reason: "what a draft asks for does not depend on what was written here before",
+	},
+	{
+		packages: []string{"./forgedir/projection"},
+		may: []string{
+			"std", ".", "./document", "./internal/strictyaml", "./forgedir/disk", "./forgedir/layout", "./forgedir/person",
+		},
+		reason: "whose version a file holds is known by its digest, not by its meaning",
+	},
+	{
+		packages: []string{"./forgedir/edits", "./forgedir/goals", "./forgedir/records"},
+		may: []string{
+			"std", ".", "./document", "./git", "./internal/strictyaml", "./internal/term", "./internal/transcript",
+			"./forgedir/disk", "./forgedir/layout", "./forgedir/person", "./forgedir/projection",
+		},
+		reason: "the kinds of files know nothing of each other; forgedir puts them together",
+	},
+	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/kit"},
 		may: []string{
 			"std", ".", "./internal/term", "./cmd/pfl-forge/internal/console", "./cmd/pfl-forge/internal/render",
@@ -178,6 +212,12 @@ var restrictions = []restriction{
 		imports:  []string{"./forgedir/schematest"},
 		packages: []string{"./forgedir/schematest"},
 		reason:   "it is for tests",
+	},
+	{
+		imports:  []string{"./forgedir/disk", "./forgedir/edits", "./forgedir/goals", "./forgedir/person", "./forgedir/projection"},
+		packages: []string{"./forgedir/..."},
+		tests:    true,
+		reason:   "others go through forgedir.Dir, which holds the lock",
 	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),
