@@ -140,15 +140,10 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	if w.Attempts > 1 {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
-	if w.Failure != "" {
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(w.Failure), "      "))
-	}
 	if w.Verify != nil && !w.Verify.Passed {
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}
-	for _, issue := range w.Issues {
-		fmt.Fprintln(a.Out, kit.Indent("review: "+kit.Safe(issue), "      "))
-	}
+	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)
 }
 
 // names prints the first of some files in a line, and how many more there are.
