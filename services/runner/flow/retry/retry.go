@@ -13,8 +13,8 @@ package retry
 
 import (
 	"fmt"
-	"strings"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
