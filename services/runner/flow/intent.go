@@ -292,7 +292,7 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 		}
 	default:
 		s.Reason = string(step) + ": " + why
-		s.History.Adjust(s.now, rule.TaskFailed, "", s.Reason)
+		s.History.Adjust(s.now, rule.TaskFailed, "", forge.Gist(s.Reason))
 		course{s}.finish(forge.StatusError)
 	}
 }

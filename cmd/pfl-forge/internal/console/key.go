@@ -34,6 +34,7 @@ type Key struct {
 func (k Key) Is(r rune) bool { return k.Name == Rune && k.Rune == r }
 
 var controls = map[byte]Name{
+	0x00: CtrlD, // what the kernel makes of one that was typed ahead, while the terminal was not raw
 	0x03: CtrlC, 0x04: CtrlD, 0x0c: CtrlL, '\t': Tab, '\r': Enter, '\n': Enter, 0x08: Backspace, 0x7f: Backspace,
 }
 

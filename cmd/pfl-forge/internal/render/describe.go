@@ -87,7 +87,7 @@ func turned(before, after *forge.Summary) (string, Tone) {
 	case after.Status != before.Status && after.Status == forge.StatusDone:
 		return "done" + inParentheses(Consumed(&after.Usage)), Good
 	case after.Status != before.Status && after.Status.Failed():
-		return fmt.Sprintf("%s: %s", after.Status, after.Reason), Bad
+		return fmt.Sprintf("%s: %s", after.Status, FirstLine(after.Reason)), Bad
 	case after.Waiting != before.Waiting && after.Waiting != "" && after.Waiting != forge.WaitingFailed:
 		return Doing(after), Attention
 	case after.Activity != before.Activity && strings.HasPrefix(after.Activity, "waits for"):
@@ -146,7 +146,7 @@ func result(r *forge.Result) (string, Tone) {
 	tone := Plain
 	switch out := r.Output.(type) {
 	case *forge.Failure:
-		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, out.Message), Bad
+		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, forge.Gist(out.Message)), Bad
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
@@ -234,11 +234,24 @@ func rebase(r *forge.Rebase) (string, Tone) {
 	case len(r.Conflicts) > 0:
 		return "conflicts in " + files(r.Conflicts), Bad
 	case r.Verify != nil && !r.Verify.Passed:
-		return "verify failed: " + r.Verify.Command, Bad
+		return verifyFailed("verify failed", r.Verify), Bad
 	case r.Verify != nil:
 		return "verified", Plain
 	}
 	return "no conflict", Plain
+}
+
+// verifyFailed returns a text with the cause in the output of the verify command that failed,
+// and the command.
+func verifyFailed(text string, v *forge.VerifyReport) string {
+	if v == nil {
+		return text
+	}
+	command := term.Short(v.Command, 60)
+	if cause := forge.Cause(v.Output); cause != "" {
+		return fmt.Sprintf("%s: %s (%s)", text, cause, command)
+	}
+	return text + ": " + command
 }
 
 func review(r *forge.Review) (string, Tone) {
@@ -247,7 +260,11 @@ func review(r *forge.Review) (string, Tone) {
 	}
 	text := "rejected"
 	if len(r.Issues) > 0 {
-		text += ": " + term.Short(r.Issues[0], 200)
+		issue := r.Issues[0]
+		if strings.HasSuffix(FirstLine(issue), ":") { // what a check printed
+			issue = forge.Gist(issue)
+		}
+		text += ": " + term.Short(issue, 200)
 	}
 	return text, Bad
 }
@@ -257,7 +274,7 @@ func review(r *forge.Review) (string, Tone) {
 func merged(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
-		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, l.Failure.Message), Bad
+		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, forge.Gist(l.Failure.Message)), Bad
 	case l.Result == nil:
 		return "", Plain
 	}
@@ -267,7 +284,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeConflict:
 		return "conflicts with what was merged since, in " + files(l.Result.Files), Bad
 	case forge.MergeVerifyFailed:
-		return "verify failed on the new base", Bad
+		return verifyFailed("verify failed on the new base", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
 	case forge.MergeDirty:

@@ -73,7 +73,14 @@ func Consumed(u *forge.Usage) string {
 
 // Doing returns an intent's activity, or the reason why it waits, for a list.
 // Points in time in it are durations from now on.
-func Doing(s *forge.Summary) string { return FromNow(doing(s), time.Now()) }
+func Doing(s *forge.Summary) string { return FromNow(FirstLine(doing(s)), time.Now()) }
+
+// FirstLine returns the first line of a reason, which says the cause; what a command printed
+// follows it.
+func FirstLine(reason string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(reason), "\n")
+	return line
+}
 
 // doing is Doing with points in time. For someone who has to act the reason
 // says more than the activity.

@@ -14,6 +14,7 @@ package retry
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -139,7 +140,7 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	}
 	switch {
 	case then == rule.CarryOn:
-		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: rule.FirstLine(f.Failure().Message)}
+		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: forge.Gist(f.Failure().Message)}
 	case then == rule.RaiseBudget:
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: fmt.Sprintf("$%.2f spent by this call", f.Usage.CostUSD)}
 	case then == rule.WaitForIt:
@@ -148,14 +149,28 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	case then == rule.AskPerson && f.Failure().Reason == forge.FailBudget && !f.PolicyOnly:
 		return Decision{Action: NoBudget, Why: f.Failure().Message}
 	case then == rule.AskPerson || c.Errors >= f.Policy.MaxAgentRetries:
-		why := fmt.Sprintf("%s: %s", f.Failure().Reason, f.Failure().Message)
-		if c.Errors > 0 {
-			why = fmt.Sprintf("%s (after %d attempts)", why, c.Errors+1)
-		}
-		return Decision{Action: GiveUp, Why: why}
+		return Decision{Action: GiveUp, Why: whyGivenUp(f.Failure(), c.Errors+1)}
 	default:
 		return afterPause(then, c, f)
 	}
+}
+
+// whyGivenUp returns why a step is not tried any more. Its first line, which is all that
+// lists show of it, says the cause; what a command printed follows.
+func whyGivenUp(f *forge.Failure, attempts int) string {
+	text := strings.TrimSpace(f.Message)
+	why := fmt.Sprintf("%s: %s", f.Reason, text)
+	long := strings.Contains(text, "\n")
+	if long {
+		why = fmt.Sprintf("%s: %s", f.Reason, forge.Gist(text))
+	}
+	if attempts > 1 {
+		why = fmt.Sprintf("%s (after %d attempts)", why, attempts)
+	}
+	if long {
+		why += "\n" + text
+	}
+	return why
 }
 
 // isHopeless reports whether neither more budget nor waiting can help.
@@ -183,7 +198,7 @@ func afterPause(then rule.Then, c *Counter, f *Failed) Decision {
 	}
 	return Decision{
 		Action: Later, At: f.Now.Add(pause),
-		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure().Reason, rule.FirstLine(f.Failure().Message)),
+		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure().Reason, forge.Gist(f.Failure().Message)),
 	}
 }
 

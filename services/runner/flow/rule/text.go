@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,30 +32,6 @@ func FirstLine(text string) string {
 		line += " ..."
 	}
 	return line
-}
-
-// failing matches the lines of an output that say why a command failed, and noise those that
-// only say that it did.
-var (
-	failing = regexp.MustCompile(`(?i)\b(error|fail(ed|ure|s)?|fatal|panic|undefined|cannot|unexpected|expected|missing|not found|no such|denied)\b`)
-	noise   = regexp.MustCompile(`^(FAIL\b.*|ok\b.*|PASS|exit status \d+|make(\[\d+\])?: .*|npm (ERR!|error).*)$`)
-)
-
-// Cause returns the line of a failed command's output that tells a person most about why: the
-// first one that names an error, or else the last one. It is empty if there is no such line.
-func Cause(output string) string {
-	last := ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || noise.MatchString(line):
-		case failing.MatchString(line):
-			return FirstLine(line)
-		default:
-			last = line
-		}
-	}
-	return FirstLine(last)
 }
 
 // Count returns "1 task" or "3 tasks".

@@ -64,9 +64,9 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
 	t.Rejections++
 	if t.Rejections > x.Policy.MaxReviewRetries {
-		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), rule.FirstLine(in.Feedback))
+		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), forge.Gist(in.Feedback))
 	}
-	x.Adjust(row.Rule, t.ID, rule.FirstLine(in.Feedback))
+	x.Adjust(row.Rule, t.ID, forge.Gist(in.Feedback))
 	return ""
 }
 

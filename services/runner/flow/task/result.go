@@ -84,7 +84,7 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 // is all that lists show of it, has the line of the output that matters most.
 func VerifyFeedback(v *forge.VerifyReport) string {
 	text := fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
-	if cause := rule.Cause(v.Output); cause != "" {
+	if cause := forge.Cause(v.Output); cause != "" {
 		return "verify failed: " + cause + "\n" + text
 	}
 	return text

@@ -282,7 +282,7 @@ func (t *Task) lock(x *Turn, in Input) {
 
 // fail gives the task up. Tasks that depend on it cannot be done either.
 func (t *Task) fail(x *Turn, why string) {
-	x.Adjust(rule.TaskFailed, t.ID, why)
+	x.Adjust(rule.TaskFailed, t.ID, forge.Gist(why))
 	t.End(x, forge.TaskFailed, why)
 	x.Tasks.failDependents(x)
 	x.emit(Next{})

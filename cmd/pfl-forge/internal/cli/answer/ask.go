@@ -66,8 +66,71 @@ func Ask(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID)
 		if err := giveAnswer(ctx, a, id, q, text); err != nil {
 			a.Say("%s", a.Style(a.Err).Bad(kit.Safe(err.Error())))
 			left++
+			continue
+		}
+		if err := offerSame(ctx, a, c, id, q, text); err != nil {
+			return left, err
 		}
 	}
+}
+
+// asking is a question that an intent asks.
+type asking struct {
+	intent   forge.IntentID
+	question document.Question
+}
+
+// offerSame offers to give an answer to all other intents that ask the same.
+func offerSame(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID, q *document.Question, text string) error {
+	others, err := askingTheSame(ctx, a, id, q)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	var ids []string
+	for i := range others {
+		ids = append(ids, string(others[i].intent))
+	}
+	sure, err := a.Confirm(ctx, c, fmt.Sprintf("Answer %q to the same question of %s?", term.Short(text, 60), strings.Join(ids, ", ")))
+	if err != nil || !sure {
+		return err
+	}
+	for i := range others {
+		if err := giveAnswer(ctx, a, others[i].intent, &others[i].question, text); err != nil {
+			a.Say("%s", a.Style(a.Err).Bad(kit.Safe(err.Error())))
+		}
+	}
+	return nil
+}
+
+// askingTheSame returns the open questions of other intents that are the same in text,
+// context and suggestions.
+func askingTheSame(ctx context.Context, a *kit.App, id forge.IntentID, q *document.Question) ([]asking, error) {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []asking
+	for i := range all {
+		other := all[i].Key.Intent
+		if other == id || !pending.Answer.Fits(&all[i]) {
+			continue
+		}
+		v, err := t.View(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range document.Questions(&v.Intent) {
+			if o.Answer == nil && o.Question == q.Question && o.Context == q.Context && slices.Equal(o.Suggested, q.Suggested) {
+				list = append(list, asking{other, o})
+			}
+		}
+	}
+	return list, nil
 }
 
 // openQuestion returns the first question of an intent that is open now and was not seen

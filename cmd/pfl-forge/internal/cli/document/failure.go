@@ -3,8 +3,10 @@ package document
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -46,3 +48,61 @@ func FailureOf(text string) (Failure, bool) {
 
 // String returns the reason, what it means and what to do, in a line.
 func (f Failure) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.Meaning, f.Do) }
+
+// maxOutput bounds the lines of a command's output in a description of several tasks.
+const maxOutput = 10
+
+// PrintTaskFailure prints why a task failed and the issues of its reviews, each once: not
+// what said, which was printed before, says already. Of what a command printed it prints the
+// end.
+func PrintTaskFailure(a *kit.App, said string, task forge.TaskID, failure string, issues []string) {
+	said = kit.Safe(said)
+	say := func(text string) {
+		if text = kit.Safe(text); text != "" && !strings.Contains(said, text) {
+			fmt.Fprintln(a.Out, kit.Indent(text, "      "))
+			said += "\n" + text
+		}
+	}
+	describe := func(what, text string) {
+		cause, output := splitOutput(text)
+		if !strings.Contains(said, kit.Safe(cause)) {
+			say(what + cause)
+		}
+		lines := strings.Split(output, "\n")
+		if more := len(lines) - maxOutput; more > 0 {
+			say(fmt.Sprintf("... the last %d of %d lines; all: pfl-forge show %s", maxOutput, len(lines), task))
+			lines = lines[more:]
+		}
+		say(strings.Join(lines, "\n"))
+	}
+	if failure != "" {
+		describe("", failure)
+	}
+	for _, issue := range issues {
+		if text := strings.TrimSpace(issue); !introducesOutput(text) {
+			say("review: " + text)
+			continue
+		}
+		describe("review: ", issue)
+	}
+}
+
+// introducesOutput reports whether the first line of a text introduces the output of a
+// command.
+func introducesOutput(text string) bool {
+	line, _, more := strings.Cut(text, "\n")
+	return more && strings.HasSuffix(line, ":")
+}
+
+// splitOutput returns the cause of a failure in a line, and what a command printed.
+func splitOutput(text string) (cause, output string) {
+	text = strings.TrimSpace(text)
+	line, rest, _ := strings.Cut(text, "\n")
+	if introducesOutput(text) {
+		return forge.Gist(text), rest
+	}
+	if introducesOutput(rest) { // the cause was put before the message
+		_, rest, _ = strings.Cut(rest, "\n")
+	}
+	return line, rest
+}

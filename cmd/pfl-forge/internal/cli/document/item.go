@@ -102,7 +102,7 @@ func HowToResume(i *Item, id forge.TaskID) string {
 // Why returns in a line why an intent waits for a person, such as "needs your
 // approval (high risk): it touches the login".
 func (i *Item) Why() string {
-	reason := kit.Safe(i.Reason)
+	reason := kit.Safe(render.FirstLine(i.Reason))
 	switch i.Waiting {
 	case forge.WaitingApproval:
 		text := "needs your approval"

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -32,7 +33,7 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 func PrintReview(a *kit.App, r *Review) {
 	fmt.Fprintf(a.Out, "  attempt %d, %s: %s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict)
 	for _, issue := range r.Issues {
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(issue), "    - "))
+		fmt.Fprintln(a.Out, "    - "+strings.TrimPrefix(kit.Indent(kit.Safe(issue), "      "), "      "))
 	}
 	for _, s := range r.Suggestions {
 		fmt.Fprintln(a.Out, kit.Indent("suggestion: "+kit.Safe(s), "    - "))

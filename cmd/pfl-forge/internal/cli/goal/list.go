@@ -11,7 +11,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
@@ -97,19 +96,19 @@ func printList(a *kit.App, all []forge.Summary, format render.Format) error {
 
 // printTable prints goals, each in a row, with what goes on with it.
 func printTable(a *kit.App, list []item, all []forge.Summary, wide bool) error {
-	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "NOW"}, Shrink: 6}
+	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "TITLE", "NOW"}, Shrink: 7, Also: 6}
 	if wide {
-		columns.Header = append(columns.Header, "INTENT", "TOKENS", "TITLE")
+		columns.Header = append(columns.Header, "INTENT", "TOKENS")
 	}
 	now := time.Now()
 	for i := range list {
 		g := &list[i]
 		row := []string{
 			string(g.ID), g.Status, fmt.Sprintf("%d/%d", g.Used, g.MaxIterations), fmt.Sprintf("%d/%d", g.Met, g.Criteria),
-			render.Age(now.Sub(g.CreatedAt)), render.Cost(g.CostUSD), status.Doing(&all[i]),
+			render.Age(now.Sub(g.CreatedAt)), render.Cost(g.CostUSD), g.Title, render.Doing(&all[i]),
 		}
 		if wide {
-			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens), g.Title)
+			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens))
 		}
 		columns.Add(row...)
 	}

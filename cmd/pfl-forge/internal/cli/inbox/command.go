@@ -25,8 +25,10 @@ import (
 const inboxHelp = `Show what waits for you: why, what you can do, and what you need for a decision.
 
 On a terminal it goes through the entries one at a time, and a key decides: a approves, r
-rejects, e answers, t tries again with instructions, u resumes, c cancels; d shows the
-change, p the plan, v the output of verify, l the log; n goes to the next entry, q quits.
+rejects, e answers, t retries with instructions, u resumes, c cancels; A, T and U do the
+same with all that are left and wait for the same; d shows the change, p the plan, v the
+output of verify, l the log; n skips the entry, b goes back, ? explains the keys, and q or
+Ctrl-D quits.
 Elsewhere, and with --list or --output, it prints the list.`
 
 // Command returns the command inbox.
@@ -140,15 +142,10 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	if w.Attempts > 1 {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
-	if w.Failure != "" {
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(w.Failure), "      "))
-	}
 	if w.Verify != nil && !w.Verify.Passed {
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}
-	for _, issue := range w.Issues {
-		fmt.Fprintln(a.Out, kit.Indent("review: "+kit.Safe(issue), "      "))
-	}
+	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)
 }
 
 // names prints the first of some files in a line, and how many more there are.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/answer"
@@ -20,7 +21,8 @@ import (
 type walk struct {
 	app     *kit.App
 	console *console.Console
-	goesOn  string // who goes on with what was decided; empty while nothing was
+	left    []forge.IntentID // those that come after the decision that is shown
+	goesOn  string           // who goes on with what was decided; empty while nothing was
 }
 
 // step says what comes after a key.
@@ -30,6 +32,7 @@ const (
 	stay  step = iota // ask for another key
 	again             // show the decision anew
 	next              // go to the next one
+	back              // go to the one before
 	quit              // end the walk
 )
 
@@ -37,6 +40,7 @@ const (
 type key struct {
 	key  rune
 	name string
+	help string
 	do   func(context.Context, *pending.Decision) (step, error)
 }
 
@@ -44,21 +48,38 @@ type key struct {
 func (w *walk) keys(d *pending.Decision) []key {
 	var list []key
 	for _, c := range pending.Choices(&d.Summary) {
-		list = append(list, key{c.Key, c.Name, func(ctx context.Context, d *pending.Decision) (step, error) { return w.choose(ctx, d, c) }})
+		list = append(list, key{c.Key, c.Name, c.Help, func(ctx context.Context, d *pending.Decision) (step, error) { return w.choose(ctx, d, c) }})
+		if repeatable(c) && len(w.left) > 0 {
+			list = append(list, key{unicode.ToUpper(c.Key), c.Name + " all", allHelp(c, &d.Summary), func(ctx context.Context, d *pending.Decision) (step, error) {
+				return w.chooseAll(ctx, d, c)
+			}})
+		}
 	}
 	if len(d.Work)+len(d.Children) > 0 {
-		list = append(list, key{'p', "plan", w.plan})
+		list = append(list, key{'p', "plan", "show the whole plan, with all reviews", w.plan})
 	}
 	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return len(t.Changed) > 0 }) {
-		list = append(list, key{'d', "diff", w.diff})
+		list = append(list, key{'d', "diff", "show the change", w.diff})
 	}
 	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return t.Verify != nil }) {
-		list = append(list, key{'v', "verify", w.verify})
+		list = append(list, key{'v', "verify", "show the output of the verify commands", w.verify})
 	}
 	leave := func(to step) func(context.Context, *pending.Decision) (step, error) {
 		return func(context.Context, *pending.Decision) (step, error) { return to, nil }
 	}
-	return append(list, key{'l', "log", w.log}, key{'n', "next", leave(next)}, key{'q', "quit", leave(quit)})
+	return append(list, key{'l', "log", "show the log", w.log},
+		key{'n', "skip", "leave it as it is and go to the next entry", leave(next)},
+		key{'b', "back", "go back to the entry before", leave(back)},
+		key{'?', "help", "show this list", w.help},
+		key{'q', "quit", "leave the inbox; Ctrl-D does the same", leave(quit)})
+}
+
+// help prints the keys with what each does with the decision.
+func (w *walk) help(_ context.Context, d *pending.Decision) (step, error) {
+	for _, k := range w.keys(d) {
+		fmt.Fprintf(w.app.Out, "  %s  %s\n", w.app.Style(w.app.Out).Bold(string(k.key)), k.help)
+	}
+	return stay, nil
 }
 
 // through goes through the inbox, one decision after the other.
@@ -72,21 +93,38 @@ func through(ctx context.Context, a *kit.App, c *console.Console) error {
 		return nil
 	}
 	w := &walk{app: a, console: c}
-	for n, id := range ids {
-		more, err := w.visit(ctx, id, fmt.Sprintf("%d of %d", n+1, len(ids)))
-		if err != nil {
-			return kit.AsInterrupt(err)
-		}
-		if !more {
-			break
-		}
-		if n == len(ids)-1 {
-			a.Say("that was the last entry")
-		}
+	if err := w.walk(ctx, ids); err != nil {
+		return kit.AsInterrupt(err)
 	}
 	if w.goesOn != "" {
 		a.Say("%s", w.goesOn)
 	}
+	return nil
+}
+
+// walk shows the decisions on intents, back and forth, until a person is done with the last
+// one or leaves. Those that nobody waits for any more are passed over.
+func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
+	way := 1
+	for n := 0; n < len(ids); n += way {
+		if n < 0 {
+			w.app.Say("this is the first entry")
+			n, way = 0, 1
+		}
+		w.left = ids[n+1:]
+		after, err := w.visit(ctx, ids[n], fmt.Sprintf("%d of %d", n+1, len(ids)))
+		switch {
+		case err != nil:
+			return err
+		case after == quit:
+			return nil
+		case after == next:
+			way = 1
+		case after == back:
+			way = -1
+		}
+	}
+	w.app.Say("that was the last entry")
 	return nil
 }
 
@@ -117,25 +155,22 @@ func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, 
 	return pending.Load(ctx, t, id)
 }
 
-// visit shows a decision until a person is done with it; false ends the walk.
-func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (bool, error) {
+// visit shows a decision until a person is done with it, and returns where they go then: stay
+// if nobody waits for the decision any more, and it is passed over.
+func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step, error) {
 	for {
 		d, err := w.look(ctx, id)
 		if err != nil || d == nil {
-			return true, err
+			return stay, err
 		}
 		fmt.Fprintf(w.app.Out, "\n%s  ", w.app.Style(w.app.Out).Faint(place))
 		printDecision(w.app, d)
 		after, err := w.ask(ctx, d)
 		switch {
 		case errors.Is(err, io.EOF):
-			return false, nil
-		case err != nil:
-			return false, err
-		case after == quit:
-			return false, nil
-		case after == next:
-			return true, nil
+			return quit, nil
+		case err != nil || after != again:
+			return after, err
 		}
 	}
 }

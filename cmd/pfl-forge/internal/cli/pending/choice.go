@@ -19,6 +19,7 @@ type Choice struct {
 	Key  rune   // chooses it at a terminal
 	Name string // what it is called on a terminal's line of keys
 	Done string // what has become of the intent once it is applied, such as "approved"
+	Help string // says in a line what it does, such as "approve exactly this plan"
 
 	GoesOn bool // once it is applied, a run has to go on with the intent
 
@@ -70,6 +71,7 @@ const (
 // Approve lets an intent go on with exactly the plan that the person saw.
 var Approve = &Choice{
 	Key: 'a', Name: "approve", Done: "approved", GoesOn: true,
+	Help:  "approve exactly this plan, or this change of protected paths",
 	Fits:  waits(forge.WaitingApproval),
 	Needs: nothing,
 	Sure: func(s *forge.Summary) string {
@@ -88,6 +90,7 @@ var Approve = &Choice{
 // Answer answers the questions of an intent. It is sent once for each question.
 var Answer = &Choice{
 	Key: 'e', Name: "answer", Done: "answered", GoesOn: true,
+	Help:  "answer its questions, one at a time",
 	Fits:  waits(forge.WaitingClarification),
 	Needs: func(*forge.Summary) Need { return Need{Kind: NeedAnswers} },
 	Sure:  unasked,
@@ -102,6 +105,7 @@ var Answer = &Choice{
 // Retry runs an intent again that failed, or that waits for files or for money.
 var Retry = &Choice{
 	Key: 't', Name: "retry", Done: "retried", GoesOn: true,
+	Help:  "run again what failed or waits; asks for instructions or a budget first",
 	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget),
 	Needs: retryNeeds,
 	Sure:  func(s *forge.Summary) string { return "Retry " + named(s) + "?" },
@@ -114,6 +118,7 @@ var Retry = &Choice{
 // Resume goes on with an intent, a task or a project that is paused.
 var Resume = &Choice{
 	Key: 'u', Name: "resume", Done: "resumed", GoesOn: true,
+	Help:  "continue what is paused",
 	Fits:  waits(forge.WaitingPaused),
 	Needs: nothing,
 	Sure:  unasked,
@@ -129,6 +134,7 @@ var Resume = &Choice{
 // Reject ends an intent because it is not wanted.
 var Reject = &Choice{
 	Key: 'r', Name: "reject", Done: "rejected",
+	Help: "reject it for good; asks for a reason first",
 	Fits: waits(forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed),
 	Needs: func(*forge.Summary) Need {
 		return Need{NeedText, "Reason (Ctrl-D to cancel): ", func(text string) (Said, error) { return Said{Text: text}, nil }}
@@ -146,6 +152,7 @@ var Reject = &Choice{
 // Cancel stops an intent, a task or everything in a project for good.
 var Cancel = &Choice{
 	Key: 'c', Name: "cancel", Done: "cancelled",
+	Help: "cancel it for good; merged changes stay; asks whether you are sure",
 	Fits: Waits,
 	Needs: func(s *forge.Summary) Need {
 		return Need{Kind: NeedYes, Prompt: "Cancel " + named(s) + "? Merged changes stay."}
@@ -166,6 +173,7 @@ var Cancel = &Choice{
 // nothing that waits for a person, and so Choices never returns it.
 var Pause = &Choice{
 	Key: 'p', Name: "pause", Done: "paused",
+	Help:  "stop its agents and keep their work",
 	Fits:  func(s *forge.Summary) bool { return !s.Status.Ended() && s.Waiting != forge.WaitingPaused },
 	Needs: nothing,
 	Sure:  func(s *forge.Summary) string { return "Pause " + named(s) + "?" },

@@ -38,7 +38,9 @@ func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
 				of := func() *evidence { return of(m.Attempt.Task) }
 				switch out := m.Output.(type) {
 				case *forge.Implementation:
-					*of() = evidence{Files: out.Files}
+					if len(out.Files) > 0 { // an attempt that changed nothing leaves the change as it was
+						*of() = evidence{Files: out.Files}
+					}
 				case *forge.Rebase:
 					of().rebased(out)
 				default:

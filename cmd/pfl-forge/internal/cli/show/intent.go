@@ -24,8 +24,9 @@ func printIntent(a *kit.App, d *Intent) error {
 		a.Field("waits", style.Attention(d.Why()))
 	} else {
 		a.Field("now", kit.Safe(d.Activity))
-		a.Field("reason", kit.Safe(d.Reason))
+		a.Field("reason", kit.Safe(render.FirstLine(d.Reason)))
 	}
+	said := render.FirstLine(d.Reason)
 	for _, f := range d.Failures {
 		a.Field("failure", f.String())
 	}
@@ -65,14 +66,14 @@ func printIntent(a *kit.App, d *Intent) error {
 	if len(d.Work) > 0 {
 		a.Heading("tasks")
 		for i := range d.Work {
-			printTaskLine(a, &d.Work[i])
+			printTaskLine(a, &d.Work[i], said)
 			printActive(a, d, d.Work[i].ID)
 		}
 	}
 	if len(d.Runs) > 0 {
 		a.Heading("runs")
 		for i := range d.Runs {
-			printRun(a, &d.Runs[i])
+			printRun(a, &d.Runs[i], said)
 		}
 	}
 	if len(d.Observations) > 0 {
@@ -129,11 +130,19 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 	}
 }
 
-// printRun prints a finished run with what changed its flow.
-func printRun(a *kit.App, r *runDetail) {
+// printRun prints a finished run with what changed its flow, without what said says already.
+func printRun(a *kit.App, r *runDetail, said string) {
 	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
-	fmt.Fprintf(a.Out, "  %s\n", kit.WithReason(text, kit.Safe(r.Reason)))
+	reason := render.FirstLine(r.Reason)
+	if reason == said {
+		reason = ""
+	}
+	fmt.Fprintf(a.Out, "  %s\n", kit.WithReason(text, kit.Safe(reason)))
 	for _, adj := range r.Adjustments {
+		failed, isFailure := strings.CutPrefix(adj, "task-failed ")
+		if task, why, _ := strings.Cut(failed, " "); isFailure && (said == failed || said == task+": "+why) {
+			continue
+		}
 		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(adj), "     "))
 	}
 }

@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -112,7 +113,11 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 	if len(d.Reviews) > 0 {
 		a.Heading("reviews")
 		for i := range d.Reviews {
-			document.PrintReview(a, &d.Reviews[i])
+			r := d.Reviews[i]
+			if i > 0 && len(r.Issues) > 0 && slices.Equal(r.Issues, d.Reviews[i-1].Issues) {
+				r.Issues = []string{"the same as before"}
+			}
+			document.PrintReview(a, &r)
 		}
 	}
 	if d.Diff != "" {
@@ -122,8 +127,8 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 	return nil
 }
 
-// printTaskLine prints a task among those of its intent.
-func printTaskLine(a *kit.App, d *Task) {
+// printTaskLine prints a task among those of its intent, without what said says already.
+func printTaskLine(a *kit.App, d *Task, said string) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {
 		fmt.Fprintf(a.Out, ", %s", render.Count(d.Attempts, "attempt"))
@@ -135,16 +140,13 @@ func printTaskLine(a *kit.App, d *Task) {
 	if d.Status == forge.TaskPending {
 		document.PrintPlan(a, d.Plan, "      ")
 	}
-	if d.Failure != "" {
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(d.Failure), "      "))
-	}
+	var issues []string
 	for i := range d.Reviews {
 		if r := &d.Reviews[i]; r.Verdict == forge.VerdictRejected {
-			for _, issue := range r.Issues {
-				fmt.Fprintln(a.Out, kit.Indent("review: "+kit.Safe(issue), "      "))
-			}
+			issues = append(issues, r.Issues...)
 		}
 	}
+	document.PrintTaskFailure(a, said, d.ID, d.Failure, issues)
 }
 
 // Diff returns the change of a task as a patch: as it was merged, or else as its last head

@@ -51,11 +51,3 @@ func childrenDone(s *forge.Summary) string {
 	}
 	return fmt.Sprintf("%d/%d", done, len(s.Children))
 }
-
-// Doing returns the activity of an intent, or its title if it has none.
-func Doing(s *forge.Summary) string {
-	if text := render.Doing(s); text != "" {
-		return text
-	}
-	return s.Title
-}

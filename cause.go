@@ -1,0 +1,62 @@
+package forge
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// failing matches the lines of an output that say why a command failed, and noise those that
+// only say that it did.
+var (
+	failing = regexp.MustCompile(`(?i)\b(error|fail(ed|ure|s)?|fatal|panic|undefined|cannot|unexpected|expected|missing|not found|no such|denied)\b`)
+	noise   = regexp.MustCompile(`^(FAIL(\s.*)?|ok\b.*|PASS|exit status \d+|make(\[\d+\])?: .*|npm (ERR!|error).*)$`)
+)
+
+// maxCause bounds a line about a failure, in bytes.
+const maxCause = 200
+
+// Cause returns the line of a failed command's output that tells a person most about why: the
+// first one that names an error, or else the last one. It is empty if there is no such line.
+func Cause(output string) string {
+	last := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || noise.MatchString(line):
+		case failing.MatchString(line):
+			return clip(line)
+		default:
+			last = line
+		}
+	}
+	return clip(last)
+}
+
+// Gist returns one line about a failure, its cause first. Of a message whose first line
+// introduces the output of a command, such as "make test" exited with status 2:, it is the
+// cause in the output and how the command ended; of any other one the first line.
+func Gist(message string) string {
+	const most = 60 // bytes of a command
+	head, output, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	head, introduces := strings.CutSuffix(strings.TrimSpace(head), ":")
+	cause := ""
+	if introduces {
+		cause = Cause(output)
+	}
+	if cause == "" {
+		return clip(head)
+	}
+	if i := strings.LastIndex(head, `" `); i > most {
+		head = head[i+2:]
+	}
+	return fmt.Sprintf("%s (%s)", cause, head)
+}
+
+// clip returns at most maxCause bytes of a line, with an ellipsis if it was longer.
+func clip(line string) string {
+	if len(line) > maxCause {
+		return strings.ToValidUTF8(line[:maxCause], "") + " ..."
+	}
+	return line
+}
