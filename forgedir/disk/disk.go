@@ -43,15 +43,7 @@ type Disk struct {
 // Open makes .forge and the folders in it where they are missing. It refuses a
 // folder that a symbolic link stands in for.
 func Open(repository string) (*Disk, error) {
-	d := &Disk{
-		Conduct: Conduct{
-			Settle:  150 * time.Millisecond,
-			Linger:  5 * time.Second,
-			Reached: func(string) {},
-			Flush:   (*os.File).Sync,
-		},
-		repository: repository,
-	}
+	d := newDisk(repository)
 	if err := d.MakeRoot(layout.Dir); err != nil {
 		return nil, err
 	}
@@ -63,6 +55,35 @@ func Open(repository string) (*Disk, error) {
 		return nil, errors.Join(err, d.forge.Close())
 	}
 	return d, nil
+}
+
+// Look opens .forge and makes nothing. Where it is missing the error is fs.ErrNotExist.
+func Look(repository string) (*Disk, error) {
+	d := newDisk(repository)
+	dir := filepath.Join(repository, layout.Dir)
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := realFolder(info, layout.Dir); err != nil {
+		return nil, err
+	}
+	if d.forge, err = os.OpenRoot(dir); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func newDisk(repository string) *Disk {
+	return &Disk{
+		Conduct: Conduct{
+			Settle:  150 * time.Millisecond,
+			Linger:  5 * time.Second,
+			Reached: func(string) {},
+			Flush:   (*os.File).Sync,
+		},
+		repository: repository,
+	}
 }
 
 // Close ends the use of the folders.

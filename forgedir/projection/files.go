@@ -36,16 +36,20 @@ func Open(d *disk.Disk, log *slog.Logger) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{
+	f := newFiles(d, x, log)
+	if err := f.exchange.recover(); err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	return f, nil
+}
+
+func newFiles(d *disk.Disk, x *index, log *slog.Logger) *Files {
+	return &Files{
 		disk: d, index: x, bases: bases{d}, exchange: exchange{disk: d, index: x, log: log},
 		settled:  map[string]disk.Digest{},
 		released: map[string]disk.Digest{},
 		seen:     map[string]fs.FileInfo{},
 	}
-	if err := f.exchange.recover(); err != nil {
-		return nil, errors.Join(err, x.close())
-	}
-	return f, nil
 }
 
 // Close ends the use of the index.

@@ -21,7 +21,7 @@ import (
 // appears.
 type index struct {
 	disk  *disk.Disk
-	file  *os.File
+	file  *os.File                 // nil: nothing is written
 	lines int                      // of the file
 	files map[string][]disk.Digest // versions of each path, the latest last
 	owned map[forge.IntentID]map[string]bool
@@ -55,20 +55,29 @@ type indexLine struct {
 // openIndex reads the index, up to a line that cannot be read: what follows it is
 // lost. An index that has grown to several times what counts is written anew.
 func openIndex(d *disk.Disk) (*index, error) {
-	x := &index{
+	x, whole, err := readIndex(d)
+	if err != nil {
+		return nil, err
+	}
+	if live := 4*len(x.files) + len(x.seqs) + len(x.goals); !whole || x.lines > 1000+2*live {
+		return x, x.compact()
+	}
+	return x, x.reopen()
+}
+
+// readIndex returns the index as far as it can be read, which is whole or not. It cannot
+// be added to on the disk before it is opened.
+func readIndex(d *disk.Disk) (x *index, whole bool, err error) {
+	x = &index{
 		disk:  d,
 		files: map[string][]disk.Digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{},
 		goals: map[forge.IntentID]GoalNote{},
 	}
 	data, _, err := d.Read(layout.Index, disk.MaxOther)
 	if disk.IgnoreMissing(err) != nil {
-		return nil, err
+		return nil, false, err
 	}
-	whole := x.load(data)
-	if live := 4*len(x.files) + len(x.seqs) + len(x.goals); !whole || x.lines > 1000+2*live {
-		return x, x.compact()
-	}
-	return x, x.reopen()
+	return x, x.load(data), nil
 }
 
 // load applies the lines and reports whether all of them could be read.
@@ -189,6 +198,9 @@ func (x *index) add(flush bool, lines ...indexLine) error {
 // append writes at the end of the file. The part that a full disk let through is taken
 // back.
 func (x *index) append(data []byte, flush bool) error {
+	if x.file == nil {
+		return nil
+	}
 	size, err := x.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -52,6 +53,27 @@ func (r *activeRun) workers(repos *jobs.Set) []worker {
 	}
 }
 
+// announce makes the services of a run known to those who talk to its server as to an
+// organisation's.
+func (r *activeRun) announce(ctx context.Context, workers []worker) (stops []func()) {
+	names := []string{"runner"}
+	for _, w := range workers {
+		names = append(names, w.name)
+	}
+	for _, name := range names {
+		one := presence.Replica{Service: name, ID: replica, Version: service.Version(), Started: time.Now().UTC()}
+		if name != "runner" {
+			one.Projects = []forge.ProjectID{r.Repo.Project}
+		}
+		stop, err := r.session.Bus.Presence.Announce(ctx, one)
+		if err != nil {
+			r.Log.Warn("others may not see that this run goes on", "service", name, "err", err)
+		}
+		stops = append(stops, stop)
+	}
+	return stops
+}
+
 // startWorkers starts the workers of every step, which share the permits for agents
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
@@ -64,7 +86,11 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 	permits := service.NewPermits(parallel)
 	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
-	for _, w := range r.workers(repos) {
+	workers := r.workers(repos)
+	for _, stop := range r.announce(ctx, workers) {
+		context.AfterFunc(ctx, stop)
+	}
+	for _, w := range workers {
 		running.Go(func() {
 			outbox, err := service.OpenOutbox(filepath.Join(r.Repo.Root, layout.Dir, stateDir, "outbox", w.name), r.Log)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
@@ -44,7 +45,6 @@ func examine(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		found = append(found, isolation(ctx, a, base.Config)...)
 	}
 	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
-	found = append(found, checkFiles(repo)...)
 	server, _ := examineServer(ctx, a)
 	return append(found, server...), nil
 }
@@ -93,8 +93,8 @@ func checkDisk(root string) finding {
 }
 
 // checkFiles returns the problems of the files that a person wrote for pfl-forge.
-func checkFiles(repo *local.Repository) []finding {
-	list, err := repo.Problems()
+func checkFiles(ctx context.Context, t *target.Target) []finding {
+	list, err := t.FileProblems(ctx)
 	if err != nil {
 		return []finding{{"files", warning, err.Error(), ""}}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -13,7 +14,7 @@ import (
 )
 
 // examineServer checks the server that the command line names, or else the repository's
-// own. It also returns the replicas that work for an organisation.
+// own and the files of which it has the intents. It also returns the replicas that work for an organisation.
 func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
@@ -23,8 +24,12 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		return []finding{{"server", broken, err.Error(), ""}}, nil
 	}
 	defer t.Close()
+	var files []finding
+	if !t.Remote {
+		files = checkFiles(ctx, t)
+	}
 	if t.Bus == nil {
-		return []finding{{"server", healthy, "not used yet", ""}}, nil
+		return append(files, finding{"server", healthy, "not used yet", ""}), nil
 	}
 	detail := "starts when it is needed"
 	switch {
@@ -44,7 +49,7 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		more, replicas = checkServices(ctx, t)
 		found = append(found, more...)
 	}
-	return append(found, checkDead(ctx, t)...), replicas
+	return slices.Concat(files, found, checkDead(ctx, t)), replicas
 }
 
 // checkDead names the messages that no replica could handle, the last ones one by one.

@@ -109,7 +109,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	}
 	if t.Repo != nil && !t.Remote {
 		doc.Drafts = t.Repo.Drafts()
-		if doc.Problems, err = t.Repo.Problems(); err != nil {
+		if doc.Problems, err = t.FileProblems(ctx); err != nil {
 			a.Say("cannot read the problems with your files: %v", err)
 		}
 	}

@@ -1,0 +1,30 @@
+package projection
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+)
+
+// Look reads the index and changes nothing on the disk, now or later. The result is only
+// asked for versions and needs no Close.
+func Look(d *disk.Disk) (*Files, error) {
+	x, _, err := readIndex(d)
+	if err != nil {
+		return nil, err
+	}
+	return newFiles(d, x, slog.New(slog.DiscardHandler)), nil
+}
+
+// Removed returns the files of a folder that were written here and are not there, sorted.
+func (f *Files) Removed(dir string) []string {
+	var gone []string
+	for rel := range f.index.files {
+		if inside(rel, dir) && !f.disk.Exists(rel) {
+			gone = append(gone, rel)
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
