@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
 )
 
 // repo is a person's repository.
@@ -25,9 +26,7 @@ type repo struct {
 func newRepo(t testing.TB, files map[string]string) *repo {
 	t.Helper()
 	r := &repo{t: t, dir: t.TempDir()}
-	r.git("init", "-q", "-b", "main")
-	r.git("config", "user.name", "A Person")
-	r.git("config", "user.email", "person@example.org")
+	gittest.Init(t, r.dir)
 	for name, content := range files {
 		r.write(name, content)
 	}

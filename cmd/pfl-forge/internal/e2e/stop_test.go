@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -86,6 +87,7 @@ func (r *repo) keeps(task, file string) {
 // Pause and cancel end agents within five seconds, of a task, an intent or the project;
 // the work is kept, and what is resumed goes on.
 func TestStopped(t *testing.T) {
+	testsize.OnlyFull(t)
 	r := newRepo(t, halves())
 	run := r.start("run", "--watch")
 	defer func() { run.signal(os.Interrupt); run.wait(130) }()
@@ -117,6 +119,7 @@ func TestStopped(t *testing.T) {
 
 // Everything at once.
 func TestEverythingCancelled(t *testing.T) {
+	testsize.OnlyFull(t)
 	r := newRepo(t, halves())
 	run := r.start("run", "--watch")
 	defer func() { run.signal(os.Interrupt); run.wait(130) }()
