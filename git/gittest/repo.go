@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 // Repo is a person's repository.
@@ -22,13 +23,7 @@ type Repo struct {
 // New makes a repository on branch main with one commit that has the given files.
 func New(t testing.TB, files map[string]string) Repo {
 	t.Helper()
-	return NewIn(t, t.TempDir(), files)
-}
-
-// NewIn is New in a directory of the caller.
-func NewIn(t testing.TB, dir string, files map[string]string) Repo {
-	t.Helper()
-	r := Repo{T: t, Dir: filepath.Join(dir, "repo")}
+	r := Repo{T: t, Dir: filepath.Join(testdir.New(t), "repo")}
 	r.must(os.MkdirAll(r.Dir, 0o755))
 	Init(t, r.Dir)
 	r.Commit("first", files)
@@ -50,7 +45,7 @@ func Init(t testing.TB, dir string) {
 // Origin makes a bare clone of the repository, and returns its path.
 func (r Repo) Origin() string {
 	r.T.Helper()
-	dir := filepath.Join(r.T.TempDir(), "origin.git")
+	dir := filepath.Join(testdir.New(r.T), "origin.git")
 	r.Git("clone", "-q", "--bare", r.Dir, dir)
 	return dir
 }

@@ -17,8 +17,7 @@ const room = 4 << 30
 
 // New returns an empty directory that is removed when the test ends: in memory in the
 // quick size, where the machine has a file system with enough room there, and otherwise
-// on the disk, as [testing.TB.TempDir]. A TMPDIR that is set is obeyed. What a sandbox has
-// to show must not be in it: a sandbox has a /dev/shm of its own.
+// on the disk, as [testing.TB.TempDir]. A TMPDIR that is set is obeyed.
 func New(t testing.TB) string {
 	t.Helper()
 	if testsize.Full() || os.Getenv("TMPDIR") != "" || free(memory) < room {

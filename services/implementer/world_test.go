@@ -9,7 +9,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -43,7 +42,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	r := gittest.NewIn(t, testdir.New(t), map[string]string{"pfl-forge.yaml": settings, "a.txt": "1\n2\n3\n4\n5\n6\n7\n", "b.txt": "b\n"})
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "1\n2\n3\n4\n5\n6\n7\n", "b.txt": "b\n"})
 	return worldOn(t, r, repotest.Local(t, r.Dir), bustest.Start(t))
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -41,7 +42,7 @@ const project = "web"
 func newCluster(t testing.TB, files map[string]string) *cluster {
 	t.Helper()
 	seed := newRepo(t, files)
-	c := &cluster{t: t, dir: t.TempDir()}
+	c := &cluster{t: t, dir: testdir.New(t)}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))

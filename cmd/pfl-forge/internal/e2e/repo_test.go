@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 // repo is a person's repository.
@@ -25,7 +26,7 @@ type repo struct {
 // are relative.
 func newRepo(t testing.TB, files map[string]string) *repo {
 	t.Helper()
-	r := &repo{t: t, dir: t.TempDir()}
+	r := &repo{t: t, dir: testdir.New(t)}
 	gittest.Init(t, r.dir)
 	for name, content := range files {
 		r.write(name, content)
