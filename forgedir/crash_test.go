@@ -98,7 +98,7 @@ func TestKilledAnywhere(t *testing.T) {
 					t.Errorf("the story never comes to %q", want)
 				}
 			}
-			for n := 0; n < len(all); n += testsize.Of(5, 1) {
+			for n := 0; n < len(all); n += testsize.Of(11, 1) {
 				killedAt(t, n, all[n], noSwap)
 			}
 		})
@@ -173,7 +173,7 @@ func TestSavedAnywhere(t *testing.T) {
 	for how, save := range saves {
 		t.Run(how, func(t *testing.T) {
 			all := points(t, false)
-			for n := 0; n < len(all); n += testsize.Of(5, 1) {
+			for n := 0; n < len(all); n += testsize.Of(11, 1) {
 				savedAt(t, n, all[n], save)
 			}
 		})

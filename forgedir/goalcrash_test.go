@@ -72,7 +72,8 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 				t.Errorf("%s: the story never comes to %q", name, point)
 			}
 		}
-		for n, point := range points {
+		for n := 0; n < len(points); n += testsize.Of(7, 1) {
+			point := points[n]
 			d, a, b := goalDesk(t, noSwap)
 			count := 0
 			d.disk.Reached = func(point string) {
@@ -109,7 +110,7 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 	d.disk.Reached = func(string) { count++ }
 	goalStory(d, a, b)
 	want := d.below()
-	for n := range count {
+	for n := 0; n < count; n += testsize.Of(7, 1) {
 		d, a, b := goalDesk(t, false)
 		d.disk.Linger = 0
 		at, now, inside := "", 0, false

@@ -254,7 +254,7 @@ func TestManyAtOnce(t *testing.T) {
 func TestOddPaths(t *testing.T) {
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a b/ü:\"q\"": "x\n"})
-	odd := r.at(filepath.Join(t.TempDir(), "re po:ü\"x\\"))
+	odd := r.at(filepath.Join(filepath.Dir(r.dir), "re po:ü\"x\\"))
 	must(t, os.Rename(r.dir, odd.dir))
 	s, base := odd.store(), odd.head("main")
 	c, agent := prepare(t, poolAt(t, s, filepath.Join(odd.dir, ".forge", "work trees:é")), "t", base)

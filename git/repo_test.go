@@ -9,7 +9,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 // repo is a person's repository, driven by real git.
@@ -21,12 +23,11 @@ type repo struct {
 // newRepo makes a repository on branch main with one commit that has the given files.
 func newRepo(t testing.TB, files map[string]string) repo {
 	t.Helper()
-	r := repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
+	r := repo{t: t, dir: filepath.Join(testdir.New(t), "repo")}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.git("init", "-q", "-b", "main")
-	r.config()
+	gittest.Init(t, r.dir)
 	r.commit("first", files)
 	return r
 }
@@ -62,13 +63,17 @@ func (r repo) try(args ...string) (string, error) {
 // commit writes files (an empty content deletes one) and commits them.
 func (r repo) commit(message string, files map[string]string) git.OID {
 	r.t.Helper()
+	var added []string
 	for name, content := range files {
 		if content == "" {
 			r.git("rm", "-q", "--", name)
 			continue
 		}
 		r.write(name, content)
-		r.git("add", "-f", "--", name)
+		added = append(added, name)
+	}
+	if len(added) > 0 {
+		r.git(append([]string{"add", "-f", "--"}, added...)...)
 	}
 	r.git("commit", "-q", "--allow-empty", "-m", message)
 	return r.head("HEAD")

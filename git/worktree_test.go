@@ -45,7 +45,7 @@ func TestOpenLocalFindsTheFiles(t *testing.T) {
 	})
 	t.Run("separate git directory", func(t *testing.T) {
 		r := newRepo(t, map[string]string{"a": "a\n", "sub/b": "b\n"})
-		r.git("init", "-q", "--separate-git-dir", filepath.Join(t.TempDir(), "elsewhere"))
+		r.git("init", "-q", "--separate-git-dir", filepath.Join(filepath.Dir(r.dir), "elsewhere"))
 		finds(filepath.Join(r.dir, "sub"), r.dir)
 		linked := filepath.Join(t.TempDir(), "linked")
 		r.git("worktree", "add", "-q", "-b", "linked", linked)

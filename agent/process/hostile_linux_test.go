@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -81,7 +82,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if in.name == "sandbox" && !offered(t) {
 			continue
 		}
-		for _, tt := range hostile {
+		for _, tt := range testsize.First(5, hostile) {
 			for _, end := range endings {
 				t.Run(in.name+"/"+tt.name+"/"+end.name, func(t *testing.T) {
 					t.Parallel()

@@ -45,6 +45,31 @@ func offered(t *testing.T) bool {
 	return false
 }
 
+// TestSandboxInSharedMemory works in a directory below /dev/shm, and sees nothing else of
+// the machine's.
+func TestSandboxInSharedMemory(t *testing.T) {
+	if !offered(t) {
+		return
+	}
+	const memory = "/dev/shm"
+	dir, err := os.MkdirTemp(memory, "pfl-forge-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	c := confined(t, "echo x > made; ls "+memory)
+	c.Dir = dir
+	c.Sandbox.Mounts = append(c.Sandbox.Mounts, sandbox.Path(dir, sandbox.Writable)...)
+	var seen []string
+	c.Line = func(_ Stream, line []byte) { seen = append(seen, string(line)) }
+	if r, err := Run(t.Context(), c); err != nil || r.ExitCode != 0 {
+		t.Fatalf("code %d, %v\n%s", r.ExitCode, err, r.Output)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made")); err != nil || !slices.Equal(seen, []string{filepath.Base(dir)}) {
+		t.Errorf("%v; in %s it sees %q", err, memory, seen)
+	}
+}
+
 // TestForkBomb starts processes until it is kept from it.
 func TestForkBomb(t *testing.T) {
 	const script = `i=0; while [ $i -lt 2000 ]; do sleep 600 & i=$((i+1)); done; echo all of them`

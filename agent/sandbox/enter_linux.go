@@ -72,7 +72,8 @@ func (s *Spec) buildRoot() error {
 	if err := mount("tmpfs", newRoot, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 		return err
 	}
-	for _, step := range []func() error{s.makeMounts, makeDevices, s.mountProc} {
+	// The devices first: what is to be shown may be below /dev/shm.
+	for _, step := range []func() error{makeDevices, s.makeMounts, s.mountProc} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -33,7 +34,7 @@ func StartServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{opts: &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, MaxPayload: 8 << 20, // as natsd
-		JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: testdir.New(t), DisableJetStreamBanner: true,
 		NoLog: true, NoSigs: true, DisableShortFirstPing: true,
 	}}
 	s.Start(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -30,6 +33,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
+		WorkdirRoot:         testdir.New(t),
+		Condition:           condition,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
@@ -48,6 +53,14 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// condition knows full: whether the tests are run in full size.
+func condition(name string) (bool, error) {
+	if name != "full" {
+		return false, fmt.Errorf("unknown condition %s", name)
+	}
+	return testsize.Full(), nil
+}
+
 // repo makes a git repository of a folder, with everything in it committed on main:
 // repo <folder>.
 func repo(ts *testscript.TestScript, neg bool, args []string) {
@@ -57,7 +70,7 @@ func repo(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
 	for _, line := range [][]string{
-		{"init", "-q", "-b", "main"},
+		{"init", "-q", "-b", "main", "--template="},
 		{"config", "user.name", "Ada"},
 		{"config", "user.email", "ada@example.com"},
 		{"add", "-A"},

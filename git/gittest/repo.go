@@ -3,6 +3,7 @@ package gittest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 // Repo is a person's repository.
@@ -21,20 +23,29 @@ type Repo struct {
 // New makes a repository on branch main with one commit that has the given files.
 func New(t testing.TB, files map[string]string) Repo {
 	t.Helper()
-	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
+	r := Repo{T: t, Dir: filepath.Join(testdir.New(t), "repo")}
 	r.must(os.MkdirAll(r.Dir, 0o755))
-	r.Git("init", "-q", "-b", "main")
-	r.Git("config", "user.name", "A Person")
-	r.Git("config", "user.email", "person@example.org")
-	r.Git("config", "gc.auto", "0")
+	Init(t, r.Dir)
 	r.Commit("first", files)
 	return r
+}
+
+// Init makes an empty repository on branch main of a directory, with the settings of a
+// person. Git tidies up nothing in it by itself, and has no hooks to copy.
+func Init(t testing.TB, dir string) {
+	t.Helper()
+	r := At(t, dir)
+	r.Git("init", "-q", "-b", "main", "--template=")
+	config, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	r.must(err)
+	_, err = config.WriteString("[user]\n\tname = A Person\n\temail = person@example.org\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+	r.must(errors.Join(err, config.Close()))
 }
 
 // Origin makes a bare clone of the repository, and returns its path.
 func (r Repo) Origin() string {
 	r.T.Helper()
-	dir := filepath.Join(r.T.TempDir(), "origin.git")
+	dir := filepath.Join(testdir.New(r.T), "origin.git")
 	r.Git("clone", "-q", "--bare", r.Dir, dir)
 	return dir
 }
@@ -62,13 +73,17 @@ func (r Repo) Git(args ...string) string {
 // Commit writes files, of which an empty one is deleted, and commits them.
 func (r Repo) Commit(message string, files map[string]string) git.OID {
 	r.T.Helper()
+	var added []string
 	for name, content := range files {
 		if content == "" {
 			r.Git("rm", "-q", "--", name)
 			continue
 		}
 		r.Write(name, content)
-		r.Git("add", "-f", "--", name)
+		added = append(added, name)
+	}
+	if len(added) > 0 {
+		r.Git(append([]string{"add", "-f", "--"}, added...)...)
 	}
 	r.Git("commit", "-q", "--allow-empty", "-m", message)
 	return r.Head("HEAD")

@@ -70,7 +70,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/runner/flow/..."},
 		may: []string{
-			"std", ".", "./services/runner/flow/...",
+			"std", ".", "./services/runner/flow/...", "./internal/testsize",
 			"github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 		},
 		never:  []string{"net/...", "os/exec"},
@@ -185,8 +185,9 @@ var restrictions = []restriction{
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
-		imports: []string{"./internal/wait", "./internal/testsize"},
+		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testsize"},
 		packages: []string{
+			"./internal/testdir",
 			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",
 			"./cmd/pfl-forge/internal/console/consoletest",
 		},

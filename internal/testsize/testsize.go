@@ -1,10 +1,10 @@
-// Package testsize says how much of a long test to run.
+// Package testsize says how much of a long test, or of a suite, to run.
 //
 // Tests that grow with a number (seeds, kills, edits by hand, rounds) have two sizes. By default
 // a test is as small as it can be and still show that it works, so that go test work is
 // quick on any machine. With PFL_FORGE_TEST=full it is as large as it has to be to find what is
-// rare; the make targets of the long suites set it, and .ci/run calls them. A test has
-// both sizes, none is skipped.
+// rare; the make targets of the long suites set it, and .ci/run calls them. Of a suite
+// whose tests take long one by one, the core has both sizes, and [OnlyFull] marks the rest.
 package testsize
 
 import (
@@ -19,6 +19,15 @@ const Variable = "PFL_FORGE_TEST"
 
 // Full reports whether tests are to run in full size.
 func Full() bool { return os.Getenv(Variable) == "full" }
+
+// OnlyFull skips a test in the quick size. It is for tests of a suite whose core is run
+// in both sizes. Nothing is skipped in the full size.
+func OnlyFull(t testing.TB) {
+	t.Helper()
+	if !Full() {
+		t.Skipf("only with %s=full, as in make test-all", Variable)
+	}
+}
 
 // Of returns the size of a test: quick, or full if that is asked for.
 func Of(quick, full int) int {

@@ -21,3 +21,17 @@ func TestSizes(t *testing.T) {
 		t.Error("not in full when asked for")
 	}
 }
+
+func TestOnlyFull(t *testing.T) {
+	for size, want := range map[string]bool{"": false, "full": true} {
+		t.Setenv(testsize.Variable, size)
+		ran := false
+		t.Run("size "+size, func(t *testing.T) {
+			testsize.OnlyFull(t)
+			ran = true
+		})
+		if ran != want {
+			t.Errorf("it ran in size %q: %t, want %t", size, ran, want)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
@@ -123,6 +124,7 @@ func TestStore(t *testing.T) {
 // TestStoreTooMuch checks that the newest lines are kept, and that it is said how many
 // are not.
 func TestStoreTooMuch(t *testing.T) {
+	testsize.OnlyFull(t)
 	b := bustest.Start(t)
 	pad := strings.Repeat(" word", 3000)
 	const n, deliveries = 40, 20 // of 15 KB each, less than what may wait to be stored

@@ -14,7 +14,7 @@ import (
 
 // What there is room for is shown whole, and what is not is named.
 func TestFit(t *testing.T) {
-	testsize.Checks(t, 20, 100)
+	testsize.Checks(t, 8, 100)
 	rapid.Check(t, func(t *rapid.T) {
 		var patch strings.Builder
 		for i := range rapid.IntRange(1, 30).Draw(t, "files") {

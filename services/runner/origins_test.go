@@ -46,7 +46,7 @@ func inFormat(format, event int, text string) *nats.Msg {
 // same time, while runners come and go and the server restarts, are 1,000 intents.
 func TestOriginIsOneIntent(t *testing.T) {
 	const each, senders = 10, 16
-	distinct := testsize.Of(100, 1000)
+	distinct := testsize.Of(25, 1000)
 	total := distinct * each
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -18,7 +18,7 @@ import (
 // at random, over a real server. All end, so nobody was forgotten who waits.
 func TestThousandIntents(t *testing.T) {
 	b := bustest.Start(t)
-	roots := testsize.Of(40, 400)
+	roots := testsize.Of(20, 400)
 	known := playTree(t, b, roots)
 	if len(known) < roots*5/2 {
 		t.Errorf("%d intents; want two and a half for each of %d at least", len(known), roots)

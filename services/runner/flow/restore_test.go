@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // TestRestoredProject tells a project anything in any order, as FuzzTotal does. Before
 // every event it is written out and read back; the copy decides as the original.
 func TestRestoredProject(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(testsize.Of(3, 15)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		key := forge.Key{Project: "p", Intent: "a"}
 		s, p := NewIntent(key), NewProject(key.ProjectKey())
@@ -50,7 +51,7 @@ func TestRestoredProject(t *testing.T) {
 // TestRestoredIntent tells an intent anything in any order. Before every event it is
 // written out and read back; the copy decides as the original.
 func TestRestoredIntent(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(testsize.Of(3, 15)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		key := forge.Key{Project: "p", Intent: "a"}
 		s, p := NewIntent(key), NewProject(key.ProjectKey())

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 )
 
 // FuzzTotal tells machines anything in any order: they never panic, and an
 // event that is not applied leaves them as they were.
 func FuzzTotal(f *testing.F) {
-	for seed := range uint64(50) {
+	for seed := range uint64(testsize.Of(15, 50)) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {

@@ -4,11 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // What a person writes into the file of an intent and cannot mean is refused with
 // its line, and their bytes stay.
 func TestBadEdits(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	r := newRepo(t, map[string]string{"pfl-forge.yaml": `recipes:
   ask: {params: [{name: WHO}], run: 'echo "$WHO" > "$FORGE_INTENT.txt"'}

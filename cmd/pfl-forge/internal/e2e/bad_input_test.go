@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // bad is a draft that is refused. It names the file, and so the intent.
@@ -106,6 +108,7 @@ func strange(r *repo) []bad {
 // Each bad draft is refused with its file, the field and the reason, stays as it
 // is, and makes nothing; those beside it are worked on.
 func TestBadDrafts(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	r := newRepo(t, map[string]string{"pfl-forge.yaml": `recipes:
   good: {run: 'echo x > "$FORGE_INTENT.txt"'}
@@ -181,6 +184,7 @@ func checkRefused(r *repo, s *status, b *bad) {
 
 // What create is given wrongly is refused before anything is stored.
 func TestBadCreate(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	r := newRepo(t, map[string]string{"pfl-forge.yaml": "recipes: {good: {run: 'echo x > x.txt'}}\n"})
 	r.must(0, "create", "good", "--title", "Good", "--recipe", "good")

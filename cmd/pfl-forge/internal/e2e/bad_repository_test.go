@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // A repository that cannot be worked on is refused with the reason, and nothing is
 // made in it. Once it can be again, what was submitted before goes on.
 func TestBadRepository(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	config := map[string]string{"pfl-forge.yaml": "recipes: {good: {run: 'echo x > x.txt'}}\n", "f": "f\n"}
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // racers plans twenty tasks that need nothing of each other. Each reply of the
@@ -47,6 +48,7 @@ func racersReply(r agenttest.Request) agenttest.Reply {
 // It is not overdrawn by more than what calls take beyond what was set aside for
 // them, the rest waits for a person, and goes on when the pool is larger.
 func TestBudgetRace(t *testing.T) {
+	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	onPath(t, cli)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -34,6 +35,7 @@ recipes:
 // TestCleanDistributed has what finished intents left removed at the origin, by whichever
 // implementer, and nothing of the others.
 func TestCleanDistributed(t *testing.T) {
+	testsize.OnlyFull(t)
 	c := newCluster(t, cleaning)
 	c.append(3)
 	for _, name := range []string{"late", "never", "risky"} {

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // A disk that returns garbage: what is lost is said, and what is whole goes on.
 func TestDamagedStore(t *testing.T) {
+	testsize.OnlyFull(t)
 	r := newRepo(t, appending)
 	r.draft("first", "recipe: append\nwith: {LINE: one}")
 	r.must(0, "run")

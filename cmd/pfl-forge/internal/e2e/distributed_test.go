@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -41,7 +42,7 @@ const project = "web"
 func newCluster(t testing.TB, files map[string]string) *cluster {
 	t.Helper()
 	seed := newRepo(t, files)
-	c := &cluster{t: t, dir: t.TempDir()}
+	c := &cluster{t: t, dir: testdir.New(t)}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
@@ -168,7 +169,7 @@ func TestDistributed(t *testing.T) {
 		got := c.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
 	})
-	lines := c.append(6)
+	lines := c.append(testsize.Of(2, 6))
 	if got := c.forge("run"); got.code != 0 {
 		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
@@ -179,8 +180,9 @@ func TestDistributed(t *testing.T) {
 // TestKilledServices kills random processes of the cluster -9, the server among
 // them, while intents are worked on.
 func TestKilledServices(t *testing.T) {
+	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
-	intents, most := testsize.Of(4, 20), testsize.Of(8, 50)
+	intents, most := 20, 50
 	lines := c.append(intents)
 	rng := rand.New(rand.NewPCG(3, 4))
 	kills := 0

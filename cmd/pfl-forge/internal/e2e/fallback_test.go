@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // TestFallback has Claude Code plan a change and then come to the end of its quota:
 // Codex makes the change, and reviews it too.
 func TestFallback(t *testing.T) {
+	testsize.OnlyFull(t)
 	claude, codex := agenttest.ClaudeCLI(t), agenttest.CLI(t, "codex")
 	model := agenttest.NewServer(t)
 	onPath(t, claude, codex)

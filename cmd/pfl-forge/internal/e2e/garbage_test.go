@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // gated is a project with a recipe that waits until a file of the test is there.
@@ -26,6 +28,7 @@ recipes:
 
 // Garbage on every subject is put aside, shown, and keeps nobody from their work.
 func TestGarbageOnEverySubject(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	r := newRepo(t, gated(gate))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // seeker is a scripted model that plays everybody around goals. The one about greetings
@@ -93,6 +94,7 @@ type goalStatus struct {
 // question and two iterations, and through one that is never reached. What is judged
 // complete is merged as one commit; what is not changes nothing.
 func TestClaudeGoal(t *testing.T) {
+	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	onPath(t, cli)

@@ -13,9 +13,9 @@ import (
 // TestKilledRuns kills run -9 at random moments, and then lets one run
 // be: every intent is done, each change is on main once, and nothing is left.
 func TestKilledRuns(t *testing.T) {
-	kills := testsize.Of(6, 50)
+	kills := testsize.Of(5, 50)
 	r := newRepo(t, appending)
-	lines := appendDrafts(r, testsize.Of(5, 20))
+	lines := appendDrafts(r, testsize.Of(3, 20))
 	rng := rand.New(rand.NewPCG(1, 2))
 	worked := 0
 	for range kills {

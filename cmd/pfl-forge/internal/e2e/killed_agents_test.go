@@ -23,9 +23,10 @@ import (
 // and one is stopped, and comes back when the other has taken over. Each agent goes on
 // in its session, no two work on one task, and nothing is lost.
 func TestKilledImplementers(t *testing.T) {
+	testsize.OnlyFull(t)
 	// Who is killed together with another one may never come to its own moment again.
 	const spare = 4
-	intents, kills := testsize.Of(4, 8), testsize.Of(9, 20)
+	const intents, kills = 8, 20
 	o := newOutages(t, intents, kills+spare)
 	for i := range intents {
 		got := o.c.forge("create", fmt.Sprintf("write-%02d", i), "--title", fmt.Sprintf("Write files %02d", i), "--body", "Please.")

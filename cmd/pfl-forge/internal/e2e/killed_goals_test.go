@@ -60,7 +60,8 @@ agents:
 // run be: each goal is merged once, no iteration was counted twice, and each is told
 // once.
 func TestKilledGoals(t *testing.T) {
-	kills := testsize.Of(4, 30)
+	testsize.OnlyFull(t)
+	const kills = 30
 	r := newRepo(t, counting)
 	names := []string{"a", "b", "c"}
 	for _, n := range names {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,34 +27,38 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bin = dir
-	build := []string{"build"}
-	if raceEnabled && !testsize.Full() {
-		// The packages are there already as the race detector wants them, and compiling
-		// them once more would take longer than all the tests.
-		build = append(build, "-race")
-	}
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // or each program sleeps for a second at its end
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for name, pkg := range programs() {
-		if out, err := exec.Command("go", append(build, "-o", filepath.Join(dir, name), pkg)...).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "building %s: %v\n%s", name, err, out)
-			return 1
-		}
+	flag.Parse()
+	if flag.Lookup("test.list").Value.String() != "" { // nothing is run
+		return m.Run()
+	}
+	if out, err := build(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+		return 1
 	}
 	return m.Run()
 }
 
-// programs are the packages to build, by the names of the programs.
-func programs() map[string]string {
-	const module = "github.com/pfl-forge/pfl-forge"
-	all := map[string]string{
-		"pfl-forge":   module + "/cmd/pfl-forge",
-		"nats-server": "github.com/nats-io/nats-server/v2",
+// build builds all programs at once, into bin.
+func build() ([]byte, error) {
+	args := []string{"build", "-o", bin + string(filepath.Separator)}
+	if raceEnabled && !testsize.Full() {
+		// The packages are there already as the race detector wants them, and compiling
+		// them once more would take longer than all the tests.
+		args = append(args, "-race", "-ldflags=-w")
 	}
+	return exec.Command("go", append(args, programs()...)...).CombinedOutput()
+}
+
+// programs are the packages to build. Each program has the name of its package.
+func programs() []string {
+	const module = "github.com/pfl-forge/pfl-forge"
+	all := []string{module + "/cmd/pfl-forge", "github.com/nats-io/nats-server/v2"}
 	for _, s := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
-		all[s] = module + "/services/" + s + "/cmd/" + s
+		all = append(all, module+"/services/"+s+"/cmd/"+s)
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console/consoletest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // guide is a scripted model that looks at the inbox, and approves when it is told to.
@@ -55,6 +56,7 @@ func settled(t *testing.T, dir, key string) string {
 // The operator is Claude Code on the person's terminal: it is told how things stand,
 // looks with Bash without asking, and its end is the command's.
 func TestOperator(t *testing.T) {
+	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	r := newRepo(t, map[string]string{"pfl-forge.yaml": "recipes:\n  risky:\n    risk: high\n    run: echo x >x.txt\n"})

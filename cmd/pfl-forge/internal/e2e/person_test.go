@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
@@ -60,6 +62,7 @@ func uncommittedWork() []uncommitted {
 // What a person has not committed is never touched: an intent that needs the same
 // file waits, says so, and is merged once the person has committed and says retry.
 func TestUncommittedWork(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	files := map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
   first: {run: sed -i '1s/$/ ours/' $FORGE_INTENT.txt}
@@ -167,6 +170,7 @@ func TestCommitMeanwhile(t *testing.T) {
 // Main moves after the rebase, while the project's commands verify it: what is merged
 // was verified on top of the person's commit.
 func TestCommitWhileVerifying(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)
@@ -192,6 +196,7 @@ func TestCommitWhileVerifying(t *testing.T) {
 
 // The branch that a person is on is theirs: main moves without it.
 func TestOtherBranchMeanwhile(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	for _, base := range []string{"base_branch: main\n", ""} {
 		t.Run("config "+base, func(t *testing.T) {
@@ -225,6 +230,7 @@ func TestOtherBranchMeanwhile(t *testing.T) {
 
 // A merge that a person has not finished when an intent is merged: it waits.
 func TestUnfinishedMergeMeanwhile(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)
@@ -256,6 +262,7 @@ func TestUnfinishedMergeMeanwhile(t *testing.T) {
 // A person breaks the configuration while an agent works: the intent is in the
 // inbox with the line, and goes on when it is mended.
 func TestBrokenConfigMeanwhile(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -75,6 +76,7 @@ func (d *disk) cut(n int) string {
 // each of them everything is there that had been accepted, and what was on main, and one
 // more run brings the rest there, each change once.
 func TestPowerCut(t *testing.T) {
+	testsize.OnlyFull(t)
 	d := newDisk(t)
 	t.Setenv("TMPDIR", d.dir)
 	t.Run("cuts", func(t *testing.T) { cutPower(t, d) }) // its temporary directory is on the disk

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 // repo is a person's repository.
@@ -24,10 +26,8 @@ type repo struct {
 // are relative.
 func newRepo(t testing.TB, files map[string]string) *repo {
 	t.Helper()
-	r := &repo{t: t, dir: t.TempDir()}
-	r.git("init", "-q", "-b", "main")
-	r.git("config", "user.name", "A Person")
-	r.git("config", "user.email", "person@example.org")
+	r := &repo{t: t, dir: testdir.New(t)}
+	gittest.Init(t, r.dir)
 	for name, content := range files {
 		r.write(name, content)
 	}

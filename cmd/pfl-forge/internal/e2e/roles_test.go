@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // staff is a scripted model that plays the roles around a change: it finds a pattern and
@@ -99,6 +100,7 @@ func implements(r agenttest.Request) agenttest.Reply {
 // the way, which runs by itself, takes an architect, and becomes two intents of which one
 // builds on the other. What was proposed once is not proposed again.
 func TestClaudeLearns(t *testing.T) {
+	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	s := &staff{seen: map[string]int{}, ids: map[string]bool{}}

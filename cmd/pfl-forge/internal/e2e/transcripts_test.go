@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -18,6 +19,7 @@ import (
 // transcripts is gone, also what it did before its implementer was killed, until it is
 // cleaned.
 func TestTranscriptsOutliveTheirStream(t *testing.T) {
+	testsize.OnlyFull(t)
 	c := newCluster(t, map[string]string{"pfl-forge.yaml": `base_branch: main
 policy: {sandbox: off} # the recipe waits for the test
 recipes:

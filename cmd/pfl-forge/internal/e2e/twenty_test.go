@@ -52,7 +52,8 @@ func checkAppended(t *testing.T, r *repo, file string, lines []string) {
 // Twenty intents that change one place conflict with each other. All merge, each
 // once, and none is handed to a person.
 func TestTwentyIntentsOneFile(t *testing.T) {
-	intents := testsize.Of(6, 20)
+	testsize.OnlyFull(t)
+	const intents = 20
 	r := newRepo(t, appending)
 	lines := appendDrafts(r, intents)
 	r.must(0, "run")

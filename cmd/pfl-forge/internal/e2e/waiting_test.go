@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -35,6 +36,7 @@ recipes:
 // Two runs in one repository: the second one says who is at work, and shows it, or
 // refuses.
 func TestTwoRuns(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	r := newRepo(t, waiting(gate))
@@ -94,6 +96,7 @@ func TestCommandsDuringRun(t *testing.T) {
 
 // The same without a run: it is decided at once, and done by the next run.
 func TestCommandsWithoutRun(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	r := newRepo(t, waiting(gate))
@@ -168,6 +171,7 @@ func number(t *testing.T, path string) int {
 
 // Ctrl-C ends the agents, keeps what they did, and the next run goes on.
 func TestInterrupt(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	r := newRepo(t, waiting(gate))
@@ -206,6 +210,7 @@ func TestInterrupt(t *testing.T) {
 // A task for each line of a command's output, and named tasks that wait for each
 // other.
 func TestManyTasks(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	r := newRepo(t, map[string]string{"pfl-forge.yaml": `recipes:
   each:

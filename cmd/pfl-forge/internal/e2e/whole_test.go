@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // team is a scripted model that plays everybody around two intents: one is asked about,
@@ -123,6 +124,7 @@ func (w *team) review(r agenttest.Request) agenttest.Reply {
 // that a person approves, a rejected review, a conflict, and a reflection whose proposal
 // runs by itself. The history tells it all.
 func TestClaudeWhole(t *testing.T) {
+	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	w := &team{begun: map[string]bool{}, both: make(chan struct{})}

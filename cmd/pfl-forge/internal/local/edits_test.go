@@ -22,7 +22,7 @@ import (
 
 var (
 	editSeed  = flag.Uint64("edits.seed", 1, "what the random edits by hand are made from")
-	editCount = flag.Int("edits.n", testsize.Of(30, 200), "how many edits by hand are made")
+	editCount = flag.Int("edits.n", testsize.Of(10, 200), "how many edits by hand are made")
 )
 
 const editConfig = `parallel_workers: 2
