@@ -8,7 +8,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
 
 // Failure is a reason for which attempts fail, explained.
@@ -100,7 +99,7 @@ func splitOutput(text string) (why, output string) {
 	text = strings.TrimSpace(text)
 	line, rest, _ := strings.Cut(text, "\n")
 	if introducesOutput(text) {
-		return cause.Gist(text), rest
+		return render.Gist(text), rest
 	}
 	if introducesOutput(rest) { // the cause was put before the message
 		_, rest, _ = strings.Cut(rest, "\n")
