@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
@@ -292,7 +293,7 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 		}
 	default:
 		s.Reason = string(step) + ": " + why
-		s.History.Adjust(s.now, rule.TaskFailed, "", forge.Gist(s.Reason))
+		s.History.Adjust(s.now, rule.TaskFailed, "", cause.Gist(s.Reason))
 		course{s}.finish(forge.StatusError)
 	}
 }

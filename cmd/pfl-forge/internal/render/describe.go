@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
 
 // Tone says how a line is meant.
@@ -146,7 +147,7 @@ func result(r *forge.Result) (string, Tone) {
 	tone := Plain
 	switch out := r.Output.(type) {
 	case *forge.Failure:
-		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, forge.Gist(out.Message)), Bad
+		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, cause.Gist(out.Message)), Bad
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
@@ -248,8 +249,8 @@ func verifyFailed(text string, v *forge.VerifyReport) string {
 		return text
 	}
 	command := term.Short(v.Command, 60)
-	if cause := forge.Cause(v.Output); cause != "" {
-		return fmt.Sprintf("%s: %s (%s)", text, cause, command)
+	if why := cause.Line(v.Output); why != "" {
+		return fmt.Sprintf("%s: %s (%s)", text, why, command)
 	}
 	return text + ": " + command
 }
@@ -262,7 +263,7 @@ func review(r *forge.Review) (string, Tone) {
 	if len(r.Issues) > 0 {
 		issue := r.Issues[0]
 		if strings.HasSuffix(FirstLine(issue), ":") { // what a check printed
-			issue = forge.Gist(issue)
+			issue = cause.Gist(issue)
 		}
 		text += ": " + term.Short(issue, 200)
 	}
@@ -274,7 +275,7 @@ func review(r *forge.Review) (string, Tone) {
 func merged(l *forge.MergeEnded) (string, Tone) {
 	switch {
 	case l.Failure != nil:
-		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, forge.Gist(l.Failure.Message)), Bad
+		return fmt.Sprintf("merge failed (%s): %s", l.Failure.Reason, cause.Gist(l.Failure.Message)), Bad
 	case l.Result == nil:
 		return "", Plain
 	}

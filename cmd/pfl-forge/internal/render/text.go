@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
 
 // Age returns a duration in its one or two largest units: 42s, 5m, 3h12m, 2d.
@@ -151,3 +152,6 @@ func Size(n int64) string {
 	}
 	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[unit])
 }
+
+// Gist returns one line about a failure, its cause first.
+func Gist(message string) string { return cause.Gist(message) }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
@@ -126,7 +127,7 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 	case row.On == task.Rejected:
 	case row.Spends:
 		t.Feedback = strings.TrimSpace(in.Feedback + "\n\n" + g.Leftover)
-		x.Adjust(row.Rule, t.ID, forge.Gist(in.Feedback))
+		x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
 	}
 	if g.Used >= most {
 		return g.usedUp(x, t, most)
@@ -146,7 +147,7 @@ func (g Strategy) usedUp(x *task.Turn, t *task.Task, most int) string {
 	if j := g.newest().Judgment; j != nil && !j.Complete {
 		why += fmt.Sprintf(": %d of %d criteria are met", met(j), len(t.Criteria))
 	} else if t.Feedback != "" {
-		why += ": " + forge.Gist(t.Feedback)
+		why += ": " + cause.Gist(t.Feedback)
 	}
 	x.Adjust(rule.MaxIterations, t.ID, why)
 	return why

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -140,7 +141,7 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	}
 	switch {
 	case then == rule.CarryOn:
-		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: forge.Gist(f.Failure().Message)}
+		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}
 	case then == rule.RaiseBudget:
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: fmt.Sprintf("$%.2f spent by this call", f.Usage.CostUSD)}
 	case then == rule.WaitForIt:
@@ -162,7 +163,7 @@ func whyGivenUp(f *forge.Failure, attempts int) string {
 	why := fmt.Sprintf("%s: %s", f.Reason, text)
 	long := strings.Contains(text, "\n")
 	if long {
-		why = fmt.Sprintf("%s: %s", f.Reason, forge.Gist(text))
+		why = fmt.Sprintf("%s: %s", f.Reason, cause.Gist(text))
 	}
 	if attempts > 1 {
 		why = fmt.Sprintf("%s (after %d attempts)", why, attempts)
@@ -198,7 +199,7 @@ func afterPause(then rule.Then, c *Counter, f *Failed) Decision {
 	}
 	return Decision{
 		Action: Later, At: f.Now.Add(pause),
-		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure().Reason, forge.Gist(f.Failure().Message)),
+		Rule: name, Detail: fmt.Sprintf("%s: %s", f.Failure().Reason, cause.Gist(f.Failure().Message)),
 	}
 }
 

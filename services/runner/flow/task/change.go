@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
@@ -64,9 +65,9 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
 	t.Rejections++
 	if t.Rejections > x.Policy.MaxReviewRetries {
-		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), forge.Gist(in.Feedback))
+		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), cause.Gist(in.Feedback))
 	}
-	x.Adjust(row.Rule, t.ID, forge.Gist(in.Feedback))
+	x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
 	return ""
 }
 

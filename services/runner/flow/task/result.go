@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -84,8 +85,8 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 // is all that lists show of it, has the line of the output that matters most.
 func VerifyFeedback(v *forge.VerifyReport) string {
 	text := fmt.Sprintf("%q failed after the change was put on the present base branch:\n%s", v.Command, v.Output)
-	if cause := forge.Cause(v.Output); cause != "" {
-		return "verify failed: " + cause + "\n" + text
+	if why := cause.Line(v.Output); why != "" {
+		return "verify failed: " + why + "\n" + text
 	}
 	return text
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
@@ -282,7 +283,7 @@ func (t *Task) lock(x *Turn, in Input) {
 
 // fail gives the task up. Tasks that depend on it cannot be done either.
 func (t *Task) fail(x *Turn, why string) {
-	x.Adjust(rule.TaskFailed, t.ID, forge.Gist(why))
+	x.Adjust(rule.TaskFailed, t.ID, cause.Gist(why))
 	t.End(x, forge.TaskFailed, why)
 	x.Tasks.failDependents(x)
 	x.emit(Next{})

@@ -125,7 +125,7 @@ func askingTheSame(ctx context.Context, a *kit.App, id forge.IntentID, q *docume
 			return nil, err
 		}
 		for _, o := range document.Questions(&v.Intent) {
-			if o.Answer == nil && o.Question == q.Question && o.Context == q.Context && slices.Equal(o.Suggested, q.Suggested) {
+			if o.Answer == nil && o.Question == q.Question && o.Context == q.Context && slices.Equal(o.SuggestedAnswers, q.SuggestedAnswers) {
 				list = append(list, asking{other, o})
 			}
 		}

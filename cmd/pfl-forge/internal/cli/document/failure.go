@@ -64,9 +64,9 @@ func PrintTaskFailure(a *kit.App, said string, task forge.TaskID, failure string
 		}
 	}
 	describe := func(what, text string) {
-		cause, output := splitOutput(text)
-		if !strings.Contains(said, kit.Safe(cause)) {
-			say(what + cause)
+		why, output := splitOutput(text)
+		if !strings.Contains(said, kit.Safe(why)) {
+			say(what + why)
 		}
 		lines := strings.Split(output, "\n")
 		if more := len(lines) - maxOutput; more > 0 {
@@ -95,11 +95,11 @@ func introducesOutput(text string) bool {
 }
 
 // splitOutput returns the cause of a failure in a line, and what a command printed.
-func splitOutput(text string) (cause, output string) {
+func splitOutput(text string) (why, output string) {
 	text = strings.TrimSpace(text)
 	line, rest, _ := strings.Cut(text, "\n")
 	if introducesOutput(text) {
-		return forge.Gist(text), rest
+		return render.Gist(text), rest
 	}
 	if introducesOutput(rest) { // the cause was put before the message
 		_, rest, _ = strings.Cut(rest, "\n")

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// repeatable reports whether a choice can be made about many intents at once: one that can
-// be taken back by nobody is made one by one, and so are answers.
+// repeatable reports whether a choice can be made about many intents at once: one that cannot
+// be taken back is made one by one, and so are answers.
 func repeatable(c *pending.Choice) bool {
 	return c == pending.Approve || c == pending.Retry || c == pending.Resume
 }

@@ -103,7 +103,7 @@ func through(ctx context.Context, a *kit.App, c *console.Console) error {
 }
 
 // walk shows the decisions on intents, back and forth, until a person is done with the last
-// one or leaves. Those that nobody waits for any more are passed over.
+// one or leaves. Those that are decided meanwhile are passed over.
 func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
 	way := 1
 	for n := 0; n < len(ids); n += way {
@@ -156,7 +156,7 @@ func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, 
 }
 
 // visit shows a decision until a person is done with it, and returns where they go then: stay
-// if nobody waits for the decision any more, and it is passed over.
+// if it was decided meanwhile, and is passed over.
 func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step, error) {
 	for {
 		d, err := w.look(ctx, id)

@@ -1,4 +1,5 @@
-package forge
+// Package cause finds the line of an output or a message that tells a person why something failed.
+package cause
 
 import (
 	"fmt"
@@ -16,9 +17,9 @@ var (
 // maxCause bounds a line about a failure, in bytes.
 const maxCause = 200
 
-// Cause returns the line of a failed command's output that tells a person most about why: the
+// Line returns the line of a failed command's output that tells a person most about why: the
 // first one that names an error, or else the last one. It is empty if there is no such line.
-func Cause(output string) string {
+func Line(output string) string {
 	last := ""
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
@@ -40,17 +41,17 @@ func Gist(message string) string {
 	const most = 60 // bytes of a command
 	head, output, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	head, introduces := strings.CutSuffix(strings.TrimSpace(head), ":")
-	cause := ""
+	why := ""
 	if introduces {
-		cause = Cause(output)
+		why = Line(output)
 	}
-	if cause == "" {
+	if why == "" {
 		return clip(head)
 	}
 	if i := strings.LastIndex(head, `" `); i > most {
 		head = head[i+2:]
 	}
-	return fmt.Sprintf("%s (%s)", cause, head)
+	return fmt.Sprintf("%s (%s)", why, head)
 }
 
 // clip returns at most maxCause bytes of a line, with an ellipsis if it was longer.

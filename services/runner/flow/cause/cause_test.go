@@ -1,13 +1,13 @@
-package forge_test
+package cause_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
 
-func TestCause(t *testing.T) {
+func TestLine(t *testing.T) {
 	many := strings.Repeat("ok  \tshop/a\t0.1s\n", 30)
 	for output, want := range map[string]string{
 		"": "",
@@ -18,7 +18,7 @@ func TestCause(t *testing.T) {
 		"exit status 1\n":        "",
 		strings.Repeat("x", 300): strings.Repeat("x", 200) + " ...",
 	} {
-		if got := forge.Cause(output); got != want {
+		if got := cause.Line(output); got != want {
 			t.Errorf("%q: %q, want %q", output, got, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestGist(t *testing.T) {
 		"\"make\" exited with status 2:\nexit status 2":                                 `"make" exited with status 2`,
 		"verify failed: FAIL: TestX\n\"make\" failed:\nFAIL: TestX":                     "verify failed: FAIL: TestX",
 	} {
-		if got := forge.Gist(message); got != want {
+		if got := cause.Gist(message); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)
 		}
 	}
