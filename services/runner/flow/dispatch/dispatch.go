@@ -253,6 +253,7 @@ const (
 	claimPrefix = "claim/"
 )
 
+// parkKey returns the key of the timer that repeats a step.
 func parkKey(task forge.TaskID, step forge.Step) string {
 	return ParkPrefix + string(task) + "/" + string(step)
 }

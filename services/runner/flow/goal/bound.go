@@ -11,14 +11,23 @@ import (
 // Bounds of the texts and lists that agents report about a goal. They keep decisions
 // small enough to record.
 const (
-	maxLearned = 10   // pieces of knowledge of one iteration
-	maxTaught  = 20   // pieces of its own knowledge that an execution is told
-	maxNote    = 1000 // bytes of a text
-	maxWord    = 300  // bytes of a path, a tag or the like
-	maxListed  = 30   // entries of a list
+	// maxLearned bounds the pieces of knowledge of one iteration.
+	maxLearned = 10
+	// maxTaught bounds the pieces of its own knowledge that an execution is
+	// told.
+	maxTaught = 20
+	// maxNote bounds a text, in bytes.
+	maxNote = 1000
+	// maxWord bounds a path, a tag or the like, in bytes.
+	maxWord = 300
+	// maxListed bounds the entries of a list.
+	maxListed = 30
 
-	maxSummaries = 64 << 10 // bytes of the summaries that a step is told
-	maxPublished = 200      // pieces of knowledge that a run tells the project
+	// maxSummaries bounds the summaries that a step is told, in bytes; the
+	// oldest are left out.
+	maxSummaries = 64 << 10
+	// maxPublished bounds the pieces of knowledge that a run tells the project.
+	maxPublished = 200
 )
 
 func clipped(text string, most int) string { return strings.ToValidUTF8(rule.Shorten(text, most), "") }

@@ -21,9 +21,12 @@ const Unwanted = "unwanted"
 
 // Bounds of the observations of one attempt.
 const (
-	maxObserved = 50   // observations
-	maxContent  = 2000 // bytes of each
-	maxEvidence = 20   // pieces of evidence of each
+	// maxObserved bounds the observations of a run.
+	maxObserved = 50
+	// maxContent bounds the text of each, in bytes.
+	maxContent = 2000
+	// maxEvidence bounds the pieces of evidence of each.
+	maxEvidence = 20
 )
 
 // MaxSent bounds the steps, the adjustments and the observations that the project gets of

@@ -21,6 +21,7 @@ var repository embed.FS
 //go:embed drafts
 var drafts embed.FS
 
+// branch is the base branch of the demo's repository.
 const branch = git.Branch("main")
 
 // ErrNotEmpty says that there is something in the folder for the demo already.

@@ -27,9 +27,12 @@ const (
 // Situation is the state of a project when the session begins.
 type Situation struct {
 	Project forge.ProjectID
-	Branch  string // that changes go to; empty if it is not known
-	Program string // how pfl-forge is called
-	Running bool   // a run goes on
+	// Branch is the one that changes go to; empty if it is not known.
+	Branch string
+	// Program is pfl-forge as it is called.
+	Program string
+	// Running says that a run goes on.
+	Running bool
 	Intents []forge.Summary
 	Waiting []Entry
 	Now     time.Time
@@ -83,6 +86,7 @@ func (s *Situation) state() string {
 	return prompt.Text("intents", strings.Join(lines, "\n"))
 }
 
+// waiting returns the intents that wait for a person, as lines of text.
 func (s *Situation) waiting() string {
 	var lines []string
 	for i := range s.Waiting[:min(len(s.Waiting), maxWaiting)] {
