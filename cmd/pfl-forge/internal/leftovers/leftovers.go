@@ -129,6 +129,7 @@ func isStep(s string, task bool) bool {
 	return err == nil && step.OfTask() == task
 }
 
+// isNumber reports whether a text is a whole number.
 func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -30,10 +30,13 @@ const (
 	maxPublished = 200
 )
 
+// clipped returns a text of at most so many bytes, cut between characters.
 func clipped(text string, most int) string { return strings.ToValidUTF8(rule.Shorten(text, most), "") }
 
+// clip bounds a path, a tag or the like.
 func clip(text string) string { return clipped(text, maxWord) }
 
+// clips bounds a list and each of its entries.
 func clips(list []string) []string {
 	var out []string
 	for _, text := range list[:min(len(list), maxListed)] {
@@ -54,6 +57,7 @@ func bounded(e *forge.Execution) *forge.Execution {
 	}
 }
 
+// boundSummary cuts the texts of a summary to a size that the journal can keep.
 func boundSummary(sum *forge.ExecutionSummary) {
 	sum.Approach, sum.Reason, sum.Artifacts = clipped(sum.Approach, maxNote), clipped(sum.Reason, maxNote), clips(sum.Artifacts)
 	if n := sum.Next; n != nil {
@@ -64,6 +68,8 @@ func boundSummary(sum *forge.ExecutionSummary) {
 	}
 }
 
+// boundJudgment cuts the texts of a judgment, and leaves that of the event as
+// it is.
 func boundJudgment(j *forge.Judgment) {
 	j.Reason, j.NextAction = clipped(j.Reason, maxNote), clipped(j.NextAction, maxNote)
 	j.Evaluations = slices.Clone(j.Evaluations)

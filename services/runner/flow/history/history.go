@@ -90,6 +90,8 @@ func (s *State) Late(now time.Time, r *forge.Result, closed bool) {
 	h.StepResults = append(slices.Clip(h.StepResults), rec)
 }
 
+// stepRecord returns the record of a result. The outcome of one that did not
+// fail is ok, until the rules correct it.
 func stepRecord(now time.Time, r *forge.Result) forge.StepRecord {
 	outcome := "ok"
 	if f := r.Failure(); f != nil {

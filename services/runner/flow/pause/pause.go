@@ -79,6 +79,8 @@ func (s *State) Admitted(paused, resumed int) {
 	s.Project, s.Over = max(s.Project, paused), max(s.Over, resumed)
 }
 
+// set notes whether a task is paused. It changes no map in place: copies of the
+// state share it.
 func (s *State) set(id forge.TaskID, on bool) {
 	next := maps.Clone(s.Tasks)
 	if next == nil {

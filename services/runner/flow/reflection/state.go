@@ -166,6 +166,7 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 }
 
+// submit sends a proposal to its own machine, as a submission.
 func submit(out *outbox.Messages, in *forge.Intent) {
 	out.Add(in.ID, "proposal/"+string(in.ID), &forge.Submit{Intent: *in})
 }
@@ -177,6 +178,7 @@ func (s *State) report(out *outbox.Messages, id forge.IntentID, r *forge.RunRefl
 	s.Reports = rule.Last(append(slices.Clip(s.Reports), rep), maxReports)
 }
 
+// send tells an intent what a reflection on its run found.
 func (r *Report) send(out *outbox.Messages) {
 	out.Add(r.Intent, fmt.Sprintf("reflected/%s/%d", r.Intent, r.Reflected.Step.Attempt), r.Reflected)
 }

@@ -1,5 +1,11 @@
-// Package operator describes the session in which a person talks to an agent that
-// drives pfl-forge for them.
+// Package operator is the command that starts a session in which a person talks
+// to an agent that drives pfl-forge for them.
+//
+// The session is Claude Code with the person's own login, and takes the place
+// of this process: terminal, signals and exit code are its own. It is told the
+// Situation, a page of text with the intents and the pending decisions at this
+// moment, and gets no tool but Bash. It reads by commands of pfl-forge without
+// asking; the person is asked before it runs anything else.
 package operator
 
 import (

@@ -151,6 +151,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	return t, nil
 }
 
+// userInfo matches user and password in a URL.
 var userInfo = regexp.MustCompile(`://[^/@,]*@`)
 
 // withoutSecrets returns the URLs of servers without users and passwords.
