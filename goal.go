@@ -200,7 +200,7 @@ type ExecutionStatus string
 
 // The ends of an execution.
 const (
-	ExecutionSuccess ExecutionStatus = "success" // the agent reached what it set out to do
+	ExecutionSuccess ExecutionStatus = "success" // the agent got it done
 	ExecutionFailure ExecutionStatus = "failure" // the agent did not get it done
 	ExecutionError   ExecutionStatus = "error"   // the agent could not try, because something outside of the work failed
 )
