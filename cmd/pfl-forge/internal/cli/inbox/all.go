@@ -12,7 +12,7 @@ import (
 )
 
 // repeatable reports whether a choice can be made about many intents at once: one that can
-// be taken back by no person is made one by one, and so are answers.
+// not be taken back is made one by one, and so are answers.
 func repeatable(c *pending.Choice) bool {
 	return c == pending.Approve || c == pending.Retry || c == pending.Resume
 }

@@ -156,7 +156,7 @@ func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, 
 }
 
 // visit shows a decision until a person is done with it, and returns where they go then: stay
-// if nobody waits for the decision any more, and it is passed over.
+// if no person waits for the decision any more, and it is passed over.
 func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step, error) {
 	for {
 		d, err := w.look(ctx, id)
