@@ -287,20 +287,12 @@ type MergeOutcome string
 
 // The outcomes of a merge.
 const (
-	// MergeDone: the commit is on the base branch. This is a fact, whoever
-	// reports it.
-	MergeDone MergeOutcome = "merged"
-	// MergeConflict: the change conflicts with one that was merged since.
-	MergeConflict MergeOutcome = "conflict"
-	// MergeVerifyFailed: a verify command failed on the tip, to which the base
-	// branch had moved.
-	MergeVerifyFailed MergeOutcome = "verify_failed"
-	// MergePatchChanged: on the moved tip the change is another patch, which
-	// has to be reviewed.
-	MergePatchChanged MergeOutcome = "changed"
-	// MergeDirty: uncommitted changes of a person, or an unfinished git
-	// operation, are in the way.
-	MergeDirty MergeOutcome = "dirty"
+	// MergeDone: the commit is on the base branch. This is a fact, whoever reports it.
+	MergeDone         MergeOutcome = "merged"
+	MergeConflict     MergeOutcome = "conflict"      // the change conflicts with one that was merged since
+	MergeVerifyFailed MergeOutcome = "verify_failed" // a verify command failed on the tip, to which the base branch had moved
+	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
+	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
 // MergeResult is the output of a merge that was tried.
@@ -371,8 +363,7 @@ type Policy struct {
 type ReflectionPolicy struct {
 	// Off turns reflection off.
 	Off bool
-	// MaxGeneration bounds the reflections between an intent and the wish of a
-	// person.
+	// MaxGeneration bounds the reflections between an intent and the wish of a person.
 	MaxGeneration int
 	// ProposalsADay bounds the proposals of the project on one day, UTC.
 	ProposalsADay int

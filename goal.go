@@ -25,8 +25,7 @@ const (
 // GoalOptions says how an intent with criteria is worked on. The zero value of
 // each field stands for its default.
 type GoalOptions struct {
-	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for
-	// DefaultIterations.
+	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for DefaultIterations.
 	MaxIterations int
 	// HistoryContext is how many of the newest summaries an execution gets, 1 to
 	// 20; 0 stands for DefaultHistoryContext.
@@ -201,13 +200,9 @@ type ExecutionStatus string
 
 // The ends of an execution.
 const (
-	// ExecutionSuccess: the agent did what it set out to do.
-	ExecutionSuccess ExecutionStatus = "success"
-	// ExecutionFailure: the agent did not get it done.
-	ExecutionFailure ExecutionStatus = "failure"
-	// ExecutionError: the agent could not try, because something outside of the
-	// work failed.
-	ExecutionError ExecutionStatus = "error"
+	ExecutionSuccess ExecutionStatus = "success" // the agent got it done
+	ExecutionFailure ExecutionStatus = "failure" // the agent did not get it done
+	ExecutionError   ExecutionStatus = "error"   // the agent could not try, because something outside of the work failed
 )
 
 // Execution is the executing agent's report of an iteration, with the measured
@@ -291,16 +286,11 @@ type KnowledgeType string
 
 // The types of knowledge.
 const (
-	// KnowledgeDiscovery is a fact about the code.
-	KnowledgeDiscovery KnowledgeType = "discovery"
-	// KnowledgeLesson was learned from a failure.
-	KnowledgeLesson KnowledgeType = "lesson"
-	// KnowledgePattern is a convention that the code follows.
-	KnowledgePattern KnowledgeType = "pattern"
-	// KnowledgeConstraint is a limit that technology sets.
-	KnowledgeConstraint KnowledgeType = "constraint"
-	// KnowledgeCodebase says how the code is built.
-	KnowledgeCodebase KnowledgeType = "codebase"
+	KnowledgeDiscovery  KnowledgeType = "discovery"  // a fact about the code
+	KnowledgeLesson     KnowledgeType = "lesson"     // learned from a failure
+	KnowledgePattern    KnowledgeType = "pattern"    // a convention that the code follows
+	KnowledgeConstraint KnowledgeType = "constraint" // a limit that technology sets
+	KnowledgeCodebase   KnowledgeType = "codebase"   // how the code is built
 )
 
 // Confidence is how certain a piece of knowledge is.

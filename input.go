@@ -183,6 +183,8 @@ func (c *Command) Goal() *GoalContext {
 	}
 }
 
+// input returns the command's input as a value of one type; zero if it is of
+// another.
 func input[T any](c *Command) (in T) {
 	if p := As[*T](c.Input); p != nil {
 		in = *p

@@ -26,8 +26,7 @@ type Intent struct {
 	Parent IntentID
 	// Depth counts the intents above it: 0 without a parent.
 	Depth int
-	// Generation counts the reflections between the intent and what a person or
-	// system wanted.
+	// Generation counts the reflections between the intent and what a person or system wanted.
 	Generation int
 	// Clarifications are the questions that were asked, in order, with the answers.
 	Clarifications []Clarification
@@ -118,8 +117,7 @@ func (i *Intent) NeedsClarification() bool {
 const (
 	// TypeAudit looks at the whole repository and reports. It changes nothing.
 	TypeAudit = "audit"
-	// TypeSkillExtraction makes skills of patterns that recur in the project's
-	// history.
+	// TypeSkillExtraction makes skills of patterns that recur in the project's history.
 	TypeSkillExtraction = "skill_extraction"
 )
 
@@ -199,8 +197,7 @@ type Status string
 
 // The statuses of an intent.
 const (
-	// StatusProposed: it was accepted. It is analyzed, or waits for answers or
-	// an approval.
+	// StatusProposed: it was accepted. It is analyzed, or waits for answers or an approval.
 	StatusProposed Status = "proposed"
 	// StatusApproved: its plan may be carried out.
 	StatusApproved Status = "approved"
@@ -208,8 +205,7 @@ const (
 	StatusExecuting Status = "executing"
 	// StatusDone: every task is done.
 	StatusDone Status = "done"
-	// StatusBlocked: some of its tasks, or an intent that it depends on,
-	// failed.
+	// StatusBlocked: some of its tasks, or an intent that it depends on, failed.
 	StatusBlocked Status = "blocked"
 	// StatusError: all of it failed.
 	StatusError Status = "error"

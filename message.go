@@ -12,17 +12,11 @@ type Party int
 
 // The parties.
 const (
-	// PartyPerson is a person, or another system where systems may send the
-	// message.
-	PartyPerson Party = iota
-	// PartyWorker is one of the services that carry out commands.
-	PartyWorker
-	// PartyTimer is the runner, when a timer is due.
-	PartyTimer
-	// PartyIntent is the state machine of an intent.
-	PartyIntent
-	// PartyProject is the state machine of a project.
-	PartyProject
+	PartyPerson  Party = iota // is a person, or another system where systems may send the message
+	PartyWorker               // is one of the services that carry out commands
+	PartyTimer                // is the runner, when a timer is due
+	PartyIntent               // is the state machine of an intent
+	PartyProject              // is the state machine of a project
 )
 
 func (p Party) String() string {

@@ -69,8 +69,7 @@ const (
 	WaitingApproval Waiting = "approval"
 	// WaitingClarification: a person has to answer questions.
 	WaitingClarification Waiting = "clarification"
-	// WaitingFailed: it is blocked or in error; a person may look at it, then
-	// retry or cancel.
+	// WaitingFailed: it is blocked or in error; a person may look at it, then retry or cancel.
 	WaitingFailed Waiting = "failed"
 	// WaitingDirty: a person's uncommitted changes are in the way of a merge.
 	WaitingDirty Waiting = "dirty"
@@ -210,11 +209,9 @@ type Decision string
 const (
 	// Applied: the event is in the journal, with its effects.
 	Applied Decision = "applied"
-	// Ignored: the event is a duplicate, or about something that is over.
-	// Nothing was written.
+	// Ignored: the event is a duplicate, or about something that is over. Nothing was written.
 	Ignored Decision = "ignored"
-	// Refused: a person or system asked for something that cannot be. Nothing
-	// was written.
+	// Refused: a person or system asked for something that cannot be. Nothing was written.
 	Refused Decision = "refused"
 )
 
@@ -237,23 +234,15 @@ type ProgressKind string
 
 // The kinds of progress.
 const (
-	// ProgressStarted: the attempt has begun.
-	ProgressStarted ProgressKind = "started"
-	// ProgressText: the agent said something.
-	ProgressText ProgressKind = "text"
-	// ProgressTool: the agent uses a tool.
-	ProgressTool ProgressKind = "tool"
-	// ProgressOutput: a command printed a line.
-	ProgressOutput ProgressKind = "output"
-	// ProgressUsage: the attempt's consumption so far.
-	ProgressUsage ProgressKind = "usage"
+	ProgressStarted ProgressKind = "started" // the attempt has begun
+	ProgressText    ProgressKind = "text"    // the agent said something
+	ProgressTool    ProgressKind = "tool"    // the agent uses a tool
+	ProgressOutput  ProgressKind = "output"  // a command printed a line
+	ProgressUsage   ProgressKind = "usage"   // the attempt's consumption so far
 	// ProgressEnded: the attempt is over. Text is its outcome.
-	ProgressEnded ProgressKind = "ended"
-	// ProgressThinking: the agent is thinking.
-	ProgressThinking ProgressKind = "thinking"
-	// ProgressLimit: the agent waits, because the model refuses requests for
-	// now.
-	ProgressLimit ProgressKind = "limit"
+	ProgressEnded    ProgressKind = "ended"
+	ProgressThinking ProgressKind = "thinking" // the agent is thinking
+	ProgressLimit    ProgressKind = "limit"    // the agent waits, because the model refuses requests for now
 )
 
 // Progress is a live, unstored message from a running attempt.

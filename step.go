@@ -14,29 +14,23 @@ type Step string
 const (
 	// StepAnalyze plans the tasks of an intent, or asks.
 	StepAnalyze Step = "analyze"
-	// StepArchitect does the same, looking deeper, after an analysis that was
-	// not sufficient.
+	// StepArchitect does the same, looking deeper, after an analysis that was not sufficient.
 	StepArchitect Step = "architect"
-	// StepAudit looks for problems and reports, for intents of TypeAudit. It
-	// changes nothing.
+	// StepAudit looks for problems and reports, for intents of TypeAudit. It changes nothing.
 	StepAudit Step = "audit"
-	// StepObserve finds patterns in the history, for intents of
-	// TypeSkillExtraction.
+	// StepObserve finds patterns in the history, for intents of TypeSkillExtraction.
 	StepObserve Step = "observe"
 	// StepAbstract makes skills of those patterns.
 	StepAbstract Step = "abstract"
-	// StepImplement makes the change of one task, as commits on the task's
-	// branch.
+	// StepImplement makes the change of one task, as commits on the task's branch.
 	StepImplement Step = "implement"
-	// StepRebase puts the change on the tip of the base branch, and runs the
-	// verify commands.
+	// StepRebase puts the change on the tip of the base branch, and runs the verify commands.
 	StepRebase Step = "rebase"
 	// StepReview judges the change as it would be merged.
 	StepReview Step = "review"
 	// StepMerge moves the base branch to the commit. The project issues it.
 	StepMerge Step = "merge"
-	// StepReflect reads finished runs and may propose intents. The project
-	// issues it.
+	// StepReflect reads finished runs and may propose intents. The project issues it.
 	StepReflect Step = "reflect"
 	// StepIntake makes a task and criteria of an intent with criteria, or asks.
 	StepIntake Step = "intake"
@@ -44,8 +38,7 @@ const (
 	StepExecute Step = "execute"
 	// StepSummarize sums up an iteration for the next ones.
 	StepSummarize Step = "summarize"
-	// StepJudge takes the place of review for a goal: it says which criteria
-	// are met.
+	// StepJudge takes the place of review for a goal: it says which criteria are met.
 	StepJudge Step = "judge"
 )
 
@@ -143,8 +136,7 @@ type Attempt struct {
 	Task TaskID
 	// Step is the kind of work; attempts of different steps are counted apart.
 	Step Step
-	// Number counts from 1, per task and step. A retry of the step has the next
-	// one.
+	// Number counts from 1, per task and step. A retry of the step has the next one.
 	Number int
 	// Claim counts from 1, per attempt: how often it was issued to a worker.
 	Claim int

@@ -189,11 +189,9 @@ type Outcome string
 const (
 	// OutcomeSuccess: the run ended with its intent done.
 	OutcomeSuccess Outcome = "success"
-	// OutcomeFailed: the run ended with its intent blocked, in error, rejected
-	// or cancelled.
+	// OutcomeFailed: the run ended with its intent blocked, in error, rejected or cancelled.
 	OutcomeFailed Outcome = "failed"
-	// OutcomeEscalated: the run failed by a conflict that only a person can
-	// resolve.
+	// OutcomeEscalated: the run failed by a conflict that only a person can resolve.
 	OutcomeEscalated Outcome = "escalated"
 )
 

@@ -88,6 +88,7 @@ func (i *Intent) Validate() *FieldError {
 	return nil
 }
 
+// validText refuses a text that is empty, too long in bytes, or not UTF-8.
 func validText(field, s string, most int) *FieldError {
 	switch {
 	case s == "":

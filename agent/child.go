@@ -60,6 +60,7 @@ func childPlans(parts []Child) ([]forge.ChildPlan, error) {
 	return out, dependencies("child", nodes, index)
 }
 
+// typeShape matches the types that an analysis may give to intents.
 var typeShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // parseIntent returns an intent without an id, within the bounds of forge.Intent. list

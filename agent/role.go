@@ -115,6 +115,8 @@ func Spec(role Role) RoleSpec {
 	return roles[i]
 }
 
+// checkAnalysis, and the functions below it, refuse an answer that the role's
+// parser does not take, so that the agent is asked for it once more.
 func checkAnalysis(answer []byte) error {
 	_, _, err := ParseAnalysis(answer)
 	return err

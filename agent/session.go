@@ -28,6 +28,7 @@ type Sessions interface {
 	SessionFiles(stateDir, id string) ([]string, error)
 }
 
+// uuid matches the names of sessions: UUIDs, which every CLI takes.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // IsSessionID reports whether s can name a session, and so be part of a path.

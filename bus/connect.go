@@ -70,6 +70,8 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	return c, nil
 }
 
+// options returns the options of a connection that never gives up, with
+// whatever credentials there are.
 func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(cfg.Name),

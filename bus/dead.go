@@ -71,6 +71,7 @@ func (d *DeadLetter) withdrawn() bool {
 	return d.Stream == streams.Commands && d.Reason == "Unacknowledged message was deleted"
 }
 
+// readDead reads a dead letter of ours, or an advisory of the server about one.
 func readDead(m conn.Stored) (DeadLetter, error) {
 	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
 	if err != nil {

@@ -147,6 +147,8 @@ func (b *Bus) unstall(ctx context.Context, stream string) error {
 	return err
 }
 
+// inMemory reports whether a stream is lost with the server, and has to be made
+// again.
 func inMemory(stream string) bool { return memoryStreams[stream] != "" }
 
 // gone returns the names of the streams that are missing.

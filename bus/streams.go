@@ -23,6 +23,8 @@ func (b *Bus) Ensure(ctx context.Context) error {
 	return nil
 }
 
+// ensureStream makes a stream that is missing, and brings one that is there up
+// to date. Bounds that an operator has set stay: see merged.
 func (b *Bus) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
@@ -54,6 +56,8 @@ func leastBytes(stream string) int64 {
 	return 64 << 20
 }
 
+// createStream makes a stream, with a lower bound where the server has too
+// little room.
 func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) error {
 	least := leastBytes(cfg.Name)
 	for {

@@ -117,6 +117,7 @@ func (e *WorkError) Error() string {
 	return fmt.Sprintf("%s work: %s", e.Fault, e.Detail)
 }
 
+// list returns the first five files of an error, and how many more there are.
 func list(files []string) string {
 	const most = 5
 	if len(files) > most {

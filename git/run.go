@@ -76,6 +76,8 @@ func Run(ctx context.Context, c Command, args ...string) ([]byte, error) {
 	return nil, commandError(ctx, args, stderr, err)
 }
 
+// commandError returns the error of a command: that of ctx if it ended, or else
+// an *Error.
 func commandError(ctx context.Context, args []string, stderr *tail, err error) error {
 	e := &Error{Args: args, ExitCode: -1, Stderr: stderr.String()}
 	var exit *exec.ExitError

@@ -30,6 +30,7 @@ type About struct {
 	Endpoint string
 }
 
+// versionInText matches the version in whatever a CLI prints about itself.
 var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
 // Version returns the version that the program reports. If that is older than

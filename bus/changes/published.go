@@ -40,7 +40,8 @@ const (
 	KindTaskDone Kind = "task-done"
 	// KindTaskFailed: data.task is given up.
 	KindTaskFailed Kind = "task-failed"
-	Done           Kind = "done" // all of it is done
+	// Done: all of it is done.
+	Done Kind = "done"
 	// Blocked: a part of it, or an intent that it depends on, failed.
 	Blocked Kind = "blocked"
 	// Error: all of it failed.
@@ -55,7 +56,6 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
-		// Done: all of it is done.
 		Done, Blocked, Error, Rejected, Cancelled,
 	}
 }

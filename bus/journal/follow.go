@@ -47,6 +47,8 @@ func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint
 	return nil
 }
 
+// followRecords returns a Following of the records of a filter, from a sequence
+// on.
 func (j *Journal) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *conn.Following {
 	return &conn.Following{
 		Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1),

@@ -40,6 +40,7 @@ func New(c *conn.Conn) *Messages {
 	return &Messages{conn: c}
 }
 
+// controls translates Control, which only this package sends.
 var controls = codec.Must[Control](&forgev1.Control{})
 
 // Progress tells all who watch how an attempt goes. It does not wait for them;

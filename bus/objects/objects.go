@@ -265,6 +265,7 @@ func (o *Store) info(ctx context.Context, at place) (info jetstream.ObjectInfo, 
 	return info, m.Seq, nil
 }
 
+// purge removes the messages of a subject.
 func (o *Store) purge(ctx context.Context, at streams.Bucket, subject string) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()

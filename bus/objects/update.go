@@ -49,6 +49,8 @@ func (o *Store) Update(ctx context.Context, name Name, change func(before *Objec
 	})
 }
 
+// update is one round of Update: it reads the object, calls change, and writes
+// on condition that the object is still the one that it read.
 func (o *Store) update(ctx context.Context, at place, change func(*Object) (*Object, error)) error {
 	info, seq, content, err := o.get(ctx, at)
 	if err != nil && !errors.Is(err, conn.ErrNotFound) {

@@ -12,6 +12,8 @@ import (
 // project issued: the end of the intent removes its own commands, and not those.
 const projectMark = "_"
 
+// ofProject reports whether the project's machine issued a command and gets its
+// result.
 func ofProject(c *forge.Command) bool {
 	r := forge.Result{To: c.To, Attempt: c.Attempt}
 	return r.Machine().IsProject()

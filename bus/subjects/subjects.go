@@ -154,6 +154,8 @@ func ProjectJournals(p forge.ProjectID) (string, error) {
 	return "forge.project." + t, err
 }
 
+// projectToken returns a project as a token of a filter; all projects if it is
+// empty.
 func projectToken(p forge.ProjectID) (string, error) {
 	if p == "" {
 		return "*", nil
@@ -287,6 +289,8 @@ func unescape(token string) (string, error) {
 	return "", fmt.Errorf("%q is not how a name is escaped", token)
 }
 
+// intentToken returns the token of a machine; a project's own one for a
+// project.
 func intentToken(k forge.Key) string {
 	if k.IsProject() {
 		return None

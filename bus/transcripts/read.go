@@ -64,6 +64,7 @@ func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Ba
 	}
 }
 
+// batchID returns the id under which lines were appended.
 func batchID(header string) string { return strings.TrimPrefix(header, transcriptID) }
 
 // Oldest returns where the stream of transcripts begins: what was appended

@@ -42,4 +42,5 @@ func (a Attempt) Validate() error {
 	return nil
 }
 
+// intentPrefix returns the beginning of an intent's hidden refs.
 func intentPrefix(intent git.Name) string { return "refs/forge/" + string(intent) + "/" }

@@ -39,6 +39,8 @@ func (repo *Repository) written(ctx context.Context, m move, k git.Command, chan
 	return ours, nil
 }
 
+// sameContent reports whether a file has the content that a change gives it,
+// whole or in part, as git would write it: then it was written by us.
 func (repo *Repository) sameContent(ctx context.Context, k git.Command, c git.RawChange, full string, info fs.FileInfo) (bool, error) {
 	if strings.Trim(c.NewMode, "0") == "" {
 		return false, nil
@@ -58,12 +60,13 @@ func (repo *Repository) sameContent(ctx context.Context, k git.Command, c git.Ra
 	if bytes.HasPrefix(blob, content) {
 		return true, nil
 	}
-	// With the person'repo filters and line endings the file is not the blob.
+	// With the person's filters and line endings the file is not the blob.
 	k.Stdin = bytes.NewReader(content)
 	out, err := git.Run(ctx, k, "hash-object", "--stdin", "--path="+c.Path)
 	return err == nil && string(bytes.TrimSpace(out)) == c.NewOID, err
 }
 
+// emptyTree reports whether a folder holds nothing but folders.
 func emptyTree(dir string) bool {
 	empty := true
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

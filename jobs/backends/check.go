@@ -21,9 +21,13 @@ import (
 
 // Check is the result of looking for one back end on this machine.
 type Check struct {
-	Agent   string
-	Version string         // as its program says it; empty for one that was not asked
-	Problem *agent.Failure // why it cannot be used, or will probably fail; nil if nothing was found
+	Agent string
+	// Version is that of the program, in its own words; empty for one that was
+	// not asked.
+	Version string
+	// Problem says why the back end cannot be used, or will probably fail; nil
+	// if nothing was found.
+	Problem *agent.Failure
 }
 
 // CheckAll looks at every back end that the project's configuration names, in the
@@ -38,6 +42,7 @@ func CheckAll(ctx context.Context, p *config.Project, dir string) []Check {
 	return out
 }
 
+// check asks one back end.
 func check(ctx context.Context, name string, c config.AgentConfig, dir string) Check {
 	out := Check{Agent: name}
 	owner := process.NewOwner(dir)

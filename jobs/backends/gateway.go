@@ -17,6 +17,8 @@ type models struct {
 	err     error
 }
 
+// openModels starts a gateway with the accounts of the process's environment.
+// Its error is told by calls that need a model.
 func openModels(log *slog.Logger) models {
 	accounts, err := gateway.FromEnvironment(os.LookupEnv)
 	if err != nil {

@@ -37,6 +37,7 @@ type connection struct {
 	end             context.CancelFunc
 }
 
+// newConnection returns a connection that has just begun.
 func newConnection() *connection {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &connection{ctx, cancel}

@@ -70,6 +70,7 @@ func Again(m jetstream.Msg, after time.Duration) error {
 	return m.NakWithDelay(after)
 }
 
+// buryMsg is Bury for a message that a consumer delivered.
 func (c *Conn) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
 	meta, err := m.Metadata()
 	if err != nil {

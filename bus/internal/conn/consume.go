@@ -36,6 +36,9 @@ func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 	}
 }
 
+// pullOnce takes messages until the consumer fails or ctx ends. At the end it
+// takes those that the server has sent ahead, if the server can still be
+// reached.
 func (c *Conn) pullOnce(ctx context.Context, src Source, take func(jetstream.Msg)) error {
 	cons, err := c.EnsureConsumer(ctx, src)
 	if err != nil {

@@ -48,6 +48,8 @@ func (b Bucket) Meta(path string) string {
 // ForgetsOldest says that objects may lose their content to newer ones.
 func (b Bucket) ForgetsOldest() bool { return b == BucketTranscripts }
 
+// declare returns the stream of a bucket, as clients of NATS object stores
+// expect it.
 func (b Bucket) declare(description string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: b.Stream(), Description: description, Subjects: []string{b.Chunk(">"), b.Metas()}, AllowRollup: true, AllowDirect: true,

@@ -17,6 +17,8 @@ func (s *Intent) tasks(step func(*task.Turn)) {
 	s.perform(x)
 }
 
+// taskTurn returns the turn in which the machines of the tasks take a step: the
+// facts about the intent go in with it, and the tasks' effects come out.
 func (s *Intent) taskTurn() *task.Turn {
 	return task.NewTurn(task.Turn{
 		Now: s.now, Intent: &s.Intent, Policy: &s.Policy.Policy, Names: s.names(), Strategy: s.strategy(), Tasks: &s.Tasks,
@@ -31,6 +33,7 @@ func (s *Intent) perform(x *task.Turn) {
 	}
 }
 
+// carryOut carries out one effect of a task's step.
 func (s *Intent) carryOut(e task.Effect) {
 	switch e := e.(type) {
 	case task.Adjust:

@@ -81,6 +81,8 @@ const (
 	endKey     = "end"
 )
 
+// taskKey and childKey return keys of the outbox: one request of a task, or
+// report about a child, at a time.
 func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
 
 func childKey(id forge.IntentID) string { return "child/" + string(id) }

@@ -33,11 +33,13 @@ type Key struct {
 // Is reports whether the key types a character.
 func (k Key) Is(r rune) bool { return k.Name == Rune && k.Rune == r }
 
+// controls has the keys that are one byte.
 var controls = map[byte]Name{
 	0x00: CtrlD, // what the kernel makes of one that was typed ahead, while the terminal was not raw
 	0x03: CtrlC, 0x04: CtrlD, 0x0c: CtrlL, '\t': Tab, '\r': Enter, '\n': Enter, 0x08: Backspace, 0x7f: Backspace,
 }
 
+// sequences has the keys that are a sequence, without its ESC.
 var sequences = map[string]Name{
 	"[A": Up, "OA": Up, "[B": Down, "OB": Down, "[5~": PageUp, "[6~": PageDown,
 	"[H": Home, "OH": Home, "[1~": Home, "[F": End, "OF": End, "[4~": End,

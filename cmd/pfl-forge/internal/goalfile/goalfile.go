@@ -38,11 +38,13 @@ type file struct {
 	Prompts        prompts  `yaml:"prompts"`
 }
 
+// logging has the keys about the raw output of agents.
 type logging struct {
 	RawLog    bool    `yaml:"raw_log"`
 	RawLogDir *string `yaml:"raw_log_dir"`
 }
 
+// claude has the options for Claude Code.
 type claude struct {
 	AllowedTools []string `yaml:"allowed_tools"`
 	Model        *string  `yaml:"model"`
@@ -50,6 +52,7 @@ type claude struct {
 	Verbose      bool     `yaml:"verbose"`
 }
 
+// prompts has texts that are added to the prompts.
 type prompts struct {
 	Judgment     *string `yaml:"judgment"`
 	AppendSystem *string `yaml:"append_system_prompt"`
@@ -135,6 +138,7 @@ func (f *file) goal() *Goal {
 	return g
 }
 
+// value returns the value of a key; the zero value if it is left out.
 func value[T any](p *T) T {
 	if p == nil {
 		return *new(T)

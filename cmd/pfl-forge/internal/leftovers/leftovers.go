@@ -23,11 +23,15 @@ func Over(s *forge.Summary) bool { return s.Needed() == "" }
 
 // Rest lists the refs, files and objects that an intent left.
 type Rest struct {
-	Key     forge.Key
-	Refs    int            // commits of attempts, under refs/forge/<intent>
-	Paths   []string       // files and folders, absolute
-	Bytes   int64          // of Paths
-	Objects []objects.Name // stored conversations and transcripts
+	Key forge.Key
+	// Refs counts the commits of attempts, under refs/forge/<intent>.
+	Refs int
+	// Paths are files and folders, absolute.
+	Paths []string
+	// Bytes is the size of Paths.
+	Bytes int64
+	// Objects are stored conversations and transcripts.
+	Objects []objects.Name
 }
 
 // Sessions counts the stored conversations.
@@ -50,7 +54,8 @@ func (r *Rest) Empty() bool {
 type Places struct {
 	Bus   *bus.Bus
 	Store *store.Store
-	Dirs  []string // folders with something for each task or attempt, absolute
+	// Dirs are folders with an entry for each task or attempt, absolute.
+	Dirs []string
 }
 
 // Find returns the things that an intent left.
@@ -124,6 +129,7 @@ func isStep(s string, task bool) bool {
 	return err == nil && step.OfTask() == task
 }
 
+// isNumber reports whether a text is a whole number.
 func isNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }

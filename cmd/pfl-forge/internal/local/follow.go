@@ -51,6 +51,7 @@ type watch struct {
 	changed chan struct{}
 }
 
+// newWatch returns a watch that run starts.
 func newWatch(b *bus.Bus, project forge.ProjectID, observer Observer) *watch {
 	return &watch{
 		bus: b, project: project, observer: newWaitNotices(observer), views: newViews(),

@@ -371,6 +371,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
+// inParentheses returns a text behind a space; empty for an empty one.
 func inParentheses(s string) string {
 	if s == "" {
 		return ""

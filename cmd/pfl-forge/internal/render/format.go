@@ -1,8 +1,16 @@
-// Package render turns what is known into text: tables, JSON and YAML for lists,
-// and the view of a run while it goes on.
+// Package render turns summaries, records and progress into text: tables, JSON
+// and YAML for lists, lines for events, and two views of a run while it goes
+// on.
 //
-// Text that others wrote passes through package term on its way to a person. JSON
-// and YAML carry it as it is.
+//	Lines     one line for each event that concerns people; both views show these
+//	Live      lines that scroll, over one line for each running attempt
+//	Board     a view that has the whole terminal, for package watch
+//	Columns   a table that gives way where the terminal is narrow
+//	Rule, ReasonOf, Goal, Age ...   the words that all of them use
+//
+// Text that others wrote passes through package term on its way to a person.
+// JSON and YAML carry it as it is. The rules of a view stand at the top of its
+// file.
 package render
 
 import (

@@ -80,6 +80,7 @@ func (c *Columns) widths(most int) []int {
 	return widths
 }
 
+// line returns a row with its cells filled to the widths of their columns.
 func line(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range cells {

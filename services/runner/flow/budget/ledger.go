@@ -78,6 +78,7 @@ func (l *Ledger) Open(out *outbox.Messages, id forge.IntentID, now time.Time) {
 	l.release(out, now, func(c Call) bool { return c.Intent == id })
 }
 
+// account sets the account of an intent.
 func (l *Ledger) account(id forge.IntentID, a Account) {
 	if l.Accounts == nil {
 		l.Accounts = map[forge.IntentID]Account{}
@@ -159,6 +160,8 @@ func (l *Ledger) turnDay(now time.Time) {
 	}
 }
 
+// release forgets calls, and grants the money that this frees to those that
+// wait.
 func (l *Ledger) release(out *outbox.Messages, now time.Time, which func(Call) bool) {
 	l.Reserved = slices.DeleteFunc(l.Reserved, which)
 	l.Refused = slices.DeleteFunc(l.Refused, which)
@@ -246,6 +249,7 @@ func (l *Ledger) Repeat(out *outbox.Messages) {
 	}
 }
 
+// answer tells an intent whether the call has its money.
 func (c *Call) answer(out *outbox.Messages) {
 	out.Add(c.Intent, "funded/"+string(c.Intent)+"/"+c.Attempt.String(),
 		&forge.BudgetReserved{Attempt: c.Attempt, USD: c.USD, Reason: c.Refusal})

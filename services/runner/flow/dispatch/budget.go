@@ -12,6 +12,7 @@ import (
 // Charged reports whether calls of agents draw on a budget.
 func (x *Turn) Charged() bool { return !x.Recipe && (x.Budget.IntentUSD > 0 || x.Budget.Shared()) }
 
+// charged reports whether a step needs reserved budget.
 func (x *Turn) charged(step forge.Step) bool { return step.CallsAgent() && x.Charged() }
 
 // begun reports whether a call goes on with work that others have paid for.
@@ -110,6 +111,8 @@ func (s *State) Billed(a forge.Attempt) {
 	s.Unbilled = slices.Delete(slices.Clone(s.Unbilled), i, i+1)
 }
 
+// expectCosts notes attempts whose costs may still come, although they are
+// withdrawn.
 func (s *State) expectCosts(x *Turn, list ...forge.Attempt) {
 	for _, a := range list {
 		if a.Step.CallsAgent() && !x.Recipe && len(s.Unbilled) < maxUnbilled {
@@ -118,6 +121,7 @@ func (s *State) expectCosts(x *Turn, list ...forge.Attempt) {
 	}
 }
 
+// dropWaiting forgets commands that wait for budget, and the requests for it.
 func (s *State) dropWaiting(which func(forge.Attempt) bool) {
 	kept := s.Waiting[:0:0]
 	for i := range s.Waiting {
@@ -130,6 +134,8 @@ func (s *State) dropWaiting(which func(forge.Attempt) bool) {
 	s.Waiting = kept
 }
 
+// reserveKey returns the key of the request for an attempt's budget in the
+// outbox.
 func reserveKey(a forge.Attempt) string { return "spend/" + a.String() }
 
 // ask asks the project to reserve budget for a call.

@@ -233,11 +233,14 @@ func (s *State) HeldStep(task forge.TaskID, step forge.Step) *forge.Command {
 // DropHeld forgets the commands that are held.
 func (s *State) DropHeld() { s.dropHeld(func(forge.Attempt) bool { return true }) }
 
+// drop forgets commands that are not issued yet: held by a pause, or waiting
+// for budget.
 func (s *State) drop(which func(forge.Attempt) bool) {
 	s.dropHeld(which)
 	s.dropWaiting(which)
 }
 
+// dropHeld forgets commands that a pause holds.
 func (s *State) dropHeld(which func(forge.Attempt) bool) {
 	s.Held = slices.DeleteFunc(slices.Clone(s.Held), func(c forge.Command) bool { return which(c.Attempt) })
 }
@@ -253,6 +256,7 @@ const (
 	claimPrefix = "claim/"
 )
 
+// parkKey returns the key of the timer that repeats a step.
 func parkKey(task forge.TaskID, step forge.Step) string {
 	return ParkPrefix + string(task) + "/" + string(step)
 }

@@ -11,20 +11,32 @@ import (
 // Bounds of the texts and lists that agents report about a goal. They keep decisions
 // small enough to record.
 const (
-	maxLearned = 10   // pieces of knowledge of one iteration
-	maxTaught  = 20   // pieces of its own knowledge that an execution is told
-	maxNote    = 1000 // bytes of a text
-	maxWord    = 300  // bytes of a path, a tag or the like
-	maxListed  = 30   // entries of a list
+	// maxLearned bounds the pieces of knowledge of one iteration.
+	maxLearned = 10
+	// maxTaught bounds the pieces of its own knowledge that an execution is
+	// told.
+	maxTaught = 20
+	// maxNote bounds a text, in bytes.
+	maxNote = 1000
+	// maxWord bounds a path, a tag or the like, in bytes.
+	maxWord = 300
+	// maxListed bounds the entries of a list.
+	maxListed = 30
 
-	maxSummaries = 64 << 10 // bytes of the summaries that a step is told
-	maxPublished = 200      // pieces of knowledge that a run tells the project
+	// maxSummaries bounds the summaries that a step is told, in bytes; the
+	// oldest are left out.
+	maxSummaries = 64 << 10
+	// maxPublished bounds the pieces of knowledge that a run tells the project.
+	maxPublished = 200
 )
 
+// clipped returns a text of at most so many bytes, cut between characters.
 func clipped(text string, most int) string { return strings.ToValidUTF8(rule.Shorten(text, most), "") }
 
+// clip bounds a path, a tag or the like.
 func clip(text string) string { return clipped(text, maxWord) }
 
+// clips bounds a list and each of its entries.
 func clips(list []string) []string {
 	var out []string
 	for _, text := range list[:min(len(list), maxListed)] {
@@ -45,6 +57,7 @@ func bounded(e *forge.Execution) *forge.Execution {
 	}
 }
 
+// boundSummary cuts the texts of a summary to a size that the journal can keep.
 func boundSummary(sum *forge.ExecutionSummary) {
 	sum.Approach, sum.Reason, sum.Artifacts = clipped(sum.Approach, maxNote), clipped(sum.Reason, maxNote), clips(sum.Artifacts)
 	if n := sum.Next; n != nil {
@@ -55,6 +68,8 @@ func boundSummary(sum *forge.ExecutionSummary) {
 	}
 }
 
+// boundJudgment cuts the texts of a judgment, and leaves that of the event as
+// it is.
 func boundJudgment(j *forge.Judgment) {
 	j.Reason, j.NextAction = clipped(j.Reason, maxNote), clipped(j.NextAction, maxNote)
 	j.Evaluations = slices.Clone(j.Evaluations)

@@ -288,6 +288,8 @@ func JudgedHead(t *task.Task) string {
 	return t.Head
 }
 
+// answersAll reports whether a judgment evaluates exactly the criteria, in
+// their order.
 func answersAll(j *forge.Judgment, criteria []string) bool {
 	return slices.EqualFunc(j.Evaluations, criteria, func(e forge.Evaluation, c string) bool { return e.Criterion == c })
 }

@@ -21,9 +21,12 @@ const Unwanted = "unwanted"
 
 // Bounds of the observations of one attempt.
 const (
-	maxObserved = 50   // observations
-	maxContent  = 2000 // bytes of each
-	maxEvidence = 20   // pieces of evidence of each
+	// maxObserved bounds the observations of a run.
+	maxObserved = 50
+	// maxContent bounds the text of each, in bytes.
+	maxContent = 2000
+	// maxEvidence bounds the pieces of evidence of each.
+	maxEvidence = 20
 )
 
 // MaxSent bounds the steps, the adjustments and the observations that the project gets of
@@ -87,6 +90,8 @@ func (s *State) Late(now time.Time, r *forge.Result, closed bool) {
 	h.StepResults = append(slices.Clip(h.StepResults), rec)
 }
 
+// stepRecord returns the record of a result. The outcome of one that did not
+// fail is ok, until the rules correct it.
 func stepRecord(now time.Time, r *forge.Result) forge.StepRecord {
 	outcome := "ok"
 	if f := r.Failure(); f != nil {

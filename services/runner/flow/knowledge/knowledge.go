@@ -17,12 +17,17 @@ import (
 
 // Bounds of the lists that a project keeps, and of the parts that an intent is told.
 const (
-	maxRuns      = 300
-	maxRelevant  = 8   // runs that an analysis is told of
-	maxAllRuns   = 100 // runs that a search for patterns reads
+	maxRuns = 300
+	// maxRelevant bounds the past runs that an analysis is told of.
+	maxRelevant = 8
+	// maxAllRuns bounds the runs that a search for patterns reads.
+	maxAllRuns   = 100
 	maxKnowledge = 500
-	maxNew       = 100 // of them that are kept although they have not helped yet
-	maxOffered   = 20  // of them that a goal is told of
+	// maxNew bounds the pieces of knowledge that are kept although they have
+	// not helped yet.
+	maxNew = 100
+	// maxOffered bounds the pieces of knowledge that a goal is told of.
+	maxOffered = 20
 )
 
 // State holds the lessons of a project's finished runs.

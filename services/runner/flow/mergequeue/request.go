@@ -37,6 +37,8 @@ func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles
 	return forge.Applied, nil
 }
 
+// repeatLock answers a request for a lock that was answered before, and leaves
+// one that waits.
 func (s *State) repeatLock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles, t *Task) {
 	switch {
 	case r.Number != t.Number:
@@ -149,10 +151,13 @@ func (s *State) mayMerge(r *Request) bool {
 
 // fileSet is the files of several requests.
 type fileSet struct {
-	any, all bool // holds any request; holds one on every file
+	// any says that the set has a request, and all that one of them is for
+	// every file.
+	any, all bool
 	files    map[string]bool
 }
 
+// add adds the files of a request.
 func (f *fileSet) add(r *Request) {
 	f.any, f.all = true, f.all || r.AllFiles
 	if f.files == nil {
@@ -163,10 +168,12 @@ func (f *fileSet) add(r *Request) {
 	}
 }
 
+// overlaps reports whether a request has a file of the set.
 func (f *fileSet) overlaps(r *Request) bool {
 	return f.all || r.AllFiles && f.any || slices.ContainsFunc(r.Files, func(name string) bool { return f.files[name] })
 }
 
+// overlap reports whether two lists have a file in common.
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }

@@ -37,6 +37,7 @@ type Task struct {
 	Withdrawn int
 }
 
+// merged reports whether the task's change is on the base branch.
 func (t *Task) merged() bool {
 	return t.Answer != nil && t.Answer.Result != nil && t.Answer.Result.Outcome == forge.MergeDone
 }
@@ -107,6 +108,7 @@ func (s *State) drop(which func(*Request) bool) {
 	s.Locks = slices.DeleteFunc(s.Locks, which)
 }
 
+// dropTask removes the requests and locks of a task.
 func (s *State) dropTask(t forge.TaskID) {
 	s.drop(func(r *Request) bool { return r.Task == t })
 }
@@ -124,10 +126,12 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 }
 
+// answerLock tells an intent whether a task of it has the lock.
 func answerLock(out *outbox.Messages, id forge.IntentID, t forge.TaskID, number int, granted bool) {
 	out.Add(id, fmt.Sprintf("reserved/%s/%d", t, number), &forge.FilesLocked{Task: t, Number: number, Granted: granted})
 }
 
+// answerMerge tells an intent how a merge ended.
 func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.MergeEnded) {
 	out.Add(id, fmt.Sprintf("merged/%s/%d", answer.Task, answer.Number), answer)
 }

@@ -37,6 +37,7 @@ func (o *State) Wants(a forge.Attempt) bool {
 	return o.index(a) >= 0
 }
 
+// index returns the place of an attempt's command; -1 if there is none.
 func (o *State) index(a forge.Attempt) int {
 	for i := range o.Commands {
 		if o.Commands[i].Attempt == a {

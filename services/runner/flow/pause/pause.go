@@ -15,11 +15,16 @@ import (
 
 // State says what is paused. The zero value pauses nothing.
 type State struct {
-	Person  bool   // the intent, by a person
-	Project int    // number of the project's newest pause
-	Over    int    // number of the project's newest pause that is over
-	Reason  string // of the newest pause by a person
-	Tasks   map[forge.TaskID]bool
+	// Person says that a person paused the intent itself.
+	Person bool
+	// Project is the number of the project's newest pause that the intent has
+	// heard of.
+	Project int
+	// Over is the number of the project's newest pause that is over.
+	Over int
+	// Reason is that of the newest pause by a person.
+	Reason string
+	Tasks  map[forge.TaskID]bool
 }
 
 // Whole reports whether the whole intent is paused.
@@ -74,6 +79,8 @@ func (s *State) Admitted(paused, resumed int) {
 	s.Project, s.Over = max(s.Project, paused), max(s.Over, resumed)
 }
 
+// set notes whether a task is paused. It changes no map in place: copies of the
+// state share it.
 func (s *State) set(id forge.TaskID, on bool) {
 	next := maps.Clone(s.Tasks)
 	if next == nil {

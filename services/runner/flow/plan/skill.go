@@ -29,6 +29,8 @@ func skills(list []forge.Skill) ([]forge.TaskPlan, error) {
 	return plans, nil
 }
 
+// skillFile returns a skill as the file that agents read, with its front
+// matter.
 func skillFile(name string, k *forge.Skill) string {
 	description := strings.Join(strings.Fields(k.Description), " ")
 	return "---\nname: " + name + "\ndescription: " + strconv.Quote(description) + "\n---\n\n" + strings.TrimSpace(k.Body) + "\n"

@@ -12,14 +12,24 @@ import (
 
 // Bounds of the lists that a project keeps for its reflections.
 const (
-	maxUnread    = 300 // observations
-	maxRuns      = 50  // runs that wait to be reflected upon
-	maxTogether  = 10  // runs that one reflection reads
-	maxProposals = 500 // that are remembered
-	maxKnown     = 100 // of them, that a reflection is told of
-	maxReports   = 100 // that are repeated after a crash
-	maxRead      = 100 // observations that one reflection, or a search for patterns, reads
-	maxAttempts  = 2   // at one reflection; nothing else waits for it
+	// maxUnread bounds the observations that wait to be read.
+	maxUnread = 300
+	// maxRuns bounds the runs that wait to be reflected upon.
+	maxRuns = 50
+	// maxTogether bounds the runs that one reflection reads.
+	maxTogether = 10
+	// maxProposals bounds the proposals that are remembered.
+	maxProposals = 500
+	// maxKnown bounds those of them that a reflection is told of.
+	maxKnown = 100
+	// maxReports bounds the reports that are repeated after a crash.
+	maxReports = 100
+	// maxRead bounds the observations that one reflection, or a search for
+	// patterns, reads.
+	maxRead = 100
+	// maxAttempts bounds the attempts at one reflection: nothing else waits for
+	// it.
+	maxAttempts = 2
 )
 
 // State is a project's memory of its reflections, and the material for the next one.
@@ -156,6 +166,7 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 }
 
+// submit sends a proposal to its own machine, as a submission.
 func submit(out *outbox.Messages, in *forge.Intent) {
 	out.Add(in.ID, "proposal/"+string(in.ID), &forge.Submit{Intent: *in})
 }
@@ -167,6 +178,7 @@ func (s *State) report(out *outbox.Messages, id forge.IntentID, r *forge.RunRefl
 	s.Reports = rule.Last(append(slices.Clip(s.Reports), rep), maxReports)
 }
 
+// send tells an intent what a reflection on its run found.
 func (r *Report) send(out *outbox.Messages) {
 	out.Add(r.Intent, fmt.Sprintf("reflected/%s/%d", r.Intent, r.Reflected.Step.Attempt), r.Reflected)
 }

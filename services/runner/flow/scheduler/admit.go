@@ -112,6 +112,7 @@ func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPla
 	}
 }
 
+// tellDependency tells an intent how one ended that it depends on.
 func (s *State) tellDependency(out *outbox.Messages, id forge.IntentID, d forge.DependencyEnded) {
 	d.Run = s.Intents[id].Run
 	out.Add(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), &d)
@@ -178,6 +179,8 @@ func (s *State) Wake(out *outbox.Messages, id forge.IntentID) {
 	s.wake(out, id, s.Intents[id].Status)
 }
 
+// wake tells every active intent that depends on one, by id, that it has this
+// status.
 func (s *State) wake(out *outbox.Messages, id forge.IntentID, status forge.Status) {
 	for _, other := range s.Active {
 		if slices.Contains(s.Intents[other].DependsOn, id) {

@@ -79,6 +79,8 @@ func (s *State) cancelReason(in *Intent) string {
 	return in.CancelReason
 }
 
+// cancel cancels the run of an intent, for its parent or for all of the
+// project.
 func (s *State) cancel(out *outbox.Messages, id forge.IntentID, in *Intent) {
 	out.Add(id, fmt.Sprintf("cancel/%s/%d", id, in.Run), &forge.Cancel{Reason: s.cancelReason(in)})
 }

@@ -11,16 +11,23 @@ import (
 
 // Session is the newest session about one step. The zero value has not begun.
 type Session struct {
-	Number int    // counts the sessions about the step
-	ID     string // empty where no agent is called
-	Begun  bool   // some attempt was in it, so the next one resumes it
+	// Number counts the sessions about the step.
+	Number int
+	// ID is empty where no agent is called.
+	ID string
+	// Begun says that some attempt was in the session, so the next one resumes
+	// it.
+	Begun bool
 }
 
 // Names makes the names of an intent's sessions.
 type Names struct {
-	Key     forge.Key
-	Created time.Time // when the intent was made; one that is made again has other sessions
-	None    bool      // steps call no agent: a recipe does the work
+	Key forge.Key
+	// Created is the time at which the intent was made: one that is made again
+	// under the same name has other sessions.
+	Created time.Time
+	// None says that the steps call no agent: a recipe does the work.
+	None bool
 }
 
 // Start begins the next session about a step of a task, or, without a task, of

@@ -68,6 +68,7 @@ func (TellOverlap) effect() {}
 func (Release) effect()     {}
 func (Next) effect()        {}
 
+// emit appends an effect to those of the turn.
 func (x *Turn) emit(e Effect) { x.Effects = append(x.Effects, e) }
 
 // Adjust records a rule.

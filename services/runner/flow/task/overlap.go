@@ -42,6 +42,7 @@ func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
 	t.Overlaps = kept
 }
 
+// describe returns an overlap in a line, for the history.
 func describe(o forge.Overlap) string { return string(o.TaskID) + ": " + strings.Join(o.Files, ", ") }
 
 // tell tells another task what was found about it and this one.

@@ -1,5 +1,9 @@
-// Package audit is the command that asks for an audit, which is an intent of its own type,
-// and that prints what audits found.
+// Package audit is the command that asks for an audit, and that prints the
+// findings of audits.
+//
+// An audit is an intent of its own type: it is submitted as package create does
+// it, and worked on by a run like any other. Its findings are in its journal,
+// so the report of an old one can be printed at any time.
 package audit
 
 import (

@@ -1,5 +1,11 @@
-// Package clean is the command that removes what finished intents left: here, with what
-// package leftovers finds, or with --server by asking an organisation's implementers.
+// Package clean is the command that removes the leftovers of finished intents.
+//
+// In a repository it removes them itself: package leftovers finds refs, files
+// and objects, and nothing of an intent goes that a retry could need: failed
+// ones are left alone. With --server it asks an organisation's implementers,
+// who know the origin, as many intents at a time as one request may name.
+// Either way a call that is cut off is completed by the next one, and --dry-run
+// prints the same list and removes nothing.
 package clean
 
 import (

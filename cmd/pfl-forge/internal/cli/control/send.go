@@ -23,8 +23,11 @@ func Always(c *pending.Choice, said *pending.Said) Chooser {
 // Request describes a choice of a command about the intents and tasks that its arguments
 // name.
 type Request struct {
-	All    bool          // it is about the whole project, and has no arguments
-	Format render.Format // in which the rulings are printed; the zero value is text
+	// All says that it is about the whole project, and has no arguments.
+	All bool
+	// Format is the one in which the rulings are printed; the zero value is
+	// text.
+	Format render.Format
 	Choose Chooser
 }
 

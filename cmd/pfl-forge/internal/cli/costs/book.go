@@ -18,24 +18,34 @@ import (
 // Attempt is one attempt of a step that was decided on, and what its calls used.
 type Attempt struct {
 	forge.Attempt
-	Key      forge.Key // the intent
-	Outcome  string    // ok, rejected, conflict, verify_failed, no_commits, unwanted, or a forge.FailureReason
+	// Key is the intent.
+	Key forge.Key
+	// Outcome is ok, rejected, conflict, verify_failed, no_commits, unwanted,
+	// or a forge.FailureReason.
+	Outcome  string
 	Agent    string
 	Model    string
 	Session  string
 	Duration time.Duration
 	Usage    forge.Usage
-	At       time.Time // when it was decided on
+	// At is the time at which it was decided on.
+	At time.Time
 }
 
 // Book has every attempt, title and budget that the journals of some projects tell of. The
 // zero value is empty.
 type Book struct {
-	Attempts []Attempt                        // in the order of their decisions
-	Titles   map[forge.Key]string             // of intents
-	Budgets  map[forge.ProjectID]forge.Budget // as the last analysis read them
-	Limits   map[forge.Key]float64            // budgets that intents have of their own, in US dollars
+	// Attempts are in the order of their decisions.
+	Attempts []Attempt
+	// Titles are those of the intents.
+	Titles map[forge.Key]string
+	// Budgets are the projects' limits, as the last analysis read them.
+	Budgets map[forge.ProjectID]forge.Budget
+	// Limits are budgets that intents have of their own, in US dollars.
+	Limits map[forge.Key]float64
 
+	// machines fold the journals, so that an attempt counts here exactly if it
+	// counts there.
 	machines map[forge.Key]machine.Machine
 }
 
@@ -141,6 +151,7 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event, s *f
 	})
 }
 
+// outcome returns the outcome of an attempt in one word.
 func outcome(r *forge.Result) string {
 	switch out := r.Output.(type) {
 	case *forge.Failure:
@@ -206,6 +217,8 @@ func ParseBy(s string) (By, error) {
 	return "", fmt.Errorf("is %q; it can be %s", s, strings.Join(names, ", "))
 }
 
+// key returns the group of an attempt; empty if it is not known, such as the
+// model of a recipe.
 func (by By) key(a *Attempt) string {
 	switch by {
 	case ByIntent:

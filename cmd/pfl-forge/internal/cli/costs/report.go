@@ -12,9 +12,12 @@ import (
 
 // Query says what a Report is about.
 type Query struct {
-	By    By
-	Since time.Time // if not zero: decided on then or later
-	Until time.Time // if not zero: decided on before
+	By By
+	// Since, if not zero, leaves out attempts that were decided on before.
+	Since time.Time
+	// Until, if not zero, leaves out attempts that were decided on then or
+	// later.
+	Until time.Time
 }
 
 // Row adds up the usage of some attempts, as programs read it.
@@ -53,6 +56,7 @@ type Budget struct {
 	LeftUSD   float64         `json:"left_usd"   yaml:"left_usd"` // below 0 if it was overspent
 }
 
+// add adds the usage of an attempt.
 func (r *Row) add(a *Attempt) {
 	u := &a.Usage
 	r.Attempts++
@@ -66,7 +70,7 @@ func (r *Row) add(a *Attempt) {
 	r.CostUSD += u.CostUSD
 }
 
-// called says whether an attempt called an agent: a recipe is none.
+// called reports whether an attempt called an agent: a recipe is none.
 func (a *Attempt) called() bool {
 	return a.Agent != config.AgentRecipe && a.Usage != (forge.Usage{})
 }
@@ -107,7 +111,8 @@ func (b *Book) Report(q Query, now time.Time) Report {
 	return rep
 }
 
-// limit says what an intent may spend, in all its runs, and what of that is left.
+// limit sets the budget of an intent, for all its runs, and the rest of it. It
+// uses the machines' own count, as the rules do.
 func (b *Book) limit(row *Row, key forge.Key) {
 	limit := cmp.Or(b.Limits[key], b.Budgets[key.Project].IntentUSD)
 	if limit <= 0 {
@@ -117,6 +122,8 @@ func (b *Book) limit(row *Row, key forge.Key) {
 	row.BudgetUSD, row.LeftUSD = &limit, &left
 }
 
+// budgets returns the limits of projects and of today. Every attempt counts,
+// whatever the query.
 func (b *Book) budgets(now time.Time) []Budget {
 	spent, today := map[forge.ProjectID]float64{}, map[forge.ProjectID]float64{}
 	for i := range b.Attempts {

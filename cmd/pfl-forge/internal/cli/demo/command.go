@@ -118,7 +118,8 @@ func printDemo(a *kit.App, doc *demoDoc) {
 	}
 }
 
-// demoFiles names the files in which the demo can be looked at.
+// demoFiles names the files in which the outcome can be looked at, for the end
+// of the text.
 var demoFiles = []struct{ path, what string }{
 	{"pfl-forge.yaml", "the recipes, and how a change is verified"},
 	{".forge/intent-drafts/imported/", "the drafts that were imported"},

@@ -1,5 +1,13 @@
-// Package demo makes a small repository in which everything happens that pfl-forge
-// is for, and looks afterwards whether it did.
+// Package demo makes a small repository in which everything happens that
+// pfl-forge is for, and looks afterwards whether it did.
+//
+//	Create    unpacks repository/ and drafts/ into a folder, and commits
+//	Command   has run work on it, as in any repository
+//	Examine   reads the traces, and judges each Scene by them
+//
+// The demo runs recipes, so that it needs no agent and takes seconds. A scene
+// names what it shows, what happened, and each difference from the plan: the
+// tests of the whole program rely on that, too.
 package demo
 
 import (
@@ -21,6 +29,7 @@ var repository embed.FS
 //go:embed drafts
 var drafts embed.FS
 
+// branch is the base branch of the demo's repository.
 const branch = git.Branch("main")
 
 // ErrNotEmpty says that there is something in the folder for the demo already.

@@ -16,12 +16,17 @@ import (
 )
 
 // evidence are the traces of a run: the journals, the branch and the files.
+// Scenes are judged by nothing else, so the demo believes no message that it
+// printed itself.
 type evidence struct {
+	// root is the working tree.
 	root  string
 	views map[forge.IntentID]forge.View
-	log   []objects.LogLine
+	// log has the commits of the branch, the newest first.
+	log []objects.LogLine
 }
 
+// collect reads the traces.
 func collect(ctx context.Context, repo *local.Repository, log *slog.Logger) (*evidence, error) {
 	s, err := local.OpenReader(ctx, repo, log)
 	if err != nil {
@@ -56,6 +61,7 @@ func (e *evidence) file(name string) string {
 	return string(text)
 }
 
+// exists reports whether there is a file in the working tree.
 func (e *evidence) exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(e.root, name))
 	return err == nil

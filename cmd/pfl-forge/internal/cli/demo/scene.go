@@ -15,8 +15,10 @@ import (
 // Report is the outcome of the demo.
 type Report struct {
 	Scenes []Scene
-	Log    []objects.LogLine // of the branch, newest first
-	Views  []forge.View      // of all intents, sorted by id
+	// Log has the commits of the branch, the newest first.
+	Log []objects.LogLine
+	// Views are those of all intents, sorted by id.
+	Views []forge.View
 }
 
 // OK reports whether everything went as planned.
@@ -26,10 +28,16 @@ func (r *Report) OK() bool {
 
 // Scene is one thing that the demo shows.
 type Scene struct {
-	Name    string   // of the intents; for people
-	Shows   string   // what it is about
-	Fact    string   // what happened, in this run
-	Differs []string // what did not go as planned
+	// Name names the intents of the scene, for people.
+	Name string
+	// Shows says what it is about.
+	Shows string
+	// Fact describes this run, such as how many intents were implemented at
+	// once.
+	Fact string
+	// Differs has a line for each difference from the plan; empty if it went as
+	// planned.
+	Differs []string
 }
 
 // Examine looks at what a run left in a repository that Create made.
@@ -46,6 +54,8 @@ func Examine(ctx context.Context, repo *local.Repository, log *slog.Logger) (*Re
 	return r, nil
 }
 
+// scenes looks at every scene. Each one is judged by itself: what goes wrong in
+// one does not hide the others.
 func (e *evidence) scenes() []Scene {
 	list := []struct {
 		name, shows string

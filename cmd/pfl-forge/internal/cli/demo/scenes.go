@@ -7,6 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
+// parallel expects all intents to be there, and two of them implemented at the
+// same time.
 func (s *stage) parallel() {
 	for _, id := range Intents() {
 		_, known := s.views[forge.IntentID(id)]
@@ -19,6 +21,8 @@ func (s *stage) parallel() {
 	s.Fact = fmt.Sprintf("%d of %d were implemented at the same time", n, len(s.views))
 }
 
+// dependentTasks expects the last task of the handbook to be merged after the
+// two that it depends on.
 func (s *stage) dependentTasks() {
 	v := s.done("handbook", 3)
 	if len(v.Tasks) != 3 {
@@ -33,6 +37,7 @@ func (s *stage) dependentTasks() {
 	s.Fact = fmt.Sprintf("%s after %s and %s", last.ID, v.Tasks[0].ID, v.Tasks[1].ID)
 }
 
+// fanOut expects a task for each file, and each file changed.
 func (s *stage) fanOut() {
 	const files = 4
 	v := s.done("tidy-languages", files)
@@ -44,6 +49,7 @@ func (s *stage) fanOut() {
 	s.Fact = strings.Join(items, ", ")
 }
 
+// rejected expects a review that rejects, and a second one that approves.
 func (s *stage) rejected() {
 	v := s.done("glossary", 1)
 	s.content("GLOSSARY.txt", "farewell\ngreeting\nleave\nsalutation\n")
@@ -58,6 +64,7 @@ func (s *stage) rejected() {
 	s.Fact = "rejected: " + lastLine(strings.Join(first.Issues, "\n"))
 }
 
+// repaired expects verify to fail once, and the second attempt to pass.
 func (s *stage) repaired() {
 	v := s.done("language-spanish", 1)
 	why := ruled(v, "verify-failed")
@@ -69,6 +76,8 @@ func (s *stage) repaired() {
 	s.Fact = strings.TrimSuffix(why, ": ...")
 }
 
+// conflict expects two changes of the same lines to be merged both, one of them
+// made again.
 func (s *stage) conflict() {
 	var again []string
 	for _, id := range []forge.IntentID{"changelog-names", "changelog-spanish"} {
@@ -85,6 +94,7 @@ func (s *stage) conflict() {
 	s.Fact = "made again: " + strings.Join(again, ", ")
 }
 
+// question expects an intent that waits for an answer and has changed nothing.
 func (s *stage) question() {
 	v := s.waits("name-the-program", forge.WaitingClarification)
 	s.expect(len(v.Intent.Clarifications) == 1, "there should be one question, and there are %d", len(v.Intent.Clarifications))
@@ -94,6 +104,8 @@ func (s *stage) question() {
 	s.expect(!s.exists("NAME"), "there should be no file NAME yet")
 }
 
+// approval expects an intent that waits for an approval, with a plan, and has
+// changed nothing.
 func (s *stage) approval() {
 	v := s.waits("remove-legacy", forge.WaitingApproval)
 	s.expect(len(v.Tasks) == 1, "the plan should have one task, and has %d", len(v.Tasks))
@@ -101,6 +113,7 @@ func (s *stage) approval() {
 	s.Fact = "needs your approval: " + v.Summary.Reason
 }
 
+// lastLine returns the last line of a text.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return s[strings.LastIndexByte(s, '\n')+1:]

@@ -61,6 +61,7 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	return d
 }
 
+// judgmentOf returns a judgment as a document; nil for none.
 func judgmentOf(j *forge.Judgment) *judgment {
 	if j == nil {
 		return nil
@@ -72,6 +73,7 @@ func judgmentOf(j *forge.Judgment) *judgment {
 	return d
 }
 
+// iterationOf returns an iteration as a document, without its costs.
 func iterationOf(i *forge.Iteration) iteration {
 	d := iteration{Number: i.Number, Head: i.Head, Judged: i.Judgment != nil, Judgment: judgmentOf(i.Judgment)}
 	if i.Judgment != nil {

@@ -80,6 +80,7 @@ func iterationsText(used, most, newest int) string {
 	return text
 }
 
+// iterationsTable prints iterations as a table.
 func iterationsTable(a *kit.App, list []iteration) error {
 	columns := render.Columns{Header: []string{"NUMBER", "APPROACH", "RESULT", "MET", "TOKENS", "COST", "NEXT"}, Shrink: 6}
 	for i := range list {
@@ -97,6 +98,7 @@ func iterationsTable(a *kit.App, list []iteration) error {
 // maxApproach bounds the column that does not give way, in bytes.
 const maxApproach = 60
 
+// printJudgment prints the last judgment, if there was one.
 func printJudgment(a *kit.App, j *judgment) {
 	if j == nil {
 		return
@@ -112,6 +114,7 @@ func printJudgment(a *kit.App, j *judgment) {
 	}
 }
 
+// printKnowledge prints the knowledge that a goal found out, if there is any.
 func printKnowledge(a *kit.App, list []knowledge) {
 	if len(list) == 0 {
 		return

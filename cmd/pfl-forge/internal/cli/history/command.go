@@ -1,5 +1,10 @@
-// Package history is the command that lists the finished runs of all intents, or shows one
-// as a timeline of its attempts and of the adjustments of its flow.
+// Package history is the command that lists the finished runs of all intents,
+// or shows one as a timeline of its attempts and of the adjustments of its
+// flow.
+//
+// Both are made from the journals alone; the list reads all of a project once.
+// A run is history only when it has ended: show and status are about the
+// present one.
 package history
 
 import (

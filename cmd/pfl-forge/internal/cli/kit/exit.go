@@ -12,11 +12,18 @@ type Exit int
 
 // The exit codes of the program.
 const (
-	ExitOK          Exit = 0   // done
-	ExitError       Exit = 1   // a mistake in the command line, or something is wrong here
-	ExitFailed      Exit = 2   // an intent is blocked or ended with an error
-	ExitWaiting     Exit = 3   // nothing failed, but something waits for a person: an intent, or a file that was refused
-	ExitInterrupted Exit = 130 // interrupted: work is kept, the next run goes on
+	// ExitOK: the command did what was asked.
+	ExitOK Exit = 0
+	// ExitError: a mistake in the command line, or something is wrong here.
+	ExitError Exit = 1
+	// ExitFailed: an intent is blocked or ended with an error.
+	ExitFailed Exit = 2
+	// ExitWaiting: nothing failed, but a person is waited for: by an intent, or
+	// by a file that was refused.
+	ExitWaiting Exit = 3
+	// ExitInterrupted: it was interrupted; work is kept, and the next run goes
+	// on.
+	ExitInterrupted Exit = 130
 )
 
 // Error returns no text, because an Exit is never printed.

@@ -9,8 +9,11 @@ import (
 // Invocation is the way in which a person calls this program again, for commands that are
 // printed to be pasted.
 type Invocation struct {
-	Program string // as a shell reads it
-	Inside  bool   // it is called inside of the repository, otherwise with -C
+	// Program is the program as a shell reads it.
+	Program string
+	// Inside says that it is called inside of the repository; otherwise
+	// commands have -C.
+	Inside bool
 }
 
 // Invocation returns how this program was called: by its name if the PATH has it, by its

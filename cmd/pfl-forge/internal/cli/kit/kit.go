@@ -24,25 +24,39 @@ import (
 type App struct {
 	Where
 
-	In     io.Reader                // standard input
-	Out    io.Writer                // for data
-	Err    io.Writer                // for everything else
-	Getenv func(name string) string // reads the environment; tests give their own
+	// In is standard input.
+	In io.Reader
+	// Out is for data: what a script reads.
+	Out io.Writer
+	// Err is for everything else: messages, progress, questions.
+	Err io.Writer
+	// Getenv reads the environment; tests give their own.
+	Getenv func(name string) string
 
-	Verbose bool // log to Err, everything from debug level on
+	// Verbose logs to Err, everything from debug level on.
+	Verbose bool
 }
 
 // Where says which project a command is about, and how to reach it. Its fields are the
 // program's persistent flags, as they were typed and not yet checked.
 type Where struct {
-	Dir       string // the repository's folder, or one in it
-	Server    string // URL of an organisation's NATS; empty: the repository's own server
-	Context   string // name of a NATS context, instead of Server
-	TokenFile string // file with a NATS token
+	// Dir is the repository's folder, or one in it.
+	Dir string
+	// Server is the URL of an organisation's NATS; empty for the repository's
+	// own server.
+	Server string
+	// Context is the name of a NATS context, instead of Server.
+	Context string
+	// TokenFile is a file with a NATS token, and Creds one with NATS
+	// credentials.
+	TokenFile string
 	Creds     string // file with NATS credentials
-	Project   string // id of the organisation's project; empty: the one that Dir is
+	// Project is the id of the organisation's project; empty for the one of the
+	// repository at Dir.
+	Project string
 
-	typed string // the flags that were typed, each after a space
+	// typed has the flags that were typed, each after a space.
+	typed string
 }
 
 // Remote reports whether a command is about an organisation's pfl-forge, and not about

@@ -15,14 +15,18 @@ import (
 // not have the right to.
 const lookTime = 5 * time.Second
 
-// lost names the transcripts that the stream no longer has and the object store has.
+// lost names the transcripts that the stream no longer has and the object store
+// has, and how far they were read.
 type lost struct {
 	found bool
-	todo  []*transcript.Archived // the oldest first
-	read  map[place]*transcript.Archived
-	err   error
+	// todo has those that are not read yet, the oldest first.
+	todo []*transcript.Archived
+	read map[place]*transcript.Archived
+	err  error
 }
 
+// place names an attempt, whichever claim of it: an archived transcript has the
+// lines of all.
 type place struct {
 	to      forge.Key
 	attempt forge.Attempt // without a claim
@@ -79,6 +83,7 @@ func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
 	}
 }
 
+// takeKept has the lines of an archived transcript shown in their time.
 func (r *Reader) takeKept(k *transcript.Archived, lines []transcript.Line) {
 	var list []Entry
 	for _, l := range lines {

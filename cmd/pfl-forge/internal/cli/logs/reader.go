@@ -26,7 +26,8 @@ const Decided forge.ProgressKind = "decided"
 // Entry is one thing that happened.
 type Entry struct {
 	transcript.Line
-	Tone render.Tone // of Decided
+	// Tone is set in entries of the kind Decided.
+	Tone render.Tone
 }
 
 // Query says what to read; empty fields match everything.
@@ -39,6 +40,8 @@ type Query struct {
 	Since   time.Time
 }
 
+// filter returns the query as a filter of the stream of transcripts. It leaves
+// out the time.
 func (q *Query) filter() subjects.TranscriptFilter {
 	return subjects.TranscriptFilter{Project: q.Project, Intent: q.Intent, Task: q.Task, Step: q.Step, Number: q.Attempt}
 }
@@ -57,11 +60,17 @@ type Reader struct {
 
 	mu       sync.Mutex
 	machines map[forge.Key]machine.Machine
-	journal  uint64 // the next record
-	lines    uint64 // the next of the transcripts; 0: begin by time
-	waiting  queues // not shown yet: transcripts may have something earlier
-	live     bool   // everything that there was is shown
-	moved    chan struct{}
+	// journal is the sequence of the next record to read.
+	journal uint64
+	// lines is the sequence of the next transcript message; 0 begins by time.
+	lines uint64
+	// waiting has entries that are not shown yet: transcripts may have earlier
+	// ones.
+	waiting queues
+	// live says that everything from before the start is shown, so that entries
+	// are shown as they come.
+	live  bool
+	moved chan struct{}
 
 	lost lost
 }
@@ -117,6 +126,8 @@ func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 	}
 }
 
+// readJournals reads journals until ctx ends, and calls caughtUp when it has
+// read those from before.
 func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) error {
 	return b.Journal.Follow(ctx, r.query.Project, r.journal, journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
@@ -130,6 +141,8 @@ func (r *Reader) readJournals(ctx context.Context, b *bus.Bus, caughtUp func()) 
 	})
 }
 
+// readTranscripts reads the stream of transcripts in the same way. It passes
+// over lines that were read from the object store.
 func (r *Reader) readTranscripts(ctx context.Context, b *bus.Bus, caughtUp func()) error {
 	return b.Transcripts.Follow(ctx, r.query.filter(), r.lines, r.query.Since, transcripts.Follower{
 		Lines: func(_ forge.Key, _ forge.Attempt, seq uint64, text []byte) error {
@@ -239,6 +252,7 @@ func (r *Reader) goLive(next uint64) {
 	r.poke()
 }
 
+// poke has Read look whether everything is shown. It does not block.
 func (r *Reader) poke() {
 	select {
 	case r.moved <- struct{}{}:

@@ -1,5 +1,11 @@
-// Package operator describes the session in which a person talks to an agent that
-// drives pfl-forge for them.
+// Package operator is the command that starts a session in which a person talks
+// to an agent that drives pfl-forge for them.
+//
+// The session is Claude Code with the person's own login, and takes the place
+// of this process: terminal, signals and exit code are its own. It is told the
+// Situation, a page of text with the intents and the pending decisions at this
+// moment, and gets no tool but Bash. It reads by commands of pfl-forge without
+// asking; the person is asked before it runs anything else.
 package operator
 
 import (
@@ -27,9 +33,12 @@ const (
 // Situation is the state of a project when the session begins.
 type Situation struct {
 	Project forge.ProjectID
-	Branch  string // that changes go to; empty if it is not known
-	Program string // how pfl-forge is called
-	Running bool   // a run goes on
+	// Branch is the one that changes go to; empty if it is not known.
+	Branch string
+	// Program is pfl-forge as it is called.
+	Program string
+	// Running says that a run goes on.
+	Running bool
 	Intents []forge.Summary
 	Waiting []Entry
 	Now     time.Time
@@ -83,6 +92,7 @@ func (s *Situation) state() string {
 	return prompt.Text("intents", strings.Join(lines, "\n"))
 }
 
+// waiting returns the intents that wait for a person, as lines of text.
 func (s *Situation) waiting() string {
 	var lines []string
 	for i := range s.Waiting[:min(len(s.Waiting), maxWaiting)] {

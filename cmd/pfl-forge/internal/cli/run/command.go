@@ -25,10 +25,14 @@ import (
 
 // Options is how to run. The zero value is the command without flags.
 type Options struct {
-	Only   forge.IntentID // end when this intent can go on no more; empty: when nothing can
-	NoJoin bool           // fail if a run is already active here, instead of showing it
+	// Only ends the run when this intent can go on no more; empty means when
+	// nothing can.
+	Only forge.IntentID
+	// NoJoin fails if a run is already active here, instead of showing it.
+	NoJoin bool
 
-	watch  bool // go on when nothing is left to do
+	// watch goes on when nothing is left to do.
+	watch  bool
 	dryRun bool
 	format render.Format
 }

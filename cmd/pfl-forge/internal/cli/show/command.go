@@ -1,5 +1,10 @@
-// Package show is the command that shows everything about one intent or one task: what was
-// asked for, what became of it, every attempt and review, and the change itself.
+// Package show is the command that shows everything about one intent or one
+// task: what was asked for, what became of it, every attempt and review, and
+// the change itself.
+//
+// The document is put together from the intent's journal, the usage of its
+// attempts (package costs) and its goal (package goalview). Only the diff, of a
+// task that is shown alone, is read from git.
 package show
 
 import (

@@ -28,21 +28,31 @@ const connectTimeout = 5 * time.Second
 // Target is an open connection to a project. The caller of the function that returned it
 // closes it.
 type Target struct {
-	Bus     *bus.Bus          // nil if nothing was ever submitted in the repository
-	Project forge.ProjectID   // what the command is about
-	Actor   string            // who asks: the author git knows, or else the user's login
-	Repo    *local.Repository // nil outside of a repository, which only Remote allows
-	Remote  bool              // it is an organisation's
-	Owner   bool              // no run goes on here: this process decides what is asked
-	Session *local.Session    // of the repository's own server; nil if Remote or if Bus is nil
+	// Bus is nil if nothing was ever submitted in the repository.
+	Bus *bus.Bus
+	// Project is the one that the command is about.
+	Project forge.ProjectID
+	// Actor is the person who asks: the author that git knows, or else the
+	// user's login.
+	Actor string
+	// Repo is nil outside of a repository, which only Remote allows.
+	Repo *local.Repository
+	// Remote says that the target is an organisation's.
+	Remote bool
+	// Owner says that no run goes on here: this process decides what is asked.
+	Owner bool
+	// Session is that of the repository's own server; nil if Remote or if Bus
+	// is nil.
+	Session *local.Session
 
 	// NoRunner says that no runner of the organisation is up, as of CheckProject or Ask.
 	NoRunner bool
 	// Doubt is why CheckProject could not find out who serves the project; nil if it could.
 	Doubt error
 
-	looked bool   // for a runner
-	close  func() // nil once it is closed
+	looked bool // for a runner
+	// close ends the connection; nil once it is closed.
+	close func()
 }
 
 // Close ends the connection. Closing twice does nothing.
@@ -141,6 +151,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	return t, nil
 }
 
+// userInfo matches user and password in a URL.
 var userInfo = regexp.MustCompile(`://[^/@,]*@`)
 
 // withoutSecrets returns the URLs of servers without users and passwords.

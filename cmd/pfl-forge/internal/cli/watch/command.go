@@ -55,7 +55,10 @@ type watching struct {
 	app    *kit.App
 	board  *render.Board
 	screen *console.Screen
-	prompt string // a question, or what became of the last key
+	// prompt is a question, or the outcome of the last key; empty while the
+	// keys are shown.
+	prompt string
+	// failed gets the error with which following ended.
 	failed chan error
 }
 

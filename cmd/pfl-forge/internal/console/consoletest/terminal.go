@@ -74,6 +74,7 @@ func (t *Terminal) copy() {
 	}
 }
 
+// close closes both ends, and waits until everything that was printed is read.
 func (t *Terminal) close() {
 	_ = t.slave.Close()
 	_ = t.master.Close()
