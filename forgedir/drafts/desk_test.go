@@ -29,7 +29,7 @@ func newDesk(t testing.TB) *desk {
 	t.Cleanup(func() { _ = folder.Close() })
 	folder.Settle, folder.Flush = 0, func(*os.File) error { return nil }
 	return &desk{t: t, root: root, Reader: &drafts.Reader{
-		Project: "demo", Actor: "person", Disk: folder, Refusals: &person.Refusals{},
+		Project: "demo", Actor: "person", Disk: folder, Refusals: person.Refusals{},
 	}}
 }
 
