@@ -43,7 +43,7 @@ type Dir struct {
 
 	drafts   *drafts.Reader
 	edits    *edits.Reader
-	refusals *person.Refusals // of both
+	refusals person.Refusals // of both
 
 	notebook *records.Notebook
 	overview *records.Overview
@@ -66,7 +66,7 @@ func Open(repository string, opts Options) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
-	refusals := &person.Refusals{}
+	refusals := person.Refusals{}
 	return &Dir{
 		disk: folder, files: files, refusals: refusals,
 		drafts:   &drafts.Reader{Project: opts.Project, Actor: opts.Actor, Disk: folder, Refusals: refusals},

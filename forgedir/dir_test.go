@@ -244,3 +244,10 @@ func exists(t testing.TB, name string) bool {
 	}
 	return err == nil
 }
+
+func writeText(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -36,7 +36,7 @@ type Reader struct {
 
 	Disk *disk.Disk
 	// Refusals has the drafts that the runner refused. Whoever gets the rulings adds them.
-	Refusals *person.Refusals
+	Refusals person.Refusals
 }
 
 // Read reads intent-drafts/*.md: each as an input with one Submit event, or as
@@ -142,7 +142,7 @@ func (r *Reader) parse(in *person.Input, data []byte, written time.Time) (*forge
 	intent := draftIntent(&front, id, doc.body)
 	intent.Project, intent.CreatedAt = r.Project, written.UTC().Truncate(time.Second)
 	intent.Origin = forge.Origin{System: System, EventID: norm.NFC.String(in.Source.Rel) + "@" + in.Source.Content.String(), Actor: r.Actor}
-	in.Source.Lines = draftLines(&front, pos, doc.bodyLine)
+	in.Source.Positions, in.Source.BodyLine = pos, doc.bodyLine
 	return intent, check(in, &front, intent, pos)
 }
 
@@ -156,39 +156,6 @@ func draftIntent(f *document.Draft, id forge.IntentID, body string) *forge.Inten
 		i.Title = titleOf(body)
 	}
 	return &i
-}
-
-// draftLines returns the lines of all fields that a problem can be about: those that the
-// front matter has, entries of its lists, and the body. The runner's refusals name
-// fields, too, so the lines are kept for later.
-func draftLines(f *document.Draft, pos *strictyaml.Positions, body int) map[string]int {
-	lines := map[string]int{"body": body}
-	note := func(field string) {
-		if pos.Has(field) {
-			lines[field] = pos.Errorf(field, "").Line
-		}
-	}
-	said := f.Intent()
-	for _, field := range document.FieldsBy(document.Persons) {
-		note(field.Name)
-		if texts, list := field.Entries(&said); list {
-			for i := range texts {
-				note(fmt.Sprintf("%s[%d]", field.Name, i))
-			}
-		}
-	}
-	for name := range f.With {
-		note("with." + name)
-	}
-	for field, value := range f.Goal.Values() {
-		note(field)
-		if list, ok := value.([]string); ok {
-			for i := range list {
-				note(fmt.Sprintf("%s[%d]", field, i))
-			}
-		}
-	}
-	return lines
 }
 
 // unnamed begins the ids of drafts whose names have no spelling in Latin letters.

@@ -36,7 +36,7 @@ type comparison struct {
 // changed texts, answers, the approval. They count only if there are no problems. It
 // notes in the input which field each event is about, for refusals.
 func (c *comparison) run() []forge.Event {
-	c.in.Source.Lines = map[string]int{}
+	c.in.Source.Positions = c.pos
 	if c.foreign() {
 		return nil
 	}
@@ -45,7 +45,6 @@ func (c *comparison) run() []forge.Event {
 	add := func(field string, e forge.Event) {
 		events = append(events, e)
 		c.in.Source.Fields = append(c.in.Source.Fields, field)
-		c.in.Source.Lines[field] = c.pos.Errorf(field, "").Line
 	}
 	edit, field := c.edit()
 	if field != "" {

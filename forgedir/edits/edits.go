@@ -32,7 +32,7 @@ type Reader struct {
 	Disk  *disk.Disk
 	Files *projection.Files
 	// Refusals has the versions that the runner refused. Whoever gets the rulings adds them.
-	Refusals *person.Refusals
+	Refusals person.Refusals
 }
 
 // Read reads the files of intents that hold something else than the last version of

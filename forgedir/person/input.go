@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
 // Undo is the hint to a change that is not allowed.
@@ -30,8 +31,12 @@ type Source struct {
 	// Seq is the journal sequence of the view that an edit was compared to; 0 for a
 	// draft.
 	Seq uint64
-	// Lines are the places of fields in the file, for problems that show up later.
-	Lines map[string]int
+	// Positions are the places of fields in the file, for problems that show up later; nil
+	// until the file is decoded.
+	Positions *strictyaml.Positions
+	// BodyLine is the line of a draft's body, which is no field of its front matter; 0 for
+	// an edit.
+	BodyLine int
 	// Fields has the field that each event is about.
 	Fields []string
 }
@@ -49,7 +54,18 @@ func (in *Input) Draft() *forge.Intent {
 
 // Problem returns a problem of a field of the file, with its line if that is known.
 func (in *Input) Problem(field, reason, hint string) Problem {
-	return Problem{Path: in.Path, Line: in.Source.Lines[field], Field: field, Reason: reason, Hint: hint}
+	return Problem{Path: in.Path, Line: in.Source.line(field), Field: field, Reason: reason, Hint: hint}
+}
+
+// line returns the place of a field, counted from 1; 0 if the file does not have it.
+func (s *Source) line(field string) int {
+	switch {
+	case field == "body" && s.BodyLine > 0:
+		return s.BodyLine
+	case field == "" || s.Positions == nil || !s.Positions.Has(field):
+		return 0
+	}
+	return s.Positions.Errorf(field, "").Line
 }
 
 // Refused returns the problem that one of the events was refused. Taken are the

@@ -1,4 +1,4 @@
-package forgedir
+package drafts_test
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/person"
 )
 
 // Files may be named in any language; their ids can be typed on every keyboard.
@@ -26,7 +26,7 @@ func TestDraftsInAnyLanguage(t *testing.T) {
 	}
 	d := newDesk(t)
 	for name := range want {
-		d.put(layout.Drafts+"/"+name, name+"\n")
+		d.put(name, name+"\n")
 	}
 	inputs, problems := d.drafts()
 	if len(problems) > 0 {
@@ -46,16 +46,16 @@ func TestDraftsInAnyLanguage(t *testing.T) {
 	if diff := cmp.Diff(events(inputs), events(again)); diff != "" {
 		t.Errorf("the same drafts made other events:\n%s", diff)
 	}
-	i := slices.IndexFunc(inputs, func(in Input) bool { return in.Intent == "bian-geng" })
-	if problems, err := d.Decided(inputs[i], []forge.Ruling{{Decision: forge.Applied}}); err != nil || len(problems) > 0 {
-		t.Fatal(problems, err)
+	i := slices.IndexFunc(inputs, func(in person.Input) bool { return in.Intent == "bian-geng" })
+	if err := d.Imported(&inputs[i]); err != nil {
+		t.Fatal(err)
 	}
-	if !exists(t, d.file(layout.Imported+"/変更.md")) || exists(t, d.file(layout.Drafts+"/変更.md")) {
+	if !d.exists("imported/変更.md") || d.exists("変更.md") {
 		t.Error("the imported draft did not move")
 	}
 }
 
-func events(inputs []Input) (all []forge.Event) {
+func events(inputs []person.Input) (all []forge.Event) {
 	for _, in := range inputs {
 		all = append(all, in.Events...)
 	}
@@ -68,7 +68,7 @@ func TestDraftNameInAnotherForm(t *testing.T) {
 	var origins []forge.Origin
 	for _, form := range []norm.Form{norm.NFC, norm.NFD} {
 		d := newDesk(t)
-		d.put(layout.Drafts+"/"+form.String("été-각")+".md", "text\n")
+		d.put(form.String("été-각")+".md", "text\n")
 		inputs, problems := d.drafts()
 		if len(problems) > 0 || len(inputs) != 1 || inputs[0].Intent != "ete-gag" {
 			t.Fatalf("got %+v, %v", inputs, problems)
@@ -83,9 +83,9 @@ func TestDraftNameInAnotherForm(t *testing.T) {
 // Two files of one id are not one intent.
 func TestDraftsWithOneID(t *testing.T) {
 	d := newDesk(t)
-	d.put(layout.Drafts+"/bian-geng.md", "one\n")
-	d.put(layout.Drafts+"/変更.md", "two\n")
-	d.put(layout.Drafts+"/编更.md", "three\n")
+	d.put("bian-geng.md", "one\n")
+	d.put("変更.md", "two\n")
+	d.put("编更.md", "three\n")
 	inputs, problems := d.drafts()
 	var got []string
 	for _, p := range problems {
@@ -102,9 +102,9 @@ func TestDraftsWithOneID(t *testing.T) {
 
 func TestDraftsInAnyLanguageRefused(t *testing.T) {
 	d := newDesk(t)
-	d.put(layout.Drafts+"/変更.md", "---\ndepends_on: [登录]\n---\ntext\n")
-	d.put(layout.Drafts+"/é\x01.md", "text\n")
-	d.put(layout.Drafts+"/é\xff.md", "text\n")
+	d.put("変更.md", "---\ndepends_on: [登录]\n---\ntext\n")
+	d.put("é\x01.md", "text\n")
+	d.put("é\xff.md", "text\n")
 	_, problems := d.drafts()
 	var got []string
 	for _, p := range problems {
@@ -121,12 +121,11 @@ func TestDraftsInAnyLanguageRefused(t *testing.T) {
 	}
 
 	d = newDesk(t)
-	d.put(layout.Drafts+"/変更.md", "text\n")
+	d.put("変更.md", "text\n")
 	inputs, _ := d.drafts()
 	taken := forge.Ruling{Decision: forge.Refused, Field: "id", Reason: "id: is taken by another intent; choose another one"}
-	problems, err := d.Decided(inputs[0], []forge.Ruling{taken})
-	if err != nil || len(problems) != 1 ||
-		problems[0].Error() != ".forge/intent-drafts/変更.md: id: is taken by another intent; choose another one (the file's name makes the id bian-geng)" {
-		t.Errorf("got %v, %v", problems, err)
+	problem := inputs[0].Refused(0, taken, nil)
+	if problem.Error() != ".forge/intent-drafts/変更.md: id: is taken by another intent; choose another one (the file's name makes the id bian-geng)" {
+		t.Errorf("got %v", problem)
 	}
 }

@@ -1,4 +1,4 @@
-package forgedir
+package drafts_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
-	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/person"
 )
 
 func TestCheckDependencies(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCheckDependencies(t *testing.T) {
 				for _, need := range needs {
 					text += "  - " + string(need) + "\n"
 				}
-				d.put(layout.Drafts+"/"+string(id)+".md", text+"---\ntext\n")
+				d.put(string(id)+".md", text+"---\ntext\n")
 			}
 			inputs, problems := d.drafts()
 			if len(problems) > 0 {
@@ -92,8 +92,8 @@ func graphOf(text string) map[forge.IntentID][]forge.IntentID {
 }
 
 // inOrder puts the inputs in the order in which the text names them.
-func inOrder(text string, inputs []Input) []Input {
-	var out []Input
+func inOrder(text string, inputs []person.Input) []person.Input {
+	var out []person.Input
 	for part := range strings.SplitSeq(text, ",") {
 		id, _, _ := strings.Cut(strings.TrimSpace(part), ":")
 		for _, in := range inputs {

@@ -1,4 +1,4 @@
-package forgedir
+package drafts_test
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
-	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -134,7 +133,7 @@ func TestDrafts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDesk(t)
-			d.put(layout.Drafts+"/"+tt.file, tt.text)
+			d.put(tt.file, tt.text)
 			inputs, problems := d.drafts()
 			if len(inputs) > 0 {
 				t.Errorf("got an input of %q", tt.file)
@@ -146,7 +145,7 @@ func TestDrafts(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if d.text(layout.Drafts+"/"+tt.file) != tt.text {
+			if d.text(tt.file) != tt.text {
 				t.Error("the draft was changed")
 			}
 		})
@@ -181,15 +180,15 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			d := newDesk(t)
-			if err := tt.make(d.file(layout.Drafts + "/odd.md")); err != nil {
+			if err := tt.make(d.file("odd.md")); err != nil {
 				t.Fatal(err)
 			}
-			d.put(layout.Drafts+"/good.md", "text\n")
+			d.put("good.md", "text\n")
 			ctx := wait.Context(t)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				inputs, problems, err := d.Drafts(ctx)
+				inputs, problems, err := d.Read(ctx)
 				if err != nil || len(inputs) != 1 || inputs[0].Intent != "good" {
 					t.Errorf("the other draft: got %v %v", inputs, err)
 				}
@@ -211,9 +210,9 @@ func TestDraft(t *testing.T) {
 	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ncriteria: [it builds]\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
 		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n" +
 		"## Rename it ##\r\n\r\n---\r\napproved: true\r\n"
-	d.put(layout.Drafts+"/rename-it.md", text)
+	d.put("rename-it.md", text)
 	written := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	if err := os.Chtimes(d.file(layout.Drafts+"/rename-it.md"), written, written); err != nil {
+	if err := os.Chtimes(d.file("rename-it.md"), written, written); err != nil {
 		t.Fatal(err)
 	}
 	inputs, problems := d.drafts()
