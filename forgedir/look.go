@@ -22,7 +22,7 @@ func Look(ctx context.Context, repository string, opts Options, current edits.Cu
 		return nil, nil, disk.IgnoreMissing(err)
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	refusals := &person.Refusals{}
+	refusals := person.Refusals{}
 	reader := drafts.Reader{Project: opts.Project, Actor: opts.Actor, Disk: folder, Refusals: refusals}
 	inputs, problems, err = reader.Read(ctx)
 	if disk.IgnoreMissing(err) != nil || current == nil {

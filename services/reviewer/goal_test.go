@@ -103,8 +103,8 @@ func TestWhatReachesTheJudge(t *testing.T) {
 		allowed []string
 	}{
 		{facts, []string{
-			"Command.Intent.Title.", "Command.Intent.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-			"Command.Intent.Goal.JudgePrompt.", "Command.Instructions.", "Command.Task.Plan.", "Command.Input.Goal.Criteria.",
+			"Command.Intent.Settings.Title.", "Command.Intent.Settings.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
+			"Command.Intent.Settings.Goal.JudgePrompt.", "Command.Instructions.", "Command.Task.Plan.", "Command.Input.Goal.Criteria.",
 			"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		}},
 		{claims, []string{

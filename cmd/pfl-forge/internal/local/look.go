@@ -10,7 +10,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
-	"github.com/pfl-forge/pfl-forge/forgedir/edits"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -33,7 +32,7 @@ func (r *Repository) LookAtFiles(ctx context.Context, b *bus.Bus) ([]forgedir.Pr
 			known[all[i].Key.Intent] = nil
 		}
 	}
-	var current edits.Current
+	var current func(forge.IntentID) (forge.View, bool)
 	if len(known) > 0 { // otherwise there are no intents, or the store was removed
 		current = func(id forge.IntentID) (forge.View, bool) {
 			v, err := runner.View(ctx, b, forge.Key{Project: r.Project, Intent: id})
