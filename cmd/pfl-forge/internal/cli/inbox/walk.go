@@ -103,7 +103,7 @@ func through(ctx context.Context, a *kit.App, c *console.Console) error {
 }
 
 // walk shows the decisions on intents, back and forth, until a person is done with the last
-// one or leaves. Those that nobody waits for any more are passed over.
+// one or leaves. Those that no person waits for any more are passed over.
 func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
 	way := 1
 	for n := 0; n < len(ids); n += way {
