@@ -83,6 +83,8 @@ const (
 // Waiting, Activity, Open, Settled and UpdatedAt are set. The last record of a
 // journal carries the present one.
 type Summary struct {
+	// RunSummary says how far the newest run is.
+	RunSummary
 	// Key names the state machine.
 	Key Key
 	// Title is the intent's title.
@@ -97,8 +99,6 @@ type Summary struct {
 	Source Source
 	// Attributes are the intent's own.
 	Attributes Attributes
-	// RunSummary is how far the newest run is.
-	RunSummary
 	// Waiting names the kind of decision that a person has to take; empty if none.
 	Waiting Waiting
 	// Reason says, for a person, why the intent waits or failed.

@@ -52,7 +52,7 @@ func TestSandboxInSharedMemory(t *testing.T) {
 		return
 	}
 	const memory = "/dev/shm"
-	dir, err := os.MkdirTemp(memory, "pfl-forge-test-")
+	dir, err := os.MkdirTemp(memory, "pfl-forge-test-") //nolint:usetesting // that would be elsewhere
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func New(t testing.TB) string {
 	if testsize.Full() || os.Getenv("TMPDIR") != "" || free(memory) < room {
 		return t.TempDir()
 	}
-	dir, err := os.MkdirTemp(memory, "pfl-forge-test-")
+	dir, err := os.MkdirTemp(memory, "pfl-forge-test-") //nolint:usetesting // that would be on the disk
 	if err != nil {
 		return t.TempDir()
 	}

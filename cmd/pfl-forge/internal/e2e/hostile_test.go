@@ -69,7 +69,10 @@ var hostiles = []hostile{
 	{name: "flood-lines", run: `yes "$(head -c 1000 /dev/zero | tr '\0' y)" | head -c 1073741824 >&2`, says: []string{"output_limit"}},
 	{name: "hang-in-each", run: "echo x > x.txt", more: "each: sleep 1000\n    timeout: 1s", says: []string{"analyze", "timeout"}},
 	{name: "flood-in-each", run: "echo x > x.txt", more: "each: yes | head -c 1073741824", says: []string{"analyze"}},
-	{name: "strange-in-each", run: `test "$FORGE_ITEM" = '../../$(id)' && echo x > strange.txt`, more: `each: printf '../../$(id)\n'`, adds: []string{"strange.txt"}},
+	{
+		name: "strange-in-each", run: `test "$FORGE_ITEM" = '../../$(id)' && echo x > strange.txt`,
+		more: `each: printf '../../$(id)\n'`, adds: []string{"strange.txt"},
+	},
 	{name: "daemon-fails", run: daemon + `
       exit 3`, says: []string{"exited with status 3"}},
 	{name: "no-checkout", run: `rm -rf "$PWD"; true`, says: []string{"unsafe", "was deleted"}},

@@ -150,7 +150,8 @@ func checkTwice(replicas []replica) []finding {
 		a, b := &replicas[i-1], &replicas[i]
 		if a.Service == b.Service && a.Replica == b.Replica {
 			found = append(found, finding{
-				a.Service, warning, fmt.Sprintf("two processes are replica %s: they take each other's work", a.Replica), "give each copy a name of its own with --replica",
+				a.Service, warning, fmt.Sprintf("two processes are replica %s: they take each other's work", a.Replica),
+				"give each copy a name of its own with --replica",
 			})
 		}
 	}

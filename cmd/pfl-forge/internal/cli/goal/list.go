@@ -53,18 +53,18 @@ func listCommand(a *kit.App) *cobra.Command {
 
 // item is a goal in a list, as programs read it.
 type item struct {
-	ID               forge.IntentID `json:"id"                yaml:"id"`
-	Title            string         `json:"title"             yaml:"title"`
-	Status           string         `json:"status"            yaml:"status"` // as that of a goal alone
-	IntentStatus     forge.Status   `json:"intent_status"     yaml:"intent_status"`
-	Waiting          forge.Waiting  `json:"waiting,omitempty" yaml:"waiting,omitempty"`
-	Reason           string         `json:"reason,omitempty"  yaml:"reason,omitempty"`
-	model.GoalCounts `yaml:",inline"`
-	Criteria         int       `json:"criteria_count"    yaml:"criteria_count"`
-	Tokens           int64     `json:"tokens"            yaml:"tokens"`
-	CostUSD          float64   `json:"cost_usd"          yaml:"cost_usd"`
-	CreatedAt        time.Time `json:"created_at"        yaml:"created_at"`
-	UpdatedAt        time.Time `json:"updated_at"        yaml:"updated_at"`
+	ID               forge.IntentID   `json:"id"                yaml:"id"`
+	Title            string           `json:"title"             yaml:"title"`
+	Status           string           `json:"status"            yaml:"status"` // as that of a goal alone
+	IntentStatus     forge.Status     `json:"intent_status"     yaml:"intent_status"`
+	Waiting          forge.Waiting    `json:"waiting,omitempty" yaml:"waiting,omitempty"`
+	Reason           string           `json:"reason,omitempty"  yaml:"reason,omitempty"`
+	model.GoalCounts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
+	Criteria         int              `json:"criteria_count"    yaml:"criteria_count"`
+	Tokens           int64            `json:"tokens"            yaml:"tokens"`
+	CostUSD          float64          `json:"cost_usd"          yaml:"cost_usd"`
+	CreatedAt        time.Time        `json:"created_at"        yaml:"created_at"`
+	UpdatedAt        time.Time        `json:"updated_at"        yaml:"updated_at"`
 }
 
 // itemOf returns the item of a goal.

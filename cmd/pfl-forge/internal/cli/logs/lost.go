@@ -19,7 +19,7 @@ const lookTime = 5 * time.Second
 // has, and how far they were read.
 type lost struct {
 	found bool
-	// todo has those that are not read yet, the oldest first.
+	// Of todo none is read yet; the oldest comes first.
 	todo []*transcript.Archived
 	read map[place]*transcript.Archived
 	err  error
