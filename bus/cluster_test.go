@@ -18,6 +18,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -118,6 +119,7 @@ func TestCluster(t *testing.T) {
 // TestStalled checks that a stream in memory that lost its leader for good is made
 // again from the journals, which have one.
 func TestStalled(t *testing.T) {
+	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	servers, urls := cluster(t)
 	b, err := bus.Connect(ctx, bus.Config{URL: urls, Replicas: 3})

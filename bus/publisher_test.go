@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -246,6 +247,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 // A cluster loses servers while two runners publish: nothing is lost, nothing is told
 // twice.
 func TestClusterTellsOnce(t *testing.T) {
+	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	servers, urls := cluster(t)
 	var buses []*bus.Bus

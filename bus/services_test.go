@@ -64,6 +64,7 @@ func decided(t *testing.T, b *bus.Bus, project forge.ProjectID) {
 }
 
 func TestServices(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -150,6 +151,7 @@ func TestSlowServiceIsWaitedFor(t *testing.T) {
 
 // However much services say of themselves, the answer is one that the server carries.
 func TestServicesAnswerIsBounded(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

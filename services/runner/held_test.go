@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -18,6 +19,7 @@ import (
 // are gone with the server's memory and are dispatched again when it is back, but not
 // before the worker has told what it finished meanwhile: nobody does the work again.
 func TestHeldResultComesFirst(t *testing.T) {
+	testsize.OnlyFull(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	ctx, cancel := context.WithCancel(t.Context())

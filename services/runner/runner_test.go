@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -82,6 +83,7 @@ func TestSubmissionIsOneIntent(t *testing.T) {
 // A worker's answer whose consequences do not fit into a record counts as none,
 // and the intent ends with that as its reason.
 func TestDecisionTooLargeToRecord(t *testing.T) {
+	testsize.OnlyFull(t)
 	b := bustest.Start(t)
 	huge := make([]forge.TaskPlan, 16)
 	for i := range huge {
