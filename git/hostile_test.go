@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // plant makes every kind of configuration that runs something when git is called in dir, and returns the file
@@ -116,6 +117,7 @@ func TestPlantedConfigurationNeverRuns(t *testing.T) {
 
 // What an agent can do to its checkout, and what Collect says about it.
 func TestCollectContainsDamage(t *testing.T) {
+	testsize.OnlyFull(t)
 	remove := func(t *testing.T, r repo, name string) {
 		t.Helper()
 		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {

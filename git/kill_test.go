@@ -122,6 +122,7 @@ func (v victim) kill(withChildren bool) {
 // Killed at any moment, with or without its git, the branch is at one of the commits, and the person's
 // files are those of that commit, with the person's own changes, after the next opening.
 func TestKilledMerge(t *testing.T) {
+	testsize.OnlyFull(t)
 	const length, files = 6, 120
 	rounds := testsize.Of(3, 12)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -189,6 +190,7 @@ func at(chain []string, o git.OID) int {
 
 // Killed while it prepares, commits and collects: what it reported is kept, and the next process goes on.
 func TestKilledWork(t *testing.T) {
+	testsize.OnlyFull(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	files := map[string]string{}
 	for i := range 50 {

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -95,6 +96,7 @@ func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) 
 // TestTakenOverLivesCount: what an attempt used in other replicas is in the result of
 // the one that ends it: what they had saved, once.
 func TestTakenOverLivesCount(t *testing.T) {
+	testsize.OnlyFull(t)
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
 	store := bustest.Start(t).Objects
 	name := objects.Name{Project: repotest.Project, Intent: "fix", Kind: objects.Session}

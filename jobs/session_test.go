@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -168,6 +169,7 @@ func TestConversationIsLost(t *testing.T) {
 
 // A conversation is stored while it goes on, its files before what the worker has.
 func TestConversationIsStoredMeanwhile(t *testing.T) {
+	testsize.OnlyFull(t)
 	one, two, a, _ := hosts(t)
 	saved := make(chan struct{}, 10)
 	a.while = func(file string) {

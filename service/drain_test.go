@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -200,6 +201,7 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 // TestServerRestartDuringAnAttempt: its command comes a second time, because
 // commands are not kept across restarts but dispatched again.
 func TestServerRestartDuringAnAttempt(t *testing.T) {
+	testsize.OnlyFull(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := newRunner(t, b)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -65,6 +66,7 @@ func TestKilledWithAResult(t *testing.T) {
 // TestDrainWithAResult: a drain does not wait for a runner that is away, and the
 // result is not lost.
 func TestDrainWithAResult(t *testing.T) {
+	testsize.OnlyFull(t)
 	b := bustest.Start(t)
 	r := absentRunner(t, b)
 	dir := t.TempDir()

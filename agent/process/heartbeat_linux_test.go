@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // A service is stopped: after a while its commands end, because others do its work by
 // then. While it runs, they go on.
 func TestServiceStopped(t *testing.T) {
+	testsize.OnlyFull(t)
 	for _, mode := range []string{"bare", "sandbox"} {
 		if mode == "sandbox" && !offered(t) {
 			continue

@@ -20,6 +20,7 @@ import (
 	buswork "github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
@@ -280,6 +281,7 @@ func TestCleanKeeps(t *testing.T) {
 // A failed intent that somebody tried to clean is retried, in another replica, and is merged.
 // Of one that was given up and cleaned, nobody has the commits any more.
 func TestRetryAfterClean(t *testing.T) {
+	testsize.OnlyFull(t)
 	one, two := sharing(t)
 	first := one.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	one.became("fix", forge.StatusBlocked, longAgo)
@@ -330,6 +332,7 @@ func TestCleanGoesOn(t *testing.T) {
 
 // Two replicas clean the same intents at the same time, while work on another one goes on.
 func TestTwoClean(t *testing.T) {
+	testsize.OnlyFull(t)
 	one, two := sharing(t)
 	ids := []forge.IntentID{"a", "b", "c", "d"}
 	one.leaves(ids...)
@@ -379,6 +382,7 @@ func TestCleanTellsWhatMerged(t *testing.T) {
 
 // An answer tells of so many intents, and where to go on.
 func TestCleanInParts(t *testing.T) {
+	testsize.OnlyFull(t)
 	w, _ := sharing(t)
 	tip := w.repo.Head("main")
 	for n := range requests.MaxClean + 3 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 func TestRebase(t *testing.T) {
@@ -215,6 +216,7 @@ func TestDeathBeforeTheBranchMoves(t *testing.T) {
 // The process dies after moving the branch: whoever gets the command says what
 // became of it, wanted or not, and is merged nothing twice.
 func TestDeathAfterTheBranchMoved(t *testing.T) {
+	testsize.OnlyFull(t)
 	for _, wanted := range []bool{true, false} {
 		w := newWorld(t)
 		first := w.ready("new.txt", "x")

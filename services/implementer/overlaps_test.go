@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -138,6 +139,7 @@ func TestWhatIsNoOverlap(t *testing.T) {
 
 // The next start forgets the heads of tasks that ended, and of those that nobody knows.
 func TestReconcileForgetsHeads(t *testing.T) {
+	testsize.OnlyFull(t)
 	w := newWorld(t)
 	w.begins("ended", "a.txt", "1")
 	w.begins("open", "b.txt", "1")

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -59,6 +60,7 @@ func (w *world) others() {
 
 // A task gives its checkout back when its commits are collected. What follows goes on from the commits.
 func TestReworkWithoutTheCheckout(t *testing.T) {
+	testsize.OnlyFull(t)
 	w := smallWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	w.others()
@@ -72,6 +74,7 @@ func TestReworkWithoutTheCheckout(t *testing.T) {
 
 // An attempt that is delivered again is reported as it was, though its checkout is gone, and nobody works again.
 func TestRedeliveryWithoutTheCheckout(t *testing.T) {
+	testsize.OnlyFull(t)
 	for _, name := range []string{"write", "fails"} {
 		t.Run(name, func(t *testing.T) {
 			w := smallWorld(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -265,6 +266,7 @@ func TestReplicas(t *testing.T) {
 
 // Two replicas merge at once: one moves the branch first, the other follows on top.
 func TestReplicasRace(t *testing.T) {
+	testsize.OnlyFull(t)
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // allBut has all services but one announced for project shop.
@@ -69,6 +70,7 @@ func TestDoctorListsServices(t *testing.T) {
 }
 
 func TestDoctorFindsWhatIsMissing(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	o := newOrganisation(t)
 	o.expect(kit.ExitError, "fail  runner        no runner is up: intents are accepted, and nothing goes on\n"+
@@ -99,6 +101,7 @@ func TestDoctorFindsWhatIsMissing(t *testing.T) {
 // What works but is worth a look does not change the exit code. What services say of
 // themselves does not steer a terminal.
 func TestDoctorWarns(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	o := newOrganisation(t)
 	o.runner()

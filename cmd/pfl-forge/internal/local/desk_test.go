@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -100,6 +101,7 @@ func TestLowerRiskAndApproval(t *testing.T) {
 
 // What a person wrote where nobody reads it is told, also if nothing else happens.
 func TestChangeOfWhatIsOnlyShownIsTold(t *testing.T) {
+	testsize.OnlyFull(t)
 	repo := drafted(t, touch, "recipe: touch")
 	for _, rel := range []string{"work/one-001.yaml", "state.yaml"} {
 		change(t, repo, rel, "status: done", "status: pending")
