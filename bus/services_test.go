@@ -160,12 +160,18 @@ func TestServicesAnswerIsBounded(t *testing.T) {
 	for n := range 3000 {
 		many = append(many, forge.ProjectID(fmt.Sprintf("project-number-%d-%s", n, strings.Repeat("x", 15))))
 	}
+	last := forge.ProjectID("zzz") // beyond all bounds of the lists
 	for n := range 100 {
-		announced(t, b, fmt.Sprintf("service-%d", n), "r", many...)
-		announced(t, b, fmt.Sprintf("service-%d", n), "other")
+		announced(t, b, "implementer", fmt.Sprintf("r%d", n), append(slices.Clone(many), last)...)
+		announced(t, b, "reviewer", fmt.Sprintf("r%d", n), many...)
+		announced(t, b, fmt.Sprintf("made-up-%d", n), "r", many...)
+	}
+	if got := services(t, b, last, false); len(got.Services) != 2 || !slices.Contains(got.Services[0].Projects, last) ||
+		slices.Contains(got.Services[1].Projects, last) {
+		t.Errorf("what was asked for is left out: %d services", len(got.Services))
 	}
 	got := services(t, b, "shop", false)
-	if len(got.Services) < 10 || len(got.Projects) == 0 || got.Known {
+	if len(got.Services) != 2 || len(got.Projects) == 0 || got.Known {
 		t.Errorf("got %d services and %d projects", len(got.Services), len(got.Projects))
 	}
 	if text, err := json.Marshal(got); err != nil || len(text) > 8<<20 {

@@ -26,6 +26,7 @@ const (
 	maxAnswer   = 128 << 10 // bytes of one
 	maxBytes    = 32 << 20  // of all
 	maxProjects = 5000      // of a replica
+	maxNames    = 1_000_000 // of projects, of all
 	maxAgents   = 50        // of a replica
 	maxVersion  = 100       // characters
 )
@@ -52,7 +53,8 @@ func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Re
 		if err := s.conn.NC.PublishRequest(subject, inbox, nil); err != nil {
 			return err
 		}
-		for n, size := 0, 0; n < maxAnswers && size < maxBytes; n++ {
+		names := 0
+		for n, size := 0, 0; n < maxAnswers && size < maxBytes && names < maxNames; n++ {
 			m, err := sub.NextMsgWithContext(ctx)
 			if errors.Is(err, nats.ErrSlowConsumer) {
 				continue // some answers are lost
@@ -68,6 +70,7 @@ func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Re
 			if !ok {
 				continue
 			}
+			names += len(r.Projects)
 			list = append(list, r)
 			if enough != nil && enough(&r) {
 				return nil
@@ -99,6 +102,11 @@ func once(list []Replica) []Replica {
 // name is how services and agents may be called.
 var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
+// isService reports whether a name is that of one of our services.
+func isService(name string) bool {
+	return name == "runner" || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
+}
+
 // read returns the replica that an answer describes, without what it cannot truly say. It
 // is not ok if the answer is of another program's service, or none at all.
 func read(data []byte) (r Replica, ok bool) {
@@ -111,7 +119,7 @@ func read(data []byte) (r Replica, ok bool) {
 	}
 	service, ours := strings.CutPrefix(info.Name, namePrefix)
 	id, err := forge.ParseReplicaID(info.Metadata[metaReplica])
-	if !ours || !name.MatchString(service) || err != nil {
+	if !ours || !isService(service) || err != nil {
 		return r, false
 	}
 	r = Replica{Service: service, ID: id, Version: term.Short(info.Metadata[metaVersion], maxVersion)}
@@ -123,6 +131,8 @@ func read(data []byte) (r Replica, ok bool) {
 			r.Projects = append(r.Projects, p)
 		}
 	}
+	slices.Sort(r.Projects)
+	r.Projects = slices.Compact(r.Projects)
 	for text := range strings.SplitSeq(info.Metadata[metaAgents], ",") {
 		if name.MatchString(text) && len(r.Agents) < maxAgents {
 			r.Agents = append(r.Agents, text)

@@ -146,7 +146,7 @@ func TestLyingServices(t *testing.T) {
 		t.Errorf("the version is %q", got.Version)
 	}
 	got.Version = ""
-	want := presence.Replica{Service: "reviewer", ID: "liar", Projects: []forge.ProjectID{"shop", "bank"}, Agents: []string{"claude"}}
+	want := presence.Replica{Service: "reviewer", ID: "liar", Projects: []forge.ProjectID{"bank", "shop"}, Agents: []string{"claude"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -138,7 +138,7 @@ func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.
 	}
 	answer.Projects = sorted(answer.Projects)
 	if !brief {
-		answer.Services = grouped(list)
+		answer.Services = grouped(list, answer.Project)
 	}
 	answer.bound(int(e.conn.NC.MaxPayload()))
 	return answer, nil
@@ -172,8 +172,9 @@ func sorted(list []forge.ProjectID) []forge.ProjectID {
 	return append([]forge.ProjectID{}, slices.Compact(list)...)
 }
 
-// grouped returns replicas by their service.
-func grouped(list []presence.Replica) []Service {
+// grouped returns replicas by their service. Among the projects that a replica lacks, the
+// one that was asked for comes first.
+func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 	byName := map[string]*Service{}
 	for i := range list {
 		r := &list[i]
@@ -192,8 +193,18 @@ func grouped(list []presence.Replica) []Service {
 		r := &list[i]
 		s := byName[r.Service]
 		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents}
+		has := func(p forge.ProjectID) bool {
+			_, found := slices.BinarySearch(r.Projects, p)
+			return found
+		}
+		if _, served := slices.BinarySearch(s.Projects, asked); served && !has(asked) {
+			one.Lacks = append(one.Lacks, asked)
+		}
 		for _, p := range s.Projects {
-			if len(one.Lacks) < maxLacks && !slices.Contains(r.Projects, p) {
+			if len(one.Lacks) >= maxLacks {
+				break
+			}
+			if p != asked && !has(p) {
 				one.Lacks = append(one.Lacks, p)
 			}
 		}
@@ -206,16 +217,28 @@ func grouped(list []presence.Replica) []Service {
 	return services
 }
 
-// bound cuts the lists of an answer until a message of the server's holds it.
+// bound cuts the lists of an answer until a message of the server's holds it. What is said of
+// the project that was asked for stays.
 func (a *Services) bound(size int) {
 	for most := maxListed; most > 0; most /= 2 {
 		a.Projects = a.Projects[:min(len(a.Projects), most)]
 		for i := range a.Services {
 			s := &a.Services[i]
-			s.Projects, s.Replicas = s.Projects[:min(len(s.Projects), most)], s.Replicas[:min(len(s.Replicas), most)]
+			s.Projects, s.Replicas = shortened(s.Projects, most, a.Project), s.Replicas[:min(len(s.Replicas), most)]
 		}
 		if data, err := json.Marshal(a); err != nil || len(data) <= size {
 			return
 		}
 	}
+}
+
+// shortened returns at most so many of sorted ids, among them the one to keep if it is there.
+func shortened(list []forge.ProjectID, most int, keep forge.ProjectID) []forge.ProjectID {
+	if len(list) <= most {
+		return list
+	}
+	if at, found := slices.BinarySearch(list, keep); found && at >= most {
+		list[most-1] = keep
+	}
+	return list[:most]
 }

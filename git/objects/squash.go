@@ -46,13 +46,30 @@ func (db *Database) Squash(ctx context.Context, base, head git.OID, message func
 // messages returns the messages of commits that can be read, as printable UTF-8.
 func messages(chain []Commit) []string {
 	var own []string
+	room := maxMessages
 	for _, c := range chain {
-		if utf8.ValidString(c.Message) || isLatin(c.encoding) {
-			own = append(own, printable(c.Message))
+		if !utf8.ValidString(c.Message) && !isLatin(c.encoding) {
+			continue
+		}
+		cut := c.Message[:min(len(c.Message), maxMessage, room)]
+		if utf8.ValidString(c.Message) {
+			cut = strings.ToValidUTF8(cut, "")
+		}
+		message := printable(cut)
+		own = append(own, message)
+		if room -= len(message); room <= 0 {
+			break
 		}
 	}
 	return own
 }
+
+// Bounds of what is read of the messages of a chain, in bytes: of one, and of all. A text
+// that was made to be costly stays cheap.
+const (
+	maxMessage  = 64 << 10
+	maxMessages = 256 << 10
+)
 
 // isLatin reports whether an encoding is the one whose bytes are code points.
 func isLatin(encoding string) bool {

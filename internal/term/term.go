@@ -150,10 +150,14 @@ func control(s string) int {
 	return len(s)
 }
 
+// maxSequence bounds the text of a string sequence, in bytes; real ones are titles and links.
+const maxSequence = 1024
+
 // text returns the length of the text of a string sequence, with its end. It is 0 for one
-// that does not end on its line, so that only the introducer is removed.
+// that does not end on its line, or within maxSequence, so that only the introducer is
+// removed, and a line full of introducers is not read once for each.
 func text(s string) int {
-	for i := range len(s) {
+	for i := range min(len(s), maxSequence) {
 		switch {
 		case s[i] == 0x07:
 			return i + 1

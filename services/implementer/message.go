@@ -38,9 +38,10 @@ var (
 	// trailer matches a line that git reads as a trailer.
 	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
 	// credit matches a trailer that names a person. It is one in any last paragraph.
-	credit = regexp.MustCompile(`(?i)^[a-z-]+-by:\s*\S`)
-	// divider matches lines at which tools that read patches from mail end the message.
-	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: )`)
+	credit = regexp.MustCompile(`^[A-Za-z-]+-[Bb][Yy]:\s*\S`)
+	// divider matches lines at which tools that read patches from mail, or an edited
+	// message, end the message.
+	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
 	// helper matches the subject of a commit that was made to be squashed.
 	helper = regexp.MustCompile(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
 )
@@ -103,9 +104,10 @@ func subjectLine(title string) string {
 	return cut + "…"
 }
 
-// quoted returns a line in quotes if it could be read as a trailer of ours.
+// quoted returns a line in quotes if it could be read as a trailer of ours, or as the end of
+// the message.
 func quoted(line string) string {
-	if reserved.MatchString(line) {
+	if reserved.MatchString(line) || divider.MatchString(line) {
 		return `"` + line + `"`
 	}
 	return line
@@ -135,12 +137,12 @@ func approved(message, approver string) string {
 	if value == "" {
 		return message
 	}
-	if !strings.Contains(message, "\n"+trailerTask+": ") { // it was made otherwise
-		return strings.TrimSpace(message) + "\n\n" + trailerApprover + ": " + value + "\n"
-	}
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(message), "\n"), func(line string) bool {
 		return strings.HasPrefix(line, trailerApprover+":")
 	})
+	if !strings.Contains(message, "\n"+trailerTask+": ") { // it was made otherwise
+		return strings.TrimSpace(strings.Join(lines, "\n")) + "\n\n" + trailerApprover + ": " + value + "\n"
+	}
 	return strings.Join(append(lines, trailerApprover+": "+value), "\n") + "\n"
 }
 
@@ -148,6 +150,10 @@ func approved(message, approver string) string {
 // that are known already, and without anything that could be read as a trailer of ours.
 func ownText(own, known []string) (text, trailers []string) {
 	room := maxText - len(textLeftOut)
+	seen := map[string]bool{} // of the text and of what is known
+	for _, p := range known {
+		seen[p] = true
+	}
 	for _, message := range own {
 		paragraphs, credits := splitMessage(message)
 		for _, t := range credits {
@@ -155,20 +161,24 @@ func ownText(own, known []string) (text, trailers []string) {
 				trailers = append(trailers, t)
 			}
 		}
-		before := slices.Concat(known, text)
+		var added []string // a message may say the same twice
 		for _, p := range paragraphs {
 			switch {
-			case room < 0 || slices.Contains(before, p) || slices.Contains(known, term.Line(p)):
+			case room < 0 || seen[p] || slices.Contains(known, term.Line(p)):
 			case p == textLeftOut:
 				room = -1
-				text = append(text, p)
+				added = append(added, p)
 			default:
 				if room -= len(p) + 2; room < 0 {
 					p = textLeftOut
 				}
-				text = append(text, p)
+				added = append(added, p)
 			}
 		}
+		for _, p := range added {
+			seen[p] = true
+		}
+		text = append(text, added...)
 	}
 	return text, trailers
 }
@@ -222,7 +232,9 @@ func cutTrailers(lines []string, body bool) (rest, trailers []string) {
 		continues := line[0] == ' ' || line[0] == '\t'
 		switch {
 		case all && continues:
-			trailers[len(trailers)-1] += line
+			if last := &trailers[len(trailers)-1]; len(*last) < 4*maxTrailer { // more is cut below
+				*last += line
+			}
 		case all || credit.MatchString(line):
 			trailers = append(trailers, line)
 		default:
@@ -232,5 +244,6 @@ func cutTrailers(lines []string, body bool) (rest, trailers []string) {
 	for i, t := range trailers {
 		trailers[i] = term.Short(t, maxTrailer)
 	}
-	return rest, trailers
+	// One line that git does not read as a trailer would hide the others.
+	return rest, slices.DeleteFunc(trailers, func(t string) bool { return !trailer.MatchString(t) })
 }

@@ -1,6 +1,7 @@
 package implementer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,6 +55,22 @@ func TestCommitMessage(t *testing.T) {
 			},
 			want:     "Fix\n\nOne\n\nWhy.\n\nTwo\n\nSee it.\n\nFixes: 12 and 13\nCo-authored-by: B <b@example.org>\nSigned-off-by: A <a@example.org>\n" + ours,
 			trailers: "Fixes: 12 and 13\nCo-authored-by: B <b@example.org>\nSigned-off-by: A <a@example.org>\n" + ours,
+		},
+		"a trailer whose name is too long": {
+			title: "Fix", own: []string{"Fix\n\nWhy.\n\n" + strings.Repeat("A", 300) + ": x"},
+			want: "Fix\n\nWhy.\n\n" + ours, trailers: ours,
+		},
+		"a credit that git does not read": {
+			title: "Fix", own: []string{"Fix\n\n\u017figned-off-by: Eve <e@example.org>"},
+			want: "Fix\n\n\u017figned-off-by: Eve <e@example.org>\n\n" + ours, trailers: ours,
+		},
+		"scissors": {
+			title: "Fix", own: []string{"Fix\n\n# ------------------------ >8 ------------------------\nrest"},
+			want: "Fix\n\n # ------------------------ >8 ------------------------\nrest\n\n" + ours, trailers: ours,
+		},
+		"a title that ends messages": {
+			title: "# ------------------------ >8 ------------------------",
+			want:  "\"# ------------------------ >8 ------------------------\"\n\n" + ours, trailers: ours,
 		},
 		"forged trailers": {
 			title: "Fix",
@@ -205,6 +222,21 @@ func TestMergeAddsTheApprover(t *testing.T) {
 		const same = "--format=%T %P %an %ae %at %ct"
 		if is, was := w.repo.Git("log", "-1", same, "main"), w.repo.Git("log", "-1", same, rb.Head); is != was || got.PatchID != rb.PatchID {
 			t.Errorf("merged %s, verified %s", is, was)
+		}
+	}
+}
+
+// A message that was made to be costly is not: a single trailer that goes on for a
+// megabyte, and paragraphs without end.
+func TestCommitMessageIsCheap(t *testing.T) {
+	c := &forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001"}}
+	var paragraphs strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&paragraphs, "%d\n\n", i)
+	}
+	for _, own := range []string{"Fix\n\nX: y\n" + strings.Repeat(" x\n", 330_000), paragraphs.String(), strings.Repeat("\u009d", 500_000)} {
+		if got := commitMessage(c, "Fix", "", []string{own, own}); len(got) > 4*maxText {
+			t.Errorf("%d bytes", len(got))
 		}
 	}
 }

@@ -89,6 +89,11 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 		s.Plan.Drop()
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
+	if s.Plan.Gate.Hash != "" {
+		// An approval of the plan is one of the title and the risk as well: it must name what
+		// there is now.
+		s.Plan.Gate.Hash = plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children)
+	}
 	switch {
 	case body && s.Phase != control.Admission:
 		course(s).withdrawAll()

@@ -18,9 +18,10 @@ func repeatable(c *pending.Choice) bool {
 }
 
 // alike reports whether a choice about one intent can be made about another one as well: it
-// waits for the same, and its risk is no higher.
+// waits for the same, a plan or a change of protected paths alike, and its risk is no higher.
 func alike(c *pending.Choice, one, other *forge.Summary) bool {
-	return c.Fits(other) && other.Waiting == one.Waiting && (c != pending.Approve || other.Risk.Rank() <= one.Risk.Rank())
+	return c.Fits(other) && other.Waiting == one.Waiting &&
+		(c != pending.Approve || other.Activity == one.Activity && other.Risk.Rank() <= one.Risk.Rank())
 }
 
 // allHelp says in a line which intents a choice about all is about.
