@@ -64,7 +64,7 @@ func messages(chain []Commit) []string {
 	return own
 }
 
-// Bounds of what is read of the messages of a chain, in bytes: of one, and of all. A text
+// maxMessage bounds the part that is read of one message, in bytes, and maxMessages of all. A text
 // that was made to be costly stays cheap.
 const (
 	maxMessage  = 64 << 10
