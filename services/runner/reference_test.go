@@ -50,8 +50,8 @@ var chain = map[string][]string{
 	"r:implement": {"J", "c:rebase"},
 	"r:rebase":    {"J", "c:review"},
 	"r:review":    {"J", "w:land"},
-	"w:land":      {"L", "c:integrate"},
-	"r:integrate": {"L", "w:landed"},
+	"w:land":      {"L", "c:merge"},
+	"r:merge": {"L", "w:landed"},
 	"w:landed":    {"J", "c:reflect", "w:end"},
 	"w:end":       {"L"},
 	"r:reflect":   {"J"},
@@ -137,7 +137,7 @@ func (r *reference) landOneByOne(ctx context.Context, n int) {
 	for {
 		select {
 		case id := <-l.queue:
-			if r.publish(ctx, "c", "integrate", id) != nil {
+			if r.publish(ctx, "c", "merge", id) != nil {
 				return
 			}
 			select {
@@ -230,7 +230,7 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 		if err := r.write(ctx, kind, name, id); err != nil {
 			return err
 		}
-		if what == "r:integrate" && kind == "L" {
+		if what == "r:merge" && kind == "L" {
 			r.state(id).landed <- struct{}{}
 		}
 	}
@@ -246,7 +246,7 @@ func (r *reference) write(ctx context.Context, kind, name, id string) error {
 		done := make(chan error, 1)
 		r.state(id).waiting <- done
 		return <-done
-	case kind == "c" && name == "integrate":
+	case kind == "c" && name == "merge":
 		r.state(id).queue <- id
 		return nil
 	}
