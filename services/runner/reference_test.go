@@ -51,7 +51,7 @@ var chain = map[string][]string{
 	"r:rebase":    {"J", "c:review"},
 	"r:review":    {"J", "w:land"},
 	"w:land":      {"L", "c:merge"},
-	"r:merge": {"L", "w:landed"},
+	"r:merge":     {"L", "w:landed"},
 	"w:landed":    {"J", "c:reflect", "w:end"},
 	"w:end":       {"L"},
 	"r:reflect":   {"J"},
