@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -230,11 +232,13 @@ func TestMergeAddsTheApprover(t *testing.T) {
 // megabyte, and paragraphs without end.
 func TestCommitMessageIsCheap(t *testing.T) {
 	c := &forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001"}}
+	const line = " x\n"
+	size := testsize.Of(100_000, 1_000_000) // bytes; what grows with its square takes minutes in both sizes
 	var paragraphs strings.Builder
-	for i := range 100_000 {
+	for i := range size / 10 {
 		fmt.Fprintf(&paragraphs, "%d\n\n", i)
 	}
-	for _, own := range []string{"Fix\n\nX: y\n" + strings.Repeat(" x\n", 330_000), paragraphs.String(), strings.Repeat("\u009d", 500_000)} {
+	for _, own := range []string{"Fix\n\nX: y\n" + strings.Repeat(line, size/len(line)), paragraphs.String(), strings.Repeat("\u009d", size/2)} {
 		if got := commitMessage(c, "Fix", "", []string{own, own}); len(got) > 4*maxText {
 			t.Errorf("%d bytes", len(got))
 		}

@@ -12,7 +12,7 @@ import (
 // TestDuplicatesChangeNothing tells machines again what they were told before,
 // at every point of many journals.
 func TestDuplicatesChangeNothing(t *testing.T) {
-	for seed := range uint64(testsize.Of(2, 60)) {
+	for seed := range uint64(testsize.Of(1, 60)) {
 		w := newWorld(seed)
 		w.populate()
 		if err := w.play(); err != nil {

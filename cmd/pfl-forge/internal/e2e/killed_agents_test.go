@@ -161,7 +161,9 @@ func (o *outages) prepare(d due) {
 	})
 	switch d.moment {
 	case inTool:
-		o.until("the tool runs", func() bool { return len(agentsWith("60.7"+d.number)) > 0 })
+		o.until("the tool runs, or its agent has ended", func() bool {
+			return len(agentsWith("sleep "+longNap+d.number)) > 0 || len(agentsWith(d.session)) == 0
+		})
 	case atAnswer:
 		close(d.done)
 		<-wait.Moment(rand.New(rand.NewPCG(uint64(d.life), 9)), 0, 400*time.Millisecond) // somewhere from the answer to the report

@@ -34,6 +34,10 @@ const (
 	complaint = "the fourth file is missing"
 )
 
+// longNap begins the seconds for which a tool sleeps whose agent is killed meanwhile, and
+// the intent's number ends them. It outlasts every wait of the killer.
+const longNap = "600.7"
+
 // request is what an implementing agent asked the model.
 type request struct {
 	number  string // of the intent
@@ -152,14 +156,14 @@ func (o *outages) implement(r agenttest.Request, n string) agenttest.Reply {
 	case q.results == 2:
 		o.maybe(q, atCommit)
 		if o.take(q, inTool) {
-			nap = "60.7" + n
+			nap = longNap + n
 			o.dues <- due{q, inTool, make(chan struct{})}
 		}
 	case q.results == 5:
 		o.maybe(q, atAnswer)
 	}
 	return agenttest.Steps(
-		write("a"), commit("one"), agenttest.Use("Bash", object{"command": "sleep " + nap + " && echo b > b" + n + ".txt", "timeout": 100000}),
+		write("a"), commit("one"), agenttest.Use("Bash", object{"command": "sleep " + nap + " && echo b > b" + n + ".txt", "timeout": 600000}),
 		write("c"), commit("two"), agenttest.Answer(object{"summary": "wrote them"}),
 	)(r)
 }
