@@ -6,13 +6,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/pfl-forge/pfl-forge/internal/testsize"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // titled is the command to rebase a task of an intent of ada's.

@@ -12,7 +12,8 @@ import (
 // TestDuplicatesChangeNothing tells machines again what they were told before,
 // at every point of many journals.
 func TestDuplicatesChangeNothing(t *testing.T) {
-	for seed := range uint64(testsize.Of(1, 60)) {
+	nth := testsize.Of(20, 1) // of the pairs of a message and a later moment, which are very many
+	for seed := range uint64(testsize.Of(2, 60)) {
 		w := newWorld(seed)
 		w.populate()
 		if err := w.play(); err != nil {
@@ -22,7 +23,10 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 			var told []forge.Event
 			for n, rec := range w.journal[key] {
 				told = append(told, rec.Events...)
-				for _, again := range told {
+				for i, again := range told {
+					if (n+i)%nth != 0 {
+						continue
+					}
 					m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
 					again.At = told[len(told)-1].At
 					if _, ruling := m.Step(again); ruling.Decision == forge.Applied {
