@@ -2,11 +2,13 @@ package codec
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // decoder is the state of one call of Unmarshal, shared by all messages inside
@@ -29,10 +31,20 @@ func (d *decoder) note(what string) {
 // field translates one field of a struct, its tag included. A field that is
 // unset, see the rules in the package comment, is left out of the wire.
 type field interface {
+	writer
+	reader
+}
+
+// writer writes one field of a struct.
+type writer interface {
 	// append appends tag and value to b, or returns b itself if the field is
 	// unset. The caller of structPlan.append recognises a field of a oneof that
 	// is set by the added bytes.
 	append(b []byte, v reflect.Value) ([]byte, error)
+}
+
+// reader reads one field of a message.
+type reader interface {
 	// accepts reports whether consume can read a value of this wire type. A
 	// value that it cannot read counts as a field that is not known.
 	accepts(t protowire.Type) bool
@@ -45,14 +57,17 @@ type field interface {
 // set.
 var errAlternatives = errors.New("only one of the alternatives may be set")
 
-// append appends the fields of a struct to b, in the order of p.fields. An
+// append appends the fields of a struct to b, in the order of p.writes. An
 // error names the field by its path.
 func (p *structPlan) append(b []byte, v reflect.Value) ([]byte, error) {
 	var seen uint64
-	for _, f := range p.fields {
+	for _, f := range p.writes {
 		before := len(b)
 		var err error
 		if b, err = f.append(b, v.FieldByIndex(f.index)); err != nil {
+			if f.name == "" { // a union's error names the one that is set
+				return nil, err
+			}
 			return nil, &fieldError{string(f.name), err}
 		}
 		if len(b) == before {
@@ -78,9 +93,9 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 			return protowire.ParseError(n)
 		}
 		b = b[n:]
-		var f *fieldPlan
-		if int(num) < len(p.byNumber) {
-			f = p.byNumber[num]
+		var f *readPlan
+		if int(num) < len(p.reads) {
+			f = p.reads[num]
 		}
 		if f == nil || !f.accepts(typ) {
 			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
@@ -122,37 +137,52 @@ func (f plainField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Va
 	return f.elem.consume(d, b, v)
 }
 
-// unionField is one of the types behind a sealed interface. Several of them
-// share the interface's field of the struct: each is set when the value is of
-// its type.
-type unionField struct {
-	num  protowire.Number
-	typ  reflect.Type // pointer to the struct
+// unionReader reads one of the types behind a sealed interface. Several of them share the
+// interface's field of the struct.
+type unionReader struct {
+	typ  reflect.Type // of the struct
 	elem structValue
 }
 
-func (f unionField) append(b []byte, v reflect.Value) ([]byte, error) {
-	if v.IsNil() || v.Elem().Type() != f.typ {
-		return b, nil
-	}
-	p := v.Elem()
-	// Decoding could only give an empty struct back.
-	if p.IsNil() {
-		return nil, errors.New("is a nil pointer")
-	}
-	return f.elem.append(protowire.AppendTag(b, f.num, f.elem.wire()), p.Elem())
-}
+func (f unionReader) accepts(t protowire.Type) bool { return t == f.elem.wire() }
 
-func (f unionField) accepts(t protowire.Type) bool { return t == f.elem.wire() }
-
-func (f unionField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Value) (int, error) {
-	p := reflect.New(f.typ.Elem())
+func (f unionReader) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Value) (int, error) {
+	p := reflect.New(f.typ)
 	n, err := f.elem.consume(d, b, p.Elem())
 	if err != nil {
 		return n, err
 	}
 	v.Set(p)
 	return n, nil
+}
+
+// unionWriter writes the field of a sealed interface as the one type that its value has, a
+// pointer to a struct.
+type unionWriter map[reflect.Type]member
+
+// member is one of the types behind a sealed interface, as it is written.
+type member struct {
+	pointerField
+	name protoreflect.Name
+}
+
+func (w unionWriter) append(b []byte, v reflect.Value) ([]byte, error) {
+	if v.IsNil() {
+		return b, nil
+	}
+	v = v.Elem()
+	f, ok := w[v.Type()]
+	if !ok {
+		return nil, fmt.Errorf("there is no message for %s", v.Type())
+	}
+	err := errors.New("is a nil pointer") // decoding could only give an empty struct back
+	if !v.IsNil() {
+		b, err = f.append(b, v)
+	}
+	if err != nil {
+		return nil, &fieldError{string(f.name), err}
+	}
+	return b, nil
 }
 
 // pointerField is a pointer, which is set if it is not nil, also if it points
@@ -273,10 +303,7 @@ func (f mapField) accepts(t protowire.Type) bool { return t == protowire.BytesTy
 
 // entryPlan reads one entry of a map: on the wire it is a message with the
 // fields key and value. A missing one is empty.
-var entryPlan = &structPlan{name: "MapEntry", byNumber: []*fieldPlan{
-	1: {field: plainField{1, stringValue{}}, index: []int{0}, name: "key"},
-	2: {field: plainField{2, stringValue{}}, index: []int{1}, name: "value"},
-}}
+var entryPlan = pairPlan("MapEntry", "key", stringValue{}, "value", stringValue{})
 
 func (f mapField) consume(d *decoder, _ protowire.Type, b []byte, v reflect.Value) (int, error) {
 	var entry struct{ Key, Value string }

@@ -20,27 +20,40 @@ import (
 // has the struct as a field.
 type structPlan struct {
 	name protoreflect.Name
-	// fields is in the order in which they are written: by number, but those of
+	// writes is in the order in which the fields are written: by number, but those of
 	// a oneof last. That is the order of the generated code, so tests can
 	// compare bytes.
-	fields []*fieldPlan
-	// byNumber has the fields at their number on the wire, and nil where the
+	writes []writePlan
+	// reads has the fields at their number on the wire, and nil where the
 	// message has none.
-	byNumber []*fieldPlan
+	reads []*readPlan
 }
 
-// fieldPlan is one field of a struct and of its message. A sealed interface has
-// one for each of its types, all with the same index and oneof.
-type fieldPlan struct {
-	field
+// place is where a field stands.
+type place struct {
 	// index is the path of the field in the struct, through those that it
 	// embeds.
 	index []int
-	name  protoreflect.Name
+	// name is the field's in the message; none where any of a union is written.
+	name protoreflect.Name
 	// oneof has the bit of the oneof that the field is in, counted in its
 	// message; 0 outside of any. In messages that were read or written, each
 	// bit may come once.
 	oneof uint64
+}
+
+// writePlan is how one field of a struct is written.
+type writePlan struct {
+	writer
+	place
+	num protowire.Number // the smallest that it may write
+}
+
+// readPlan is how one field of a message is read. A sealed interface has one for each
+// of its types, all with the same index and oneof.
+type readPlan struct {
+	reader
+	place
 }
 
 // planner remembers the plans that it made, one for each struct type. They are
@@ -77,17 +90,18 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t, f.Name, err)
 		}
-		fp := &fieldPlan{field: conv, index: f.Index, name: fd.Name()}
+		at := place{index: f.Index, name: fd.Name()}
 		if o := fd.ContainingOneof(); o != nil {
-			fp.oneof = 1 << o.Index()
+			at.oneof = 1 << o.Index()
 		}
-		plan.add(fd.Number(), fp)
+		plan.add(fd.Number(), conv, at)
 	}
-	plan.fields = slices.DeleteFunc(slices.Clone(plan.byNumber), func(f *fieldPlan) bool { return f == nil })
-	// The generated code writes what is in no oneof first.
-	slices.SortStableFunc(plan.fields, func(a, b *fieldPlan) int { return cmp.Compare(min(a.oneof, 1), min(b.oneof, 1)) })
-	if n := md.Fields().Len(); n != len(plan.fields) {
-		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(plan.fields), md.Name(), n)
+	slices.SortFunc(plan.writes, func(a, b writePlan) int {
+		return cmp.Or(cmp.Compare(min(a.oneof, 1), min(b.oneof, 1)), cmp.Compare(a.num, b.num))
+	})
+	reads := slices.DeleteFunc(slices.Clone(plan.reads), func(f *readPlan) bool { return f == nil })
+	if n := md.Fields().Len(); n != len(reads) {
+		return nil, fmt.Errorf("%s has %d fields, message %s has %d", t, len(reads), md.Name(), n)
 	}
 	return plan, nil
 }
@@ -111,6 +125,8 @@ func (p planner) union(plan *structPlan, f reflect.StructField, md protoreflect.
 	if len(types) == 0 {
 		return fmt.Errorf("%s is no sealed interface that the codec knows", f.Type)
 	}
+	at := place{index: f.Index, oneof: 1 << oneof.Index()}
+	byType := unionWriter{}
 	for _, t := range types {
 		fd := byMessage[protoreflect.Name(t.Elem().Name())]
 		if fd == nil {
@@ -120,11 +136,20 @@ func (p planner) union(plan *structPlan, f reflect.StructField, md protoreflect.
 		if err != nil {
 			return err
 		}
-		plan.add(fd.Number(), &fieldPlan{
-			field: unionField{fd.Number(), t, structValue{elem}}, index: f.Index, name: fd.Name(), oneof: 1 << oneof.Index(),
-		})
+		plan.reading(fd.Number(), &readPlan{unionReader{t.Elem(), structValue{elem}}, place{at.index, fd.Name(), at.oneof}})
+		byType[t] = member{pointerField{fd.Number(), structValue{elem}}, fd.Name()}
 	}
+	plan.writes = append(plan.writes, writePlan{byType, at, oneof.Fields().Get(0).Number()})
 	return nil
+}
+
+// pairPlan returns the plan between a struct of two fields and a message that has them
+// as 1 and 2.
+func pairPlan(name, first protoreflect.Name, a value, second protoreflect.Name, b value) *structPlan {
+	plan := &structPlan{name: name}
+	plan.add(1, plainField{1, a}, place{index: []int{0}, name: first})
+	plan.add(2, plainField{2, b}, place{index: []int{1}, name: second})
+	return plan
 }
 
 // unions lists the types behind each sealed interface, as pointers to structs.
@@ -154,12 +179,18 @@ func typesOf[T any](values []T) []reflect.Type {
 	return types
 }
 
-// add enters a field at its number, and makes room for it.
-func (p *structPlan) add(num protowire.Number, f *fieldPlan) {
-	for len(p.byNumber) <= int(num) {
-		p.byNumber = append(p.byNumber, nil)
+// add enters a field for reading and for writing, after those that are there.
+func (p *structPlan) add(num protowire.Number, f field, at place) {
+	p.writes = append(p.writes, writePlan{f, at, num})
+	p.reading(num, &readPlan{f, at})
+}
+
+// reading enters a field for reading at its number, and makes room for it.
+func (p *structPlan) reading(num protowire.Number, f *readPlan) {
+	for len(p.reads) <= int(num) {
+		p.reads = append(p.reads, nil)
 	}
-	p.byNumber[num] = f
+	p.reads[num] = f
 }
 
 // field chooses the translation of a field by its Go type and its descriptor:

@@ -10,14 +10,7 @@ import (
 
 // spanPlan translates the two messages google.protobuf.Timestamp and Duration,
 // which have the same fields: seconds, and nanoseconds that go with them.
-var spanPlan = func() *structPlan {
-	seconds := &fieldPlan{field: plainField{1, intValue{bits: 64}}, index: []int{0}, name: "seconds"}
-	nanos := &fieldPlan{field: plainField{2, intValue{bits: 32}}, index: []int{1}, name: "nanos"}
-	return &structPlan{
-		name: "Timestamp or Duration", fields: []*fieldPlan{seconds, nanos},
-		byNumber: []*fieldPlan{1: seconds, 2: nanos},
-	}
-}()
+var spanPlan = pairPlan("Timestamp or Duration", "seconds", intValue{bits: 64}, "nanos", intValue{bits: 32})
 
 // span is a Timestamp or a Duration as a struct that spanPlan fits. Seconds and
 // Nanos have the same sign in a Duration; in a Timestamp Nanos is never
