@@ -157,11 +157,11 @@ func TestServicesAnswerIsBounded(t *testing.T) {
 	b := s.Connect(t)
 	decider(ctx, t, s.Connect(t))
 	var many []forge.ProjectID
-	for n := range 3000 {
+	for n := range 2100 {
 		many = append(many, forge.ProjectID(fmt.Sprintf("project-number-%d-%s", n, strings.Repeat("x", 15))))
 	}
 	last := forge.ProjectID("zzz") // beyond all bounds of the lists
-	for n := range 100 {
+	for n := range 30 {
 		announced(t, b, "implementer", fmt.Sprintf("r%d", n), append(slices.Clone(many), last)...)
 		announced(t, b, "reviewer", fmt.Sprintf("r%d", n), many...)
 		announced(t, b, fmt.Sprintf("made-up-%d", n), "r", many...)

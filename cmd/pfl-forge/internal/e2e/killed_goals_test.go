@@ -44,7 +44,7 @@ agents:
             answer '{"status": "success", "output": "a line", "semantic_metadata": {"approach": "a line at a time"}}' ;;
         summarize)
             found='{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}'
-            answer "{\"approach\": \"a line at a time\", \"result\": \"success\", \"reason\": \"it is there\", \"knowledge\": [$found]}" ;;
+            answer "{\"approach\": \"a line at a time\", \"result\": \"success\", \"reason\": \"it is there\", \"artifacts\": [], \"knowledge\": [$found]}" ;;
         judge)
             list= all=true
             for n in 1 2 3; do
@@ -104,7 +104,9 @@ func TestKilledGoals(t *testing.T) {
 		var s goalStatus
 		r.json(&s, "goal", "status", "goal-"+n, "-o", "json")
 		if s.Status != "completed" || s.Met != 3 || s.Used > 3 || len(s.Iterations) != s.Used {
-			t.Errorf("goal-%s: %+v", n, s)
+			t.Errorf("goal-%s: %+v\n%s\n%s", n, s, r.read(".e8/history.jsonl"), r.forge("show", "goal-"+n).stdout)
+			t.Logf("%s", r.forge("history", "goal-"+n, "--all").stdout)
+			t.Logf("%s", r.forge("history", "goal-"+n, "-o", "json").stdout)
 		}
 		for i := range s.Used {
 			if key := fmt.Sprint("goal-", n, " ", i+1); times[key] != 1 {
