@@ -36,11 +36,9 @@ agents:
             answer "{\"status\": \"accepted\", \"task\": \"Fill $file.\", \"criteria\": [$criteria], \"type\": \"feature\", \"risk\": \"low\"}" ;;
         execute)
             lines=$(cat "$file" 2>/dev/null | wc -l)
-            if [ "$lines" -lt 3 ]; then
-                echo "line $((lines + 1)) of $file" >> "$file"
-                git add -A
-                git commit -q -m "A line of $file"
-            fi
+            [ "$lines" -ge 3 ] || echo "line $((lines + 1)) of $file" >> "$file"
+            git add -A # with what it had written when it was killed
+            git diff --cached --quiet || git commit -q -m "A line of $file"
             answer '{"status": "success", "output": "a line", "semantic_metadata": {"approach": "a line at a time"}}' ;;
         summarize)
             found='{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}'
@@ -104,9 +102,7 @@ func TestKilledGoals(t *testing.T) {
 		var s goalStatus
 		r.json(&s, "goal", "status", "goal-"+n, "-o", "json")
 		if s.Status != "completed" || s.Met != 3 || s.Used > 3 || len(s.Iterations) != s.Used {
-			t.Errorf("goal-%s: %+v\n%s\n%s", n, s, r.read(".e8/history.jsonl"), r.forge("show", "goal-"+n).stdout)
-			t.Logf("%s", r.forge("history", "goal-"+n, "--all").stdout)
-			t.Logf("%s", r.forge("history", "goal-"+n, "-o", "json").stdout)
+			t.Errorf("goal-%s: %+v\n%s", n, s, r.forge("show", "goal-"+n).stdout)
 		}
 		for i := range s.Used {
 			if key := fmt.Sprint("goal-", n, " ", i+1); times[key] != 1 {
