@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -28,6 +27,8 @@ type Env struct {
 
 	// started is when the process began.
 	started time.Time
+	// refusedFor is how long refused credentials are tried again at the start.
+	refusedFor time.Duration
 	// withdraw ends the newest announcement; nil before the first.
 	withdraw func()
 	// stops undo the steps of open, in reverse order.
@@ -63,13 +64,8 @@ func (e *Env) open(ctx context.Context) error {
 		}
 		e.stops = append(e.stops, stop)
 	}
-	var connected atomic.Pointer[bus.Bus]
-	e.Health.Add("nats", func(ctx context.Context) error {
-		if b := connected.Load(); b != nil {
-			return b.Ping(ctx)
-		}
-		return errors.New("not connected yet")
-	})
+	link := &link{env: e}
+	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
@@ -81,7 +77,7 @@ func (e *Env) open(ctx context.Context) error {
 		cfg.ReadToken = e.Config.Token
 	}
 	var err error
-	e.Bus, err = bus.Connect(ctx, cfg)
+	e.Bus, err = bus.Await(ctx, cfg, bus.Waiting{RefusedFor: e.refusedFor, Report: link.report})
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err)
 	}
@@ -89,11 +85,32 @@ func (e *Env) open(ctx context.Context) error {
 		e.Bus.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", hidePasswords(e.Config.Server), err)
+		return fmt.Errorf("%s: %w", hidePasswords(e.Config.Server), e.named(err))
 	}
 	e.stops = append(e.stops, e.Bus.Close)
-	connected.Store(e.Bus)
+	link.connected(e.Bus)
 	return nil
+}
+
+// named returns an error of the connection with the setting that it is about, if only a
+// person can mend it.
+func (e *Env) named(err error) error {
+	credentials := "--creds (FORGE_CREDS) or --token-file (FORGE_TOKEN_FILE)"
+	switch {
+	case e.Config.TokenFile != "":
+		credentials = "--token-file (FORGE_TOKEN_FILE)"
+	case e.Config.Creds != "":
+		credentials = "--creds (FORGE_CREDS)"
+	}
+	switch {
+	case errors.Is(err, bus.ErrCredentials), errors.Is(err, bus.ErrNotAllowed):
+		return fmt.Errorf("%s: %w", credentials, err)
+	case errors.Is(err, bus.ErrCertificate):
+		return fmt.Errorf("--server (FORGE_SERVER), with authorities from SSL_CERT_FILE and SSL_CERT_DIR: %w", err)
+	case errors.Is(err, bus.ErrReplicas):
+		return fmt.Errorf("--stream-replicas (FORGE_STREAM_REPLICAS): %w", err)
+	}
+	return err
 }
 
 // close disconnects and stops the health endpoint.

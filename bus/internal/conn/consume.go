@@ -107,7 +107,7 @@ func (c *Conn) alive(ctx context.Context, cons jetstream.Consumer) error {
 func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	cons, err := c.JS.Consumer(ctx, src.Stream, src.Config.Durable)
+	cons, err := c.Consumer(ctx, src.Stream, src.Config.Durable)
 	if err == nil {
 		have := cons.CachedInfo().Config
 		if have.MaxAckPending == src.Config.MaxAckPending && have.AckWait == src.Config.AckWait &&
@@ -118,9 +118,25 @@ func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consum
 	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("look for consumer: %w", err)
 	}
-	cons, err = c.JS.CreateOrUpdateConsumer(ctx, src.Stream, src.Config)
+	subject := "$JS.API.CONSUMER.CREATE." + src.Stream + "." + src.Config.Durable
+	if src.Config.FilterSubject != "" {
+		subject += "." + src.Config.FilterSubject
+	}
+	err = c.Permitted(ctx, subject, func(ctx context.Context) (err error) {
+		cons, err = c.JS.CreateOrUpdateConsumer(ctx, src.Stream, src.Config)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make consumer: %w", err)
 	}
 	return cons, nil
+}
+
+// Consumer looks a consumer up.
+func (c *Conn) Consumer(ctx context.Context, stream, name string) (cons jetstream.Consumer, err error) {
+	err = c.Permitted(ctx, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) (err error) {
+		cons, err = c.JS.Consumer(ctx, stream, name)
+		return err
+	})
+	return cons, err
 }
