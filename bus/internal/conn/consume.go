@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
 // Source is a consumer of a stream.
@@ -23,14 +25,19 @@ type Source struct {
 // The consumer is made when it is missing, also when it, or its stream, gets
 // lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
+	var notices retry.Notices
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		if err := c.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
-			c.Poke()
-		}
+		err := c.pullOnce(ctx, src, take)
 		if time.Since(began) > 10*time.Second {
 			attempt = 0
+			notices.Reset()
+		}
+		if err != nil && ctx.Err() == nil {
+			if notices.Due(time.Now()) {
+				c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
+			}
+			c.Poke()
 		}
 		_ = Sleep(ctx, Backoff(attempt))
 	}
