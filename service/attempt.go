@@ -20,6 +20,9 @@ const (
 	// runningElsewhere is the delay until a command that this process is running is
 	// delivered again.
 	runningElsewhere = 15 * time.Second
+	// longestHold bounds the delay until a command is delivered again that cannot begin here
+	// yet.
+	longestHold = 15 * time.Second
 	// askAgain is the delay until a command is delivered again when the bus did not
 	// answer.
 	askAgain = time.Second
@@ -37,6 +40,11 @@ type attempt struct {
 // take carries out one command. nil means that the command is done with, an error
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
+	if r.Hold != nil {
+		if err := r.Hold(&job.Command); err != nil {
+			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
+		}
+	}
 	a := r.attempt(job.Command)
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))

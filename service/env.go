@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
@@ -24,6 +25,9 @@ type Env struct {
 	Health *Health
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
+
+	// Hold is that of the workers that Worker makes; nil: no command is held back.
+	Hold func(*forge.Command) error
 
 	// started is when the process began.
 	started time.Time
@@ -50,7 +54,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(),
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold,
 	}
 }
 
