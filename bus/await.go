@@ -45,16 +45,16 @@ type Waiting struct {
 	// RefusedFor is how long refused credentials may yet become good ones, from the first
 	// refusal on: a server that is just starting may not have been told of them.
 	RefusedFor time.Duration
-	// Report is called with the cause after every try that failed; nil: nobody is told.
+	// Report is called with the cause after every try that failed; it may be nil.
 	Report func(cause error)
 }
 
 // Await is Connect for a service, which may start before its server, or before the server
 // is complete. It returns a bus when the server can be asked for journals, and waits until
-// then, whatever is missing: the name, the address, TLS, JetStream, its leader. Ended is an
-// error at once, or after a while, by what only a person can mend: ErrCredentials,
-// ErrCertificate, ErrNotAllowed, or a setting that is wrong. When ctx ends, so does the
-// wait, also in the midst of a try.
+// then, whatever is missing: the name, the address, TLS, JetStream, its leader. It returns
+// an error for whatever only a person can mend: ErrCertificate, ErrNotAllowed and a setting
+// that is wrong at once, ErrCredentials after RefusedFor. When ctx ends, so does the wait,
+// also in the midst of a try.
 func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 	if w.Report == nil {
 		w.Report = func(error) {}
@@ -235,8 +235,8 @@ func (b *Bus) awaitJournal(ctx context.Context, report func(error)) error {
 }
 
 // AwaitStreams calls Ensure until it succeeds. While JetStream is not complete it waits, and
-// logs that now and then. An error at once is what waiting cannot mend: ErrNotAllowed,
-// ErrReplicas, streams that others have made with the same subjects.
+// logs that now and then. It returns at once with an error that waiting cannot mend:
+// ErrNotAllowed, ErrReplicas, streams that others have made with the same subjects.
 func (b *Bus) AwaitStreams(ctx context.Context) error {
 	pace := retry.Pace{First: firstPause, Most: longestPause}
 	var notices retry.Notices

@@ -58,9 +58,9 @@ type Bus struct {
 	Objects *objects.Store
 }
 
-// Connect returns a connected bus, for somebody who waits for it: a server that refuses
-// connections or does not answer is tried again until ctx ends, anything else is an error
-// at once. A service calls Await. No error names the URL, which may hold a password.
+// Connect returns a connected bus, for a command that a person waits for: it tries a server
+// that refuses connections or does not answer again until ctx ends, and returns any other
+// error at once. A service calls Await. No error names the URL, which may hold a password.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	c, err := dial(ctx, cfg)
 	if err != nil {

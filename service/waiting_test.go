@@ -1,17 +1,22 @@
 package service_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // get returns what the health endpoint answers.
@@ -148,4 +153,35 @@ func TestServiceWaitsForItsToken(t *testing.T) {
 	s.SetToken("new")
 	s.Restart(t)
 	c.waitFor("NATS is there")
+}
+
+// TestHeldCommandComesAgain checks that a command that cannot begin yet is neither begun nor
+// failed, and comes again when it can.
+func TestHeldCommandComesAgain(t *testing.T) {
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	began := make(chan struct{}, 10)
+	w := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
+		began <- struct{}{}
+		return found()
+	})
+	var there atomic.Bool
+	held := make(chan struct{}, 10)
+	w.Hold = func(*forge.Command) error {
+		if there.Load() {
+			return nil
+		}
+		held <- struct{}{}
+		return errors.New("the origin is away")
+	}
+	workerRun(t, w)
+	r.start(analyze(1))
+	wait.For(t, held)
+	if len(began) > 0 {
+		t.Error("a command that is held back began")
+	}
+	there.Store(true)
+	if got := r.result(); got.Failure() != nil {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -59,8 +59,8 @@ func (s *Server) UseTLS(t testing.TB) (authority, url string) {
 	return authority, strings.Replace(s.url, "nats://", "tls://", 1)
 }
 
-// NotYet is what clients find at the address of a server that is not there yet: something
-// that accepts connections and closes them, or never says a word.
+// NotYet takes connections at the address of a server that is not there yet, and closes them
+// or never says a word.
 type NotYet struct {
 	listener net.Listener
 	done     sync.WaitGroup
