@@ -79,7 +79,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 		if errors.Is(err, nats.ErrNoServers) && dialed.last() != nil {
 			err = dialed.last()
 		}
-		err, final := classify(err)
+		final, err := classify(err)
 		if errors.Is(err, ErrCredentials) {
 			final = refused.since(time.Now()) >= w.RefusedFor
 		} else {
@@ -176,19 +176,19 @@ func (r *refusals) end() { r.first = time.Time{} }
 
 // classify returns an error of a connection with its kind, and whether waiting cannot
 // help.
-func classify(err error) (_ error, final bool) {
+func classify(err error) (final bool, _ error) {
 	switch {
 	case errors.Is(err, ErrCredentials):
-		return err, false
+		return false, err
 	case isRefusal(err):
-		return fmt.Errorf("%w: %w", ErrCredentials, err), false
+		return false, fmt.Errorf("%w: %w", ErrCredentials, err)
 	case isCertificate(err):
-		return fmt.Errorf("%w: %w", ErrCertificate, err), true
+		return true, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
 	if bad, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("not a URL of a NATS server: %w", bad.Err), true // the URL may hold a password
+		return true, fmt.Errorf("not a URL of a NATS server: %w", bad.Err) // the URL may hold a password
 	}
-	return err, false
+	return false, err
 }
 
 // isRefusal reports whether the server does not take the credentials, or the client cannot

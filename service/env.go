@@ -99,16 +99,15 @@ func (e *Env) open(ctx context.Context) error {
 // named returns an error of the connection with the setting that it is about, if only a
 // person can mend it.
 func (e *Env) named(err error) error {
-	credentials := "--creds (FORGE_CREDS) or --token-file (FORGE_TOKEN_FILE)"
-	switch {
-	case e.Config.TokenFile != "":
-		credentials = "--token-file (FORGE_TOKEN_FILE)"
-	case e.Config.Creds != "":
-		credentials = "--creds (FORGE_CREDS)"
-	}
 	switch {
 	case errors.Is(err, bus.ErrCredentials), errors.Is(err, bus.ErrNotAllowed):
-		return fmt.Errorf("%s: %w", credentials, err)
+		switch {
+		case e.Config.TokenFile != "":
+			return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
+		case e.Config.Creds != "":
+			return fmt.Errorf("--creds (FORGE_CREDS): %w", err)
+		}
+		return fmt.Errorf("--creds (FORGE_CREDS) or --token-file (FORGE_TOKEN_FILE): %w", err)
 	case errors.Is(err, bus.ErrCertificate):
 		return fmt.Errorf("--server (FORGE_SERVER), with authorities from SSL_CERT_FILE and SSL_CERT_DIR: %w", err)
 	case errors.Is(err, bus.ErrReplicas):

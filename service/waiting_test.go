@@ -54,12 +54,15 @@ func TestServiceWaitsForNATS(t *testing.T) {
 	}{
 		"connection refused": {"connection refused", func(*testing.T, *bustest.Server) func() { return func() {} }},
 		"accepted and closed": {"EOF", func(t *testing.T, s *bustest.Server) func() {
+			t.Helper()
 			return s.Occupy(t, false).Leave
 		}},
 		"silence": {"i/o timeout", func(t *testing.T, s *bustest.Server) func() {
+			t.Helper()
 			return s.Occupy(t, true).Leave
 		}},
 		"no JetStream": {"JetStream", func(t *testing.T, s *bustest.Server) func() {
+			t.Helper()
 			s.StartWithoutJetStream(t)
 			return s.Stop
 		}},

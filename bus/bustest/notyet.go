@@ -73,7 +73,7 @@ type NotYet struct {
 // connection at once, or with silent keeps it and says nothing.
 func (s *Server) Occupy(t testing.TB, silent bool) *NotYet {
 	t.Helper()
-	l, err := net.Listen("tcp", strings.TrimPrefix(s.url, "nats://"))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.url, "nats://"))
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}

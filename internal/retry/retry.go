@@ -33,7 +33,7 @@ func (p *Pace) Sleep(ctx context.Context) error {
 func (p *Pace) Pause() time.Duration {
 	d := max(p.next, p.First)
 	p.next = min(2*d, p.Most)
-	return d - rand.N(d/2+1) //nolint:gosec // nobody gains by guessing it
+	return d - rand.N(d/2+1)
 }
 
 const (

@@ -10,8 +10,8 @@ import (
 
 func TestPace(t *testing.T) {
 	p := Pace{First: 100 * time.Millisecond, Most: time.Second}
-	for i, longest := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
-		longest *= time.Millisecond
+	for i, milliseconds := range []int{100, 200, 400, 800, 1000, 1000} {
+		longest := time.Duration(milliseconds) * time.Millisecond
 		if d := p.Pause(); d < longest/2 || d > longest {
 			t.Errorf("pause %d is %v, not half to all of %v", i, d, longest)
 		}
