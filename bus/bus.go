@@ -2,7 +2,10 @@ package bus
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
@@ -55,13 +58,25 @@ type Bus struct {
 	Objects *objects.Store
 }
 
-// Connect returns a connected bus. While the server cannot be reached it tries
-// again until ctx ends; refused credentials are an error at once. No error names
-// the URL, which may hold a password.
+// Connect returns a connected bus, for a command that a person waits for: it tries a server
+// that refuses connections or does not answer again until ctx ends, and returns any other
+// error at once. A service calls Await. No error names the URL, which may hold a password.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	c, err := dial(ctx, cfg)
 	if err != nil {
 		return nil, err
+	}
+	return assemble(c)
+}
+
+// assemble returns the bus of a connection, or closes it.
+func assemble(c *conn.Conn) (_ *Bus, err error) {
+	c.JS, err = jetstream.New(c.NC,
+		jetstream.WithDefaultTimeout(conn.RequestTimeout),
+		jetstream.WithPublishAsyncTimeout(conn.RequestTimeout))
+	if err != nil {
+		c.NC.Close()
+		return nil, fmt.Errorf("set up JetStream: %w", err)
 	}
 	log := journal.New(c)
 	results, leases := work.NewResults(c), work.NewLeases(c)

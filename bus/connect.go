@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
+
+// dialTimeout bounds the connection to one server, and each step of the greeting.
+const dialTimeout = 2 * time.Second
 
 // reconnectDelay bounds the pause between two attempts to connect anew. It is less
 // than Guard waits for results that workers hold.
@@ -60,13 +62,6 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 	}
-	c.JS, err = jetstream.New(c.NC,
-		jetstream.WithDefaultTimeout(conn.RequestTimeout),
-		jetstream.WithPublishAsyncTimeout(conn.RequestTimeout))
-	if err != nil {
-		c.NC.Close()
-		return nil, fmt.Errorf("set up JetStream: %w", err)
-	}
 	return c, nil
 }
 
@@ -75,7 +70,7 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
-		nats.Timeout(2 * time.Second),
+		nats.Timeout(dialTimeout),
 		nats.PingInterval(20 * time.Second),
 		nats.MaxReconnects(-1),
 		nats.CustomReconnectDelay(func(attempts int) time.Duration { return min(conn.Backoff(attempts), reconnectDelay) }),

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
 const (
@@ -41,6 +42,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 	defer tick.Stop()
 	rebuilt := false
 	var failing time.Time // since when
+	var notices retry.Notices
 	for attempt := 0; ctx.Err() == nil; {
 		if err := b.guard(ctx, &rebuilt, rebuild); err != nil {
 			if attempt == 0 {
@@ -49,7 +51,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 			if stalled, ok := errors.AsType[*stalledError](err); ok && time.Since(failing) > b.stalledAfter {
 				err = errors.Join(err, b.unstall(ctx, stalled.stream))
 			}
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && notices.Due(time.Now()) {
 				b.conn.Log.Error("cannot restore what is under way; trying again", "error", err)
 			}
 			_ = conn.Sleep(ctx, conn.Backoff(attempt))
@@ -57,6 +59,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 			continue
 		}
 		attempt = 0
+		notices.Reset()
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,23 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// unreachable are texts of git and its helpers, and of ssh, about a server that is not there
+// or does not work now. With LC_ALL=C they are the same everywhere.
+var unreachable = []string{
+	"Could not resolve host", "Could not resolve hostname", "Temporary failure in name resolution", "Name or service not known",
+	"Connection refused", "Couldn't connect to server", "Failed to connect to", "Connection timed out", "Operation timed out", "Timeout was reached",
+	"Connection reset", "Connection closed by", "No route to host", "Network is unreachable", "Empty reply from server",
+	"The requested URL returned error: 5", "unexpected disconnect", "kex_exchange_identification",
+}
+
+// Unreachable reports whether an error says that the server of an origin is not there, or
+// does not work now, so that the same command may succeed later. It returns false where the
+// server answers that the repository is missing or not allowed.
+func Unreachable(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && slices.ContainsFunc(unreachable, func(text string) bool { return strings.Contains(e.Stderr, text) })
+}
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
 type UncommittedError struct {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // project is a configured repository, which is opened as soon as its origin can be
@@ -22,20 +24,31 @@ type project struct {
 
 	// slot holds an element while the project is being opened and prepared.
 	slot chan struct{}
-	// preparations are still to be done before the next command, in order.
-	preparations []func(context.Context, *Repository) error
+	// late says that KeepOpening tries until it is done.
+	late atomic.Bool
+
+	mu sync.Mutex
+	// preparations are still to be done before the next command, in order. Who has the
+	// slot takes them away.
+	preparations []preparation
+	// cause is why it could not be opened or prepared last; nil when it was.
+	cause error
 }
 
+// preparation is something to do with a repository before its next command.
+type preparation func(context.Context, *Repository) error
+
 // Prepare has do called once with every repository, before the next command of its
-// project: now, or, where the origin cannot be read, by the first command that finds
-// it. do is called again if it returned an error.
+// project: now, or, where the origin cannot be read, by the first command or try of
+// KeepOpening that finds it. do is called again if it returned an error.
 func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository) error) error {
 	for _, p := range s.projects {
-		if err := p.acquire(ctx); err != nil {
-			return err
-		}
+		p.mu.Lock()
 		p.preparations = append(p.preparations, do)
-		p.release()
+		p.mu.Unlock()
+		if p.late.Load() {
+			continue
+		}
 		if err := s.try(ctx, p); err != nil {
 			return err
 		}
@@ -44,18 +57,18 @@ func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository)
 }
 
 // try opens and prepares a project. An error of the origin is only logged: the other
-// projects are served meanwhile, and the next command tries again. Errors of this
-// machine's disk are returned.
+// projects are served meanwhile, and KeepOpening or the next command tries again. Errors of
+// this machine's disk are returned, and so are addresses of no repository.
 func (s *Set) try(ctx context.Context, p *project) error {
 	_, err := s.ready(ctx, p)
 	if err == nil {
 		return nil
 	}
 	_, disk := errors.AsType[*fs.PathError](err)
-	if p.src.URL == "" || disk || errors.Is(err, git.ErrBusy) || ctx.Err() != nil {
+	if p.src.URL == "" || disk || errors.Is(err, store.ErrAddress) || errors.Is(err, git.ErrBusy) || ctx.Err() != nil {
 		return fmt.Errorf("project %s: %w", p.src.Project, err)
 	}
-	s.host.Log.Warn("cannot begin with a project; its next command tries again", "project", p.src.Project, "error", err)
+	s.host.Log.Warn("cannot begin with a project yet; trying again", "project", p.src.Project, "error", err)
 	return nil
 }
 
@@ -65,21 +78,48 @@ func (s *Set) ready(ctx context.Context, p *project) (*Repository, error) {
 		return nil, err
 	}
 	defer p.release()
+	r, err := s.prepared(ctx, p)
+	p.mu.Lock()
+	p.cause = err
+	p.mu.Unlock()
+	return r, err
+}
+
+// prepared is ready for who has the slot.
+func (s *Set) prepared(ctx context.Context, p *project) (_ *Repository, err error) {
 	r := p.repo.Load()
 	if r == nil {
-		var err error
 		if r, err = open(ctx, &s.host, p.src); err != nil {
 			return nil, err
 		}
 		p.repo.Store(r)
 	}
-	for len(p.preparations) > 0 {
-		if err := p.preparations[0](ctx, r); err != nil {
+	for do := p.preparation(); do != nil; do = p.preparation() {
+		if err := do(ctx, r); err != nil {
 			return nil, err
 		}
+		p.mu.Lock()
 		p.preparations = p.preparations[1:]
+		p.mu.Unlock()
 	}
 	return r, nil
+}
+
+// preparation returns the next one; nil if none is left.
+func (p *project) preparation() preparation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.preparations) == 0 {
+		return nil
+	}
+	return p.preparations[0]
+}
+
+// why returns why the project could not be opened or prepared last; nil when it was.
+func (p *project) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
 }
 
 // acquire waits for the project's slot, or for the end of ctx.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -73,12 +74,20 @@ type Set struct {
 	// lock is held on the state directory until Close.
 	lock     *os.File
 	projects map[forge.ProjectID]*project
+	// sources are the projects in their order.
+	sources []Source
+	// began is when the Set was opened.
+	began time.Time
+
+	// opening are the tries of KeepOpening, which stopOpening ends; nil before that.
+	opening     sync.WaitGroup
+	stopOpening context.CancelFunc
 }
 
 // OpenSet takes over the state directory, after waiting for another process that has
 // it: it ends processes that the previous process left running, removes scratch
 // files, and opens every repository. A repository whose origin cannot be read does
-// not delay the others: its first command opens it. Errors name the project. Close
+// not delay the others: KeepOpening or its first command opens it. Errors name the project. Close
 // the Set to give the directory up.
 func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if !filepath.IsAbs(host.StateDir) {
@@ -92,7 +101,7 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	// Processes that a command leaves running hold the lock too, and so delay the
 	// next process.
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
-	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}}
+	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}, sources: sources, began: time.Now()}
 	if s.host.id, err = hostID(host.StateDir); err == nil {
 		err = s.open(ctx, sources)
 	}
@@ -158,6 +167,10 @@ func (s *Set) Get(id forge.ProjectID) (*Repository, error) {
 // Close closes the repositories and gives the state directory up. Checkouts stay on
 // disk. No job may be under way.
 func (s *Set) Close() error {
+	if s.stopOpening != nil {
+		s.stopOpening()
+		s.opening.Wait()
+	}
 	var errs []error
 	for _, p := range s.projects {
 		if r := p.repo.Load(); r != nil {

@@ -20,6 +20,9 @@ const (
 	// runningElsewhere is the delay until a command that this process is running is
 	// delivered again.
 	runningElsewhere = 15 * time.Second
+	// longestHold bounds the delay until a command is delivered again that cannot begin here
+	// yet.
+	longestHold = 15 * time.Second
 	// askAgain is the delay until a command is delivered again when the bus did not
 	// answer.
 	askAgain = time.Second
@@ -38,8 +41,8 @@ type attempt struct {
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
-	if !r.add(a) {
-		return bus.Retry(runningElsewhere, errors.New("it runs already"))
+	if err := r.admit(a, job); err != nil {
+		return err
 	}
 	defer r.remove(a)
 	jobs := ctx
@@ -93,6 +96,20 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	pass()
 	job.Free()
 	return a.report(jobs, res)
+}
+
+// admit registers an attempt. It returns the error with which its command comes again if it
+// cannot begin here yet, or runs already.
+func (r *workerRun) admit(a *attempt, job *work.Job) error {
+	if r.Hold != nil {
+		if err := r.Hold(&job.Command); err != nil {
+			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
+		}
+	}
+	if !r.add(a) {
+		return bus.Retry(runningElsewhere, errors.New("it runs already"))
+	}
+	return nil
 }
 
 // attempt returns the attempt for a command, not yet begun.

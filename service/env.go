@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 )
 
@@ -26,8 +26,13 @@ type Env struct {
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
 
+	// Hold is that of the workers that Worker makes; nil: no command is held back.
+	Hold func(*forge.Command) error
+
 	// started is when the process began.
 	started time.Time
+	// refusedFor is how long refused credentials are tried again at the start.
+	refusedFor time.Duration
 	// withdraw ends the newest announcement; nil before the first.
 	withdraw func()
 	// stops undo the steps of open, in reverse order.
@@ -49,7 +54,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(),
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold,
 	}
 }
 
@@ -63,13 +68,8 @@ func (e *Env) open(ctx context.Context) error {
 		}
 		e.stops = append(e.stops, stop)
 	}
-	var connected atomic.Pointer[bus.Bus]
-	e.Health.Add("nats", func(ctx context.Context) error {
-		if b := connected.Load(); b != nil {
-			return b.Ping(ctx)
-		}
-		return errors.New("not connected yet")
-	})
+	link := &link{env: e}
+	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
@@ -81,7 +81,7 @@ func (e *Env) open(ctx context.Context) error {
 		cfg.ReadToken = e.Config.Token
 	}
 	var err error
-	e.Bus, err = bus.Connect(ctx, cfg)
+	e.Bus, err = bus.Await(ctx, cfg, bus.Waiting{RefusedFor: e.refusedFor, Report: link.report})
 	if ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), err)
 	}
@@ -89,11 +89,31 @@ func (e *Env) open(ctx context.Context) error {
 		e.Bus.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", hidePasswords(e.Config.Server), err)
+		return fmt.Errorf("%s: %w", hidePasswords(e.Config.Server), e.named(err))
 	}
 	e.stops = append(e.stops, e.Bus.Close)
-	connected.Store(e.Bus)
+	link.connected(e.Bus)
 	return nil
+}
+
+// named returns an error of the connection with the setting that it is about, if only a
+// person can mend it.
+func (e *Env) named(err error) error {
+	switch {
+	case errors.Is(err, bus.ErrCredentials), errors.Is(err, bus.ErrNotAllowed):
+		switch {
+		case e.Config.TokenFile != "":
+			return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
+		case e.Config.Creds != "":
+			return fmt.Errorf("--creds (FORGE_CREDS): %w", err)
+		}
+		return fmt.Errorf("--creds (FORGE_CREDS) or --token-file (FORGE_TOKEN_FILE): %w", err)
+	case errors.Is(err, bus.ErrCertificate):
+		return fmt.Errorf("--server (FORGE_SERVER), with authorities from SSL_CERT_FILE and SSL_CERT_DIR: %w", err)
+	case errors.Is(err, bus.ErrReplicas):
+		return fmt.Errorf("--stream-replicas (FORGE_STREAM_REPLICAS): %w", err)
+	}
+	return err
 }
 
 // close disconnects and stops the health endpoint.

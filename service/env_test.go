@@ -21,7 +21,7 @@ func TestEnvMakesWorkersAsConfigured(t *testing.T) {
 	if w.Replica != "w1" || w.Parallel != 3 || cap(w.Permits.slots) != 3 || w.Grace != time.Minute {
 		t.Errorf("got %+v", w)
 	}
-	if err := e.Health.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "commands: consumer analyze: ") {
+	if err := e.Health.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "commands: consumer analyze-on-w1: ") {
 		t.Errorf("ready before it runs: %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

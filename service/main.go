@@ -28,13 +28,17 @@ const overtime = 5 * time.Second
 // hands back what it is doing, and returns nil. A second one exits at once.
 func Main(name string, run func(ctx context.Context, env *Env) error) {
 	CollectSeldom(os.Getenv)
+	os.Exit(newProcess(name).main(run))
+}
+
+// newProcess returns this process as a service, and takes its signals.
+func newProcess(name string) *process {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	p := process{
+	return &process{
 		name: name, args: os.Args[1:], getenv: os.Getenv, signals: signals,
-		stdout: os.Stdout, stderr: os.Stderr, overtime: overtime,
+		stdout: os.Stdout, stderr: os.Stderr, overtime: overtime, refusedFor: credentialsPatience,
 	}
-	os.Exit(p.main(run))
 }
 
 // process holds everything that Main uses of the world outside; tests replace it.
@@ -45,6 +49,8 @@ type process struct {
 	signals        <-chan os.Signal
 	stdout, stderr io.Writer
 	overtime       time.Duration
+	// refusedFor is how long refused credentials are tried again.
+	refusedFor time.Duration
 }
 
 // main runs the service and returns the exit code.
@@ -70,7 +76,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 		}
 		env.Announce(ctx)
 		defer func() { env.withdraw() }()
-		return run(ctx, env)
+		return env.named(run(ctx, env))
 	})
 }
 
@@ -79,7 +85,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
 	ctx, drain := context.WithCancel(context.Background())
 	defer drain()
-	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC()}
+	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC(), refusedFor: p.refusedFor}
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, env) }()
 	var late <-chan time.Time

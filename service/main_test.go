@@ -18,8 +18,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// childEnv makes the test binary a service of its own.
-const childEnv = "SERVICE_TEST_CHILD"
+const (
+	// childEnv makes the test binary a service of its own.
+	childEnv = "SERVICE_TEST_CHILD"
+	// patienceEnv says how long that service tries refused credentials again; by default
+	// not at all.
+	patienceEnv = "SERVICE_TEST_PATIENCE"
+)
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childEnv); mode != "" {
@@ -27,9 +32,11 @@ func TestMain(m *testing.M) {
 		if mode == "finish" {
 			do = finish
 		}
-		Main("analyzer", func(ctx context.Context, env *Env) error {
+		p := newProcess("analyzer")
+		p.refusedFor, _ = time.ParseDuration(os.Getenv(patienceEnv))
+		os.Exit(p.main(func(ctx context.Context, env *Env) error {
 			return env.Worker(Handler{Step: forge.StepAnalyze, Do: do}).Run(ctx)
-		})
+		}))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -157,13 +157,13 @@ func TestProcessWaitsForItsServer(t *testing.T) {
 	s := bustest.StartServer(t)
 	s.Stop()
 	c := startChild(t, "--server", s.URL(), "--replica=w1")
-	c.becomes("nats: not connected yet")
+	c.mentions("nats: not connected yet")
 	s.Start(t)
 	s.Connect(t)
 	c.becomes("ok")
 	s.Stop()
 	c2 := startChild(t, "--server", s.URL(), "--replica=w2")
-	c2.becomes("nats: not connected yet")
+	c2.mentions("nats: not connected yet")
 	for _, p := range []*child{c, c2} {
 		p.signal(syscall.SIGTERM)
 		if code := p.exitCode(); code != 0 {

@@ -88,6 +88,9 @@ type Worker struct {
 	// LogDir is an absolute path where transcripts are kept too, one file for each
 	// attempt; empty: they are on the bus alone.
 	LogDir string
+	// Hold, if set, returns why a command cannot begin here yet; nil: it can. The command
+	// is delivered again after a while, to any replica that may take it.
+	Hold func(*forge.Command) error
 	// OnControl, if set, receives control messages, for example to give checkouts
 	// back. It must not block.
 	OnControl func(live.Control)

@@ -14,6 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
+// defaultLimit bounds the commands of a step that are under way at the same time.
+const defaultLimit = 1000
+
 // Config says which commands a replica of a worker takes.
 type Config struct {
 	// Step and Replica are required.
@@ -22,7 +25,7 @@ type Config struct {
 	// Parallel bounds the commands at the same time in this replica; 0 means 1.
 	Parallel int
 	// Limit bounds the commands at the same time in all replicas; 0 means
-	// 1,000.
+	// defaultLimit.
 	Limit int
 	// Drain, when closed, ends the taking of commands. Consume returns
 	// when those that were taken are done with.
@@ -81,7 +84,7 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 		cfg.Parallel = 1
 	}
 	if cfg.Limit == 0 {
-		cfg.Limit = 1000
+		cfg.Limit = defaultLimit
 	}
 	if _, err := forge.ParseReplicaID(string(cfg.Replica)); err != nil {
 		return fmt.Errorf("consume commands: %w", err)
@@ -118,6 +121,22 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 	return nil
 }
 
+// Ensure makes those consumers that are missing which the replicas of each step's worker
+// share, as the workers themselves would: what scales workers by the commands that wait for
+// them can count those of a worker that has never run.
+func (cs *Commands) Ensure(ctx context.Context) error {
+	for _, step := range forge.Steps() {
+		shared, err := commandConsumer(step, "", defaultLimit)
+		if err == nil {
+			_, err = cs.conn.EnsureConsumer(ctx, conn.Source{Stream: streams.Commands, Config: shared})
+		}
+		if err != nil {
+			return fmt.Errorf("ensure the consumer of step %s: %w", step, err)
+		}
+	}
+	return nil
+}
+
 // Ready returns nil when commands of a step can reach a replica: its consumer
 // and the one that all replicas share are there.
 func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
@@ -128,7 +147,7 @@ func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.Re
 		if err != nil {
 			return err
 		}
-		if _, err := cs.conn.JS.Consumer(ctx, streams.Commands, cfg.Durable); err != nil {
+		if _, err := cs.conn.Consumer(ctx, streams.Commands, cfg.Durable); err != nil {
 			return fmt.Errorf("consumer %s: %w", cfg.Durable, err)
 		}
 	}

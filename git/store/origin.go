@@ -60,6 +60,9 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	return s, s.clone(ctx, []*os.File{lock})
 }
 
+// ErrAddress says that a URL is not one of a repository.
+var ErrAddress = errors.New("want an ssh, https or file address, or an absolute path")
+
 // checkURL keeps out what git would read as an option or as a helper to run.
 func checkURL(raw string) error {
 	u, err := url.Parse(raw)
@@ -74,7 +77,7 @@ func checkURL(raw string) error {
 	case err != nil && strings.Contains(raw, "@") && strings.Contains(raw, ":"): // user@host:path
 		return nil
 	}
-	return fmt.Errorf("origin %q: want an ssh, https or file address, or an absolute path", git.Clip(raw))
+	return fmt.Errorf("origin %q: %w", git.Clip(raw), ErrAddress)
 }
 
 // intact reports whether the clone can be used as it is. It returns false in

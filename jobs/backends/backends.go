@@ -5,6 +5,7 @@ package backends
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -56,7 +58,7 @@ func installed() []string {
 }
 
 // Open opens the repositories that a service is configured to serve, which is not
-// ready before.
+// ready before. It goes on opening those whose origins cannot be read yet.
 func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	if err := env.Config.NeedProjects(); err != nil {
 		return nil, err
@@ -65,12 +67,12 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	for _, p := range env.Config.Projects {
 		sources = append(sources, jobs.Source{Project: p.ID, URL: p.URL})
 	}
-	var opened atomic.Bool
+	var opened atomic.Pointer[jobs.Set]
 	env.Health.Add("repositories", func(context.Context) error {
-		if !opened.Load() {
-			return errors.New("being opened")
+		if set := opened.Load(); set != nil {
+			return set.Opened()
 		}
-		return nil
+		return errors.New("being opened")
 	})
 	host := Host(env.Config.StateDir, env.Log)
 	host.RequireSandbox = env.Config.RequireSandbox
@@ -80,11 +82,19 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		host.Owner.EndWhenStopped(work.LeaseGrace)
 	}
 	set, err := jobs.OpenSet(ctx, host, sources)
-	if err == nil && env.Bus != nil {
-		if err = set.FollowCleaned(ctx, env.Bus); err != nil {
-			err = errors.Join(err, set.Close())
+	if errors.Is(err, store.ErrAddress) {
+		err = fmt.Errorf("--project (FORGE_PROJECTS): %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set.KeepOpening(ctx)
+	env.Hold = set.Hold
+	if env.Bus != nil {
+		if err := set.FollowCleaned(ctx, env.Bus); err != nil {
+			return nil, errors.Join(err, set.Close())
 		}
 	}
-	opened.Store(err == nil)
-	return set, err
+	opened.Store(set)
+	return set, nil
 }

@@ -43,11 +43,12 @@ type Config struct {
 	Ready func()
 }
 
-// Run decides on events until ctx ends, and returns when the last decision is
+// Run makes the streams and consumers, for which it waits while the server cannot make
+// them, decides on events until ctx ends, and returns when the last decision is
 // dispatched. Any number of runners may work on one store: the journal lets only one
 // of them win each decision.
 func Run(ctx context.Context, cfg Config) error {
-	if err := cfg.Bus.Ensure(ctx); err != nil {
+	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
 	r := &runner{

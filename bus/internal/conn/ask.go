@@ -43,5 +43,11 @@ func newConnection() *connection {
 	return &connection{ctx, cancel}
 }
 
-// Reconnected begins a new connection and ends the one before.
-func (c *Conn) Reconnected() { c.connection.Swap(newConnection()).end() }
+// Reconnected begins a new connection and ends the one before. What was denied may be
+// permitted now.
+func (c *Conn) Reconnected() {
+	c.denials.mu.Lock()
+	c.denials.inbox = ""
+	c.denials.mu.Unlock()
+	c.connection.Swap(newConnection()).end()
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
 // Source is a consumer of a stream.
@@ -23,14 +25,19 @@ type Source struct {
 // The consumer is made when it is missing, also when it, or its stream, gets
 // lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
+	var notices retry.Notices
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		if err := c.pullOnce(ctx, src, take); err != nil && ctx.Err() == nil {
-			c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
-			c.Poke()
-		}
+		err := c.pullOnce(ctx, src, take)
 		if time.Since(began) > 10*time.Second {
 			attempt = 0
+			notices.Reset()
+		}
+		if err != nil && ctx.Err() == nil {
+			if notices.Due(time.Now()) {
+				c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
+			}
+			c.Poke()
 		}
 		_ = Sleep(ctx, Backoff(attempt))
 	}
@@ -107,7 +114,7 @@ func (c *Conn) alive(ctx context.Context, cons jetstream.Consumer) error {
 func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	cons, err := c.JS.Consumer(ctx, src.Stream, src.Config.Durable)
+	cons, err := c.Consumer(ctx, src.Stream, src.Config.Durable)
 	if err == nil {
 		have := cons.CachedInfo().Config
 		if have.MaxAckPending == src.Config.MaxAckPending && have.AckWait == src.Config.AckWait &&
@@ -118,9 +125,25 @@ func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consum
 	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("look for consumer: %w", err)
 	}
-	cons, err = c.JS.CreateOrUpdateConsumer(ctx, src.Stream, src.Config)
+	subject := "$JS.API.CONSUMER.CREATE." + src.Stream + "." + src.Config.Durable
+	if src.Config.FilterSubject != "" {
+		subject += "." + src.Config.FilterSubject
+	}
+	err = c.Permitted(ctx, subject, func(ctx context.Context) (err error) {
+		cons, err = c.JS.CreateOrUpdateConsumer(ctx, src.Stream, src.Config)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make consumer: %w", err)
 	}
 	return cons, nil
+}
+
+// Consumer looks a consumer up.
+func (c *Conn) Consumer(ctx context.Context, stream, name string) (cons jetstream.Consumer, err error) {
+	err = c.Permitted(ctx, "$JS.API.CONSUMER.INFO."+stream+"."+name, func(ctx context.Context) (err error) {
+		cons, err = c.JS.Consumer(ctx, stream, name)
+		return err
+	})
+	return cons, err
 }

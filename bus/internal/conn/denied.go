@@ -19,6 +19,14 @@ var ErrNotAllowed = errors.New("the NATS server does not permit it to this accou
 type denials struct {
 	mu      sync.Mutex
 	waiting map[string]map[*context.CancelCauseFunc]bool // by subject
+	// inbox is the subject of answers on which this account may not listen; empty until
+	// that is known.
+	inbox string
+}
+
+// noInbox is the error of a call whose answer cannot be received.
+func noInbox(subject string) error {
+	return fmt.Errorf("%w: listening on %s, where the answers come", ErrNotAllowed, subject)
 }
 
 // Permitted calls f, which publishes on a subject and waits for an answer. When the server
@@ -40,6 +48,9 @@ func (c *Conn) Permitted(ctx context.Context, subject string, f func(context.Con
 func (d *denials) add(subject string, cancel *context.CancelCauseFunc) (remove func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.inbox != "" {
+		(*cancel)(noInbox(d.inbox))
+	}
 	if d.waiting == nil {
 		d.waiting = map[string]map[*context.CancelCauseFunc]bool{}
 	}
@@ -57,12 +68,26 @@ func (d *denials) add(subject string, cancel *context.CancelCauseFunc) (remove f
 	}
 }
 
-var deniedPublish = regexp.MustCompile(`(?i)publish to "([^"]+)"`)
+var (
+	deniedPublish = regexp.MustCompile(`(?i)publish to "([^"]+)"`)
+	deniedInbox   = regexp.MustCompile(`(?i)subscription to "(_INBOX[^"]+)"`)
+)
 
 // Reported looks at an error that the server tells beside all requests, and ends the calls
-// that it is about.
+// that it is about. Without its inbox, no call of this connection gets an answer.
 func (c *Conn) Reported(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return
+	}
+	if m := deniedInbox.FindStringSubmatch(err.Error()); m != nil {
+		c.denials.mu.Lock()
+		defer c.denials.mu.Unlock()
+		c.denials.inbox = m[1]
+		for _, calls := range c.denials.waiting {
+			for cancel := range calls {
+				(*cancel)(noInbox(m[1]))
+			}
+		}
 		return
 	}
 	m := deniedPublish.FindStringSubmatch(err.Error())

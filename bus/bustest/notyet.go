@@ -1,0 +1,116 @@
+package bustest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// StartWithoutJetStream starts a stopped server again as one that stores nothing.
+func (s *Server) StartWithoutJetStream(t testing.TB) {
+	t.Helper()
+	s.opts.JetStream = false
+	s.Start(t)
+	s.opts.JetStream = true
+}
+
+// SetToken makes the server ask for a token from its next start on; empty: for none.
+func (s *Server) SetToken(token string) { s.opts.Authorization = token }
+
+// UseTLS makes the server insist on TLS from its next start on. It returns the path of a
+// file with the certificate, which names 127.0.0.1 and is its own authority, and the URL
+// for clients.
+func (s *Server) UseTLS(t testing.TB) (authority, url string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	now := time.Now()
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bustest"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	authority = filepath.Join(t.TempDir(), "authority.pem")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	s.opts.TLS, s.opts.TLSConfig = true, &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+	}
+	return authority, strings.Replace(s.url, "nats://", "tls://", 1)
+}
+
+// NotYet takes connections at the address of a server that is not there yet, and closes them
+// or never says a word.
+type NotYet struct {
+	listener net.Listener
+	done     sync.WaitGroup
+	mu       sync.Mutex
+	open     []net.Conn
+	asked    chan struct{}
+}
+
+// Occupy listens at the address of a stopped server until Leave is called. It closes each
+// connection at once, or with silent keeps it and says nothing.
+func (s *Server) Occupy(t testing.TB, silent bool) *NotYet {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.url, "nats://"))
+	if err != nil {
+		t.Fatalf("bustest: %v", err)
+	}
+	n := &NotYet{listener: l, asked: make(chan struct{}, 1000)}
+	n.done.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n.mu.Lock()
+			n.open = append(n.open, c)
+			n.mu.Unlock()
+			if !silent {
+				_ = c.Close()
+			}
+			select {
+			case n.asked <- struct{}{}:
+			default:
+			}
+		}
+	})
+	t.Cleanup(n.Leave)
+	return n
+}
+
+// Asked receives an element for each connection.
+func (n *NotYet) Asked() <-chan struct{} { return n.asked }
+
+// Leave gives the address back. It may be called again.
+func (n *NotYet) Leave() {
+	_ = n.listener.Close()
+	n.done.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		_ = c.Close()
+	}
+	n.open = nil
+}
