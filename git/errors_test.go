@@ -57,7 +57,9 @@ func TestFullDiskIsNoFaultOfTheWork(t *testing.T) {
 	program, err := exec.LookPath("git")
 	must(t, err)
 	bin := t.TempDir()
-	script := "#!/bin/sh\ncase \" $* \" in *\" update-index \"*) echo 'fatal: unable to write loose object file: No space left on device' >&2; exit 128;; esac\nexec " + program + " \"$@\"\n"
+	script := "#!/bin/sh\n" +
+		"case \" $* \" in *\" update-index \"*) echo 'fatal: unable to write loose object file: No space left on device' >&2; exit 128;; esac\n" +
+		"exec " + program + " \"$@\"\n"
 	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+path)
