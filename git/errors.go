@@ -49,16 +49,47 @@ type Error struct {
 	Err error
 }
 
+// Error returns on its first line what git said, since lists cut a long line at its end: the
+// command with all its arguments comes last.
 func (e *Error) Error() string {
-	msg := fmt.Sprintf("git %s: exit %d", strings.Join(e.Args, " "), e.ExitCode)
+	command := "git " + strings.Join(e.Args, " ")
+	said := strings.TrimSpace(e.Stderr)
 	if e.Err != nil {
-		msg = fmt.Sprintf("git %s: %v", strings.Join(e.Args, " "), e.Err)
+		said = e.Err.Error()
+		if s := strings.TrimSpace(e.Stderr); s != "" {
+			said += ": " + s
+		}
 	}
-	if s := strings.TrimSpace(e.Stderr); s != "" {
-		msg += ": " + s
+	switch {
+	case said == "":
+		return fmt.Sprintf("%s: exit %d", command, e.ExitCode)
+	case e.Err != nil:
+		return fmt.Sprintf("git %s: %s\n(%s)", e.verb(), said, command)
+	default:
+		return fmt.Sprintf("git %s: exit %d: %s\n(%s)", e.verb(), e.ExitCode, said, command)
 	}
-	return msg
 }
+
+// verb returns the name of the git command.
+func (e *Error) verb() string {
+	if len(e.Args) == 0 {
+		return ""
+	}
+	return e.Args[0]
+}
+
+// MachineFailed reports whether a git command failed for a reason that lies in the machine and
+// not in the repository: git was stopped or could not start, or the disk took nothing more.
+func MachineFailed(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.ExitCode < 0 {
+		return true
+	}
+	return slices.ContainsFunc(diskFaults, func(fault string) bool { return strings.Contains(e.Stderr, fault) })
+}
+
+// diskFaults are the texts of ENOSPC, EDQUOT, EROFS and EIO; git runs in the C locale.
+var diskFaults = []string{"No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error"}
 
 func (e *Error) Unwrap() error { return e.Err }
 

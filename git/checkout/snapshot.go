@@ -59,6 +59,9 @@ func (c *Checkout) snapshot(ctx context.Context, head git.OID) (snapshot, error)
 	}
 	k.Stdin = strings.NewReader(strings.Join(paths, "\x00") + "\x00")
 	if _, err := git.Run(ctx, k, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+		if git.MachineFailed(err) {
+			return snap, err
+		}
 		return snap, &git.WorkError{Fault: git.Unsafe, Detail: "cannot be staged: " + strings.TrimSpace(git.Stderr(err))}
 	}
 	return snap, c.writeTree(ctx, head, &snap)

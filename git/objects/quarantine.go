@@ -102,13 +102,10 @@ func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) er
 // brokenObjects returns a *WorkError if the agent's objects made git fail, and
 // err if the machine did: a full disk is no fault of the work.
 func brokenObjects(ctx context.Context, err error) error {
-	if ctx.Err() != nil || git.ExitCode(err) < 0 {
+	if ctx.Err() != nil || git.MachineFailed(err) {
 		return err
 	}
 	detail := string(bytes.TrimSpace([]byte(git.Stderr(err))))
-	if strings.Contains(detail, "No space left") || strings.Contains(detail, "Read-only file system") {
-		return err
-	}
 	if strings.Contains(detail, "exceeds maximum") {
 		return &git.WorkError{Fault: git.Oversized, Detail: detail}
 	}

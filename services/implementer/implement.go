@@ -158,18 +158,22 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	}
 	w.state.Head, w.state.Work = got.Head, got.Leftover
 	w.store(ctx)
-	im := &forge.Implementation{
-		Base: string(w.state.Base), Head: string(got.Head), Leftover: string(got.Leftover), Summary: w.state.Summary,
+	head, err := w.withoutEmpty(ctx, got.Head)
+	if err != nil {
+		return err
 	}
-	if r, ok := w.Recipe(); recipe && ok && got.Head == w.state.Base {
+	im := &forge.Implementation{
+		Base: string(w.state.Base), Head: string(head), Leftover: string(got.Leftover), Summary: w.state.Summary,
+	}
+	if r, ok := w.Recipe(); recipe && ok && head == w.state.Base && w.state.From == w.state.Base {
 		im.Unchanged = r.AllowEmpty || w.state.NotNeeded
 	}
-	added := got.Head != w.state.From // or nothing to the attempt before
-	if added || isExecute(w.Command) && got.Head != w.state.Base {
+	added := head != w.state.From // or nothing to the attempt before
+	if head != w.state.Base && (added || isExecute(w.Command)) {
 		if err := w.measure(ctx, im, &got); err != nil {
 			return err
 		}
-		im.Overlaps = i.findOverlaps(ctx, w.Job, w.state.Base, got.Head)
+		im.Overlaps = i.findOverlaps(ctx, w.Job, w.state.Base, head)
 	}
 	if isExecute(w.Command) {
 		if im.Execution, err = w.execution(ctx, &got); err != nil {
@@ -179,6 +183,26 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	w.state.Implementation = im
 	w.Result.Output = im
 	return nil
+}
+
+// withoutEmpty returns the commit that an attempt's head comes to: the one that it began
+// with, or the base, if the files are the same there. Commits alone are no change,
+// whatever their messages say.
+func (w *work) withoutEmpty(ctx context.Context, head git.OID) (git.OID, error) {
+	tree, err := w.Store.Tree(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	for _, before := range []git.OID{w.state.From, w.state.Base} {
+		was, err := w.Store.Tree(ctx, before)
+		if err != nil {
+			return "", err
+		}
+		if was == tree {
+			return before, nil
+		}
+	}
+	return head, nil
 }
 
 // measure fills in what the task's commits come to, of which a checkout that began

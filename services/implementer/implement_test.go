@@ -58,6 +58,33 @@ func TestImplementReportsAnEmptyAttempt(t *testing.T) {
 	}
 }
 
+// Commits that change no file are no change, whatever they say: nothing would be verified,
+// reviewed and merged. Nor are commits that take the change back.
+func TestEmptyCommitsAreNoChange(t *testing.T) {
+	w := newWorld(t)
+	if im := w.implemented(recipe(1, "hollow")); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
+		t.Errorf("got %+v", im)
+	}
+	first := w.implemented(recipe(2, "write", "FILE", "new.txt", "TEXT", "one"))
+	again := recipe(3, "hollow")
+	again.Task.Base, again.Task.Head = first.Base, first.Head
+	hollow := w.implemented(again)
+	if hollow.Commits != 0 || hollow.Head != first.Head {
+		t.Errorf("on top of a change: got %+v", hollow)
+	}
+	more := recipe(4, "write", "FILE", "new.txt", "TEXT", "two")
+	more.Task.Base, more.Task.Head = hollow.Base, hollow.Head
+	second := w.implemented(more)
+	if second.Commits == 0 || w.repo.Show(second.Head, "new.txt") != "one\ntwo" {
+		t.Errorf("after it: got %+v", second)
+	}
+	back := recipe(5, "reverts")
+	back.Task.Base, back.Task.Head = second.Base, second.Head
+	if im := w.implemented(back); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
+		t.Errorf("taken back: got %+v", im)
+	}
+}
+
 // Rework goes on in the same checkout, on top of the commits that were rejected.
 func TestReworkGoesOn(t *testing.T) {
 	w := newWorld(t)

@@ -25,6 +25,8 @@ recipes:
   fine: {run: 'true', allow_empty: true}
   fails: {run: 'echo half > half.txt; echo sorry; exit 3'}
   commits: {run: 'echo one > one.txt; git add one.txt; git commit -qm one; echo two > two.txt'}
+  hollow: {run: 'git commit -q --allow-empty -m "all done"'}
+  reverts: {run: 'git rm -q new.txt; git commit -qm "back to where it was"'}
   slow: {run: 'echo begun > begun.txt; exec sleep 60'}
   feedback: {run: 'cat "$FORGE_FEEDBACK" > said.txt; echo "$FORGE_ATTEMPT" >> said.txt'}
   link: {run: 'ln -s /etc/passwd here'}

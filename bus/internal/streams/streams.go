@@ -82,6 +82,10 @@ const (
 	// duplicates is how long a message id is remembered. It spares work; it is
 	// not what correctness rests on.
 	duplicates = 10 * time.Minute
+	// leastDuplicates is the same where senders of all projects choose their message
+	// ids by themselves: the server would drop a message because another sender has
+	// used its id. It remembers ids for no less.
+	leastDuplicates = 100 * time.Millisecond
 	// AckWait is after how long a message counts as lost with its consumer.
 	AckWait = 30 * time.Second
 	// ForgetReplica is after how long a replica that is gone loses its consumer.
@@ -97,7 +101,7 @@ func All(replicas int) []jetstream.StreamConfig {
 			Description: "what people and other systems want",
 			Subjects:    []string{"forge.intent.*.submit", "forge.intent.*.from.*.submit", "forge.intent.*.by.*.*"},
 			MaxAge:      90 * day,
-			Duplicates:  duplicates,
+			Duplicates:  leastDuplicates,
 		},
 		{
 			Name:        Journal,

@@ -83,6 +83,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
+		if n == 0 && c.Task.Head != "" { // the change as it was
+			out.Base, out.Head = c.Task.Base, c.Task.Head
+		}
 		r.Output = out
 		for _, o := range list("overlaps") {
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})

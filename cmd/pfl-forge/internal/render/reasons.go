@@ -132,7 +132,7 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailRepository, "git or the disk reported an error",
-		goesOn,
+		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
 		"fix what the message names (the origin, its credentials, the disk), then retry",
 	},
 }

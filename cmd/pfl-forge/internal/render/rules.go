@@ -18,6 +18,7 @@ var rules = map[string]string{
 	"empty-attempt":    "nothing was committed; implemented once more, with that as feedback",
 	"rework":           "the review rejected the change; the same session continues with its feedback",
 	"verify-failed":    "a verify command failed; its output is the feedback for the next attempt",
+	"verify-again":     "the next attempt found nothing to mend; verified once more, since the command may fail now and then",
 	"reimplement":      "a conflict; implemented again from a fresh checkout, first in the queue",
 	"escalate":         "a conflict although it was first in the queue; a person has to look",
 	"review-again":     "the rebased change differs from the one that was reviewed",

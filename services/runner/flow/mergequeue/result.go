@@ -38,7 +38,7 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 	}
 	policy := forge.DefaultPolicy()
 	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries {
-		m.RetryAt = now.Add(policy.RetryBackoff << m.Errors)
+		m.RetryAt = now.Add(rule.Failures[f.Reason].Then.Pause(policy.RetryBackoff, m.Errors))
 		m.Errors++
 		return m.RetryAt, forge.Applied, nil
 	}

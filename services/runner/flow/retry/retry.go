@@ -23,8 +23,6 @@ import (
 )
 
 const (
-	// busyFactor is how much longer the pause is while a model is overloaded.
-	busyFactor = 30
 	// unknownLimit is the pause at a limit that did not tell when it ends.
 	unknownLimit = 30 * time.Minute
 	// longestLimit is how far off the end of a limit may be that is waited for.
@@ -188,10 +186,7 @@ func isHopeless(then rule.Then, c *Counter, f *Failed) bool {
 
 // afterPause spends a retry.
 func afterPause(then rule.Then, c *Counter, f *Failed) Decision {
-	pause := f.Policy.RetryBackoff << c.Errors
-	if then == rule.TryLater {
-		pause *= busyFactor
-	}
+	pause := then.Pause(f.Policy.RetryBackoff, c.Errors)
 	c.Errors++
 	name := rule.RetryAgent
 	if then == rule.NewSession {
@@ -209,7 +204,7 @@ func atLimit(c *Counter, limits *Limits, f *Failed) Decision {
 	switch {
 	case until.After(f.Now):
 	case f.Failure().Reason == forge.FailRateLimited:
-		until = f.Now.Add(f.Policy.RetryBackoff * busyFactor << min(c.Parks-1, 5))
+		until = f.Now.Add(rule.TryLater.Pause(f.Policy.RetryBackoff, min(c.Parks-1, 5)))
 	default:
 		until = f.Now.Add(unknownLimit)
 	}

@@ -50,7 +50,11 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "a busy model gets a longer pause", reason: forge.FailOverloaded,
-			want: Decision{Action: Later, At: now.Add(busyFactor * time.Second), Rule: "retry-agent", Detail: "overloaded: it failed"},
+			want: Decision{Action: Later, At: now.Add(30 * time.Second), Rule: "retry-agent", Detail: "overloaded: it failed"},
+		},
+		{
+			name: "an origin that is away is given more than a minute", reason: forge.FailRepository, counter: Counter{Errors: 1},
+			want: Decision{Action: Later, At: now.Add(time.Minute), Rule: "retry-agent", Detail: "repository: it failed"},
 		},
 		{
 			name: "another agent", reason: forge.FailQuota, until: time.Hour, agent: "claude",

@@ -1,6 +1,10 @@
 package rule
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // Then names the consequence of an attempt that failed.
 type Then int
@@ -9,7 +13,8 @@ type Then int
 const (
 	// TryAgain: after a pause that doubles, as often as the policy allows.
 	TryAgain Then = iota
-	// TryLater: as TryAgain, with the longer pause that a busy model needs.
+	// TryLater: as TryAgain, with the longer pause that a busy model needs, or an
+	// origin that is away.
 	TryLater
 	// WaitForIt: the agent is at a limit; another one takes over, or its reset
 	// is waited for.
@@ -44,7 +49,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
-	forge.FailRepository:    {Then: TryAgain, Keep: true},
+	forge.FailRepository:    {Then: TryLater, Keep: true},
 	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},
@@ -58,6 +63,19 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailCLITooOld:     {Then: AskPerson},
 	forge.FailSandbox:       {Then: AskPerson},
 	forge.FailConfig:        {Then: AskPerson},
+}
+
+// laterFactor is how much longer the pause of TryLater is.
+const laterFactor = 30
+
+// Pause returns how long to wait before the next attempt, after as many failures in a
+// row as errors says, this one not counted.
+func (t Then) Pause(backoff time.Duration, errors int) time.Duration {
+	pause := backoff << errors
+	if t == TryLater {
+		pause *= laterFactor
+	}
+	return pause
 }
 
 // GivesUp reports whether trying again cannot help before a person has acted.

@@ -42,6 +42,9 @@ const (
 	// VerifyFailed: a verify command failed; its output is the feedback, as
 	// after a rejection.
 	VerifyFailed = "verify-failed"
+	// VerifyAgain: the attempt after that found nothing to mend; the verify commands
+	// run once more on the same change, since they may fail now and then.
+	VerifyAgain = "verify-again"
 	// Reimplement: a conflict; the plan is implemented anew from a fresh
 	// checkout, with a file lock.
 	Reimplement = "reimplement"

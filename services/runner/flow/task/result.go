@@ -35,10 +35,20 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 		t.step(x, Input{On: Committed})
 	case im.Unchanged:
 		t.step(x, Input{On: NotNeeded})
+	case t.failedToVerify():
+		x.Correct("empty")
+		t.step(x, Input{On: NothingToMend, Detail: cause.Gist(t.Feedback)})
 	default:
 		x.Correct("empty")
 		t.step(x, Input{On: Nothing, Feedback: whyNothing(t, x.Intent.Recipe, im)})
 	}
+}
+
+// failedToVerify reports whether the change, as it is, is the one that the verify
+// commands failed on last.
+func (t *Task) failedToVerify() bool {
+	c := t.Candidate
+	return c != nil && c.Head == t.Head && c.Verify != nil && !c.Verify.Passed
 }
 
 // whyNothing returns the feedback on an attempt that committed nothing.
@@ -155,6 +165,9 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	case forge.MergeConflict:
 		t.step(x, Input{On: Conflict, Conflicts: m.Files, Files: t.Candidate.Files})
 	case forge.MergeVerifyFailed:
+		failed := *t.Candidate
+		failed.Verify = m.Verify
+		t.Candidate = &failed
 		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(m.Verify)})
 	case forge.MergePatchChanged:
 		t.Candidate = m.Candidate

@@ -52,6 +52,8 @@ const (
 	Committed On = "committed"
 	// Nothing: an attempt committed nothing.
 	Nothing On = "nothing committed"
+	// NothingToMend: an attempt added nothing to a change that had failed to verify.
+	NothingToMend On = "nothing to mend"
 	// NotNeeded: nothing has to be changed, and that is fine.
 	NotNeeded On = "no change needed"
 	// Verified: the change is on the tip, and the verify commands passed.
@@ -152,6 +154,7 @@ var Changes = slices.Concat(Table{
 	{From: Pending, On: Ready, To: Implementing},
 	{From: Implementing, On: Committed, To: Rebasing},
 	{From: Implementing, On: Nothing, To: Implementing, Rule: rule.EmptyAttempt, Spends: true},
+	{From: Implementing, On: NothingToMend, To: Rebasing, Rule: rule.VerifyAgain},
 	{From: Implementing, On: NotNeeded, To: Done},
 	{From: Rebasing, On: Verified, To: Reviewing},
 	{From: Rebasing, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
