@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// baseImage is what an image with git stands on.
+// baseImage is the image of a platform that images with git stand on.
 type baseImage struct {
 	image         v1.Image
 	digest        v1.Hash

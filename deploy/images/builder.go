@@ -63,8 +63,8 @@ func (b *builder) write(ctx context.Context, programs []program) error {
 	return nil
 }
 
-// writeOne writes the archive of one program: an index with an image for each platform,
-// and the SBOM of each, which refers to it.
+// writeOne writes the archive of one program: an index with an image for each platform
+// and the SBOMs, each of which refers to an image.
 func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*baseImage) error {
 	ref, err := reference(p, b.source.version)
 	if err != nil {
@@ -97,18 +97,23 @@ func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*bas
 		if err != nil {
 			return err
 		}
-		boms = append(boms, mutate.IndexAddendum{Add: bom, Descriptor: v1.Descriptor{ArtifactType: spdxMediaType}})
+		// No machine is of this platform, so nothing takes it for an image to run.
+		boms = append(boms, mutate.IndexAddendum{Add: bom, Descriptor: v1.Descriptor{
+			ArtifactType: spdxMediaType, Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
+		}})
 		size, err := compressed(img)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(b.log, "%s %s: binary %.1f MB, image %.1f MB\n", ref, platform, megabytes(int64(len(binary))), megabytes(size))
 	}
-	all := mutate.AppendManifests(empty.Index, append([]mutate.IndexAddendum{{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
+	index = mutate.AppendManifests(index, boms...)
+	// podman loads no archive that has more than one of these.
+	all := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
 		"org.opencontainers.image.ref.name": ref,
 		// containerd stores the image by this name, which is how a kubelet asks for it.
 		"io.containerd.image.name": "docker.io/" + ref,
-	}}}}, boms...)...)
+	}}})
 	file := filepath.Join(b.out, p.name+"-"+b.source.version+".tar")
 	if err := writeArchive(file, all, b.source.time); err != nil {
 		return err
@@ -121,8 +126,8 @@ func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*bas
 	return nil
 }
 
-// reference returns the name of an image. A tag that moves is refused: where latest
-// runs, nobody can say what runs, and a kubelet asks a registry for it at every start.
+// reference returns the name of an image. A tag that moves is refused: it does not tell
+// which commit runs, and a kubelet asks a registry for latest at every start.
 func reference(p program, version string) (string, error) {
 	if version == "" || version == "latest" {
 		return "", fmt.Errorf("version %q: an image has the version of its commit", version)

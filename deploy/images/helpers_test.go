@@ -36,7 +36,10 @@ func newRepository(t *testing.T) string {
 func clone(t *testing.T, origin string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
-	git(t, ".", "clone", "-q", "--no-hardlinks", origin, dir)
+	out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--no-hardlinks", origin, dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git clone: %v\n%s", err, out)
+	}
 	return dir
 }
 

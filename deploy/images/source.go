@@ -78,8 +78,8 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]
 	return binary, info, err
 }
 
-// output runs a command and returns what it prints, trimmed; an error has what it
-// said.
+// output runs a command and returns its standard output, trimmed; an error holds the
+// other.
 func output(cmd *exec.Cmd) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
