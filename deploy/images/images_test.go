@@ -133,6 +133,22 @@ func TestDirty(t *testing.T) {
 	}
 }
 
+// A binary that cannot tell its commit gets no image.
+func TestCommitIsInTheBinary(t *testing.T) {
+	b := newBuilder(t, newRepository(t))
+	_, info, err := b.source.build(t.Context(), hello, b.platforms[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := setting(info, "vcs.revision"); got != b.source.revision || setting(info, "vcs.modified") != "false" || info.Main.Version != "v1.2.3" {
+		t.Errorf("commit %q, version %s", got, info.Main.Version)
+	}
+	b.source.revision = strings.Repeat("0", 40) // as in a linked worktree, which Go may not look into
+	if _, _, err := b.source.build(t.Context(), hello, b.platforms[0]); err == nil || !strings.Contains(err.Error(), "in a clone") {
+		t.Errorf("another commit: %v", err)
+	}
+}
+
 func TestChoose(t *testing.T) {
 	if got, err := choose(nil); err != nil || len(got) != len(programs) {
 		t.Errorf("by default %v, %v", got, err)

@@ -75,7 +75,24 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]
 		return nil, nil, err
 	}
 	info, err := buildinfo.Read(bytes.NewReader(binary))
-	return binary, info, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if stamped := setting(info, "vcs.revision"); stamped != s.revision {
+		return nil, nil, fmt.Errorf("build %s: its binary tells commit %q, not %s: Go does not see the commit in a linked worktree, make images in a clone",
+			p.name, stamped, s.revision)
+	}
+	return binary, info, nil
+}
+
+// setting returns what the go command wrote into a binary about how it was built.
+func setting(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // output runs a command and returns its standard output, trimmed; an error holds the
