@@ -41,27 +41,23 @@ func writeArchive(file string, index v1.ImageIndex, at time.Time) error {
 
 // tarFolder writes the files of a folder in the order of their names.
 func tarFolder(out io.Writer, dir string, at time.Time) error {
-	w := tar.NewWriter(out)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	files, w := os.DirFS(dir), tar.NewWriter(out)
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
 			return err
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: at, Format: tar.FormatUSTAR}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: at, Format: tar.FormatUSTAR}); err != nil {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := files.Open(name)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		_, err = io.Copy(w, f)
 		return err
 	})
@@ -94,7 +90,7 @@ func unpack(file, dir string) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	r := tar.NewReader(f)
 	for {
 		h, err := r.Next()
@@ -130,7 +126,7 @@ func writeFile(root *os.Root, name string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// opener returns the content of a file or of what was read, as often as asked.
+// opener returns a function that opens the same bytes as often as it is called.
 func opener(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }

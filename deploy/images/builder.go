@@ -155,7 +155,7 @@ func (b *builder) image(p program, platform v1.Platform, binary []byte, on *base
 	if err != nil {
 		return nil, err
 	}
-	img, labels, path := v1.Image(empty.Image), b.labels(p), "/usr/bin"
+	img, labels, path := empty.Image, b.labels(p), "/usr/bin"
 	if on != nil {
 		img, path = on.image, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 		labels["org.opencontainers.image.base.digest"] = on.digest.String()

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1" //nolint:gosec // names parts, protects nothing
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"runtime/debug"
@@ -116,7 +117,7 @@ func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []
 func (d *spdxDocument) addRoots(image string) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return fmt.Errorf("this program does not know its own modules")
+		return errors.New("this program does not know its own modules")
 	}
 	for _, m := range info.Deps {
 		if m.Path == "golang.org/x/crypto/x509roots/fallback" {
@@ -124,7 +125,7 @@ func (d *spdxDocument) addRoots(image string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("this program does not know the version of the certificates")
+	return errors.New("this program does not know the version of the certificates")
 }
 
 func (d *spdxDocument) addModule(from, how string, m *debug.Module) {

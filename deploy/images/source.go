@@ -85,7 +85,7 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]
 	return binary, info, nil
 }
 
-// setting returns what the go command wrote into a binary about how it was built.
+// setting returns a fact that the go command wrote into a binary about its build.
 func setting(info *buildinfo.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {
