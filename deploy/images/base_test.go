@@ -46,7 +46,7 @@ func TestBase(t *testing.T) {
 		}
 		bom := string(readFile(t, b.bom(commands, platform)))
 		for purl, want := range map[string]bool{
-			"pkg:deb/debian/git@1:2.39.5-0+deb12u3?arch=" + platform.Architecture: true,
+			"pkg:deb/debian/git@1%3A2.39.5-0%2Bdeb12u3?arch=" + platform.Architecture: true,
 			"pkg:deb/debian/removed@": false,
 		} {
 			if strings.Contains(bom, purl) != want {

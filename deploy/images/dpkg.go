@@ -47,5 +47,5 @@ func parseStatus(r io.Reader) ([]debPackage, error) {
 
 // purl names the package as scanners of vulnerabilities do.
 func (p debPackage) purl() string {
-	return fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", url.PathEscape(p.name), url.PathEscape(p.version), p.arch)
+	return fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", url.PathEscape(p.name), url.QueryEscape(p.version), p.arch)
 }

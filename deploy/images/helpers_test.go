@@ -21,9 +21,14 @@ var commitTime = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 func newRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	writeFiles(t, dir, map[string]string{
-		"go.mod":  "module example.com/hello\n\ngo 1.26.0\n",
-		"main.go": "package main\n\nfunc main() { println(1) }\n",
+		"go.mod":     "module example.com/hello\n\ngo 1.26.0\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ./lib\n",
+		"main.go":    "package main\n\nimport \"example.com/lib\"\n\nfunc main() { println(lib.One) }\n",
+		"lib/go.mod": "module example.com/lib\n\ngo 1.26.0\n",
+		"lib/lib.go": "package lib\n\nconst One = 1\n",
 	})
 	git(t, dir, "init", "-q")
 	git(t, dir, "add", ".")

@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/json"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -223,12 +224,15 @@ func checkArchive(t *testing.T, b *builder, p program) {
 		t.Errorf("%s: annotations (-want +got):\n%s", p.name, diff)
 	}
 	for i, platform := range b.platforms {
-		img := imageOf(t, b, p, platform)
+		img, err := find(index, platform)
+		if err != nil {
+			t.Fatal(err)
+		}
 		checkConfig(t, b, p, platform, img)
 		binary := binaryOf(t, p, img)
 		checkStatic(t, p, platform, binary)
 		bom := readFile(t, b.bom(p, platform))
-		checkSBOM(t, bom, binary)
+		checkSBOM(t, b, bom, binary)
 		checkReferrer(t, index, manifest.Manifests[len(b.platforms)+i], img, bom)
 		if got := manifest.Manifests[i].Platform; got == nil || !got.Equals(platform) {
 			t.Errorf("%s: the image for %s is said to be for %s", p.name, platform, got)
@@ -290,7 +294,7 @@ func checkStatic(t *testing.T, p program, platform v1.Platform, binary []byte) {
 
 // checkSBOM checks what SPDX 2.3 requires of a document, and compares it with what the
 // binary says of itself.
-func checkSBOM(t *testing.T, data, binary []byte) {
+func checkSBOM(t *testing.T, b *builder, data, binary []byte) {
 	t.Helper()
 	var d spdxDocument
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -326,7 +330,11 @@ func checkSBOM(t *testing.T, data, binary []byte) {
 			if r.Category != "PACKAGE-MANAGER" || r.Type != "purl" || !strings.HasPrefix(r.Locator, "pkg:") {
 				t.Errorf("reference %+v", r)
 			}
-			purls[r.Locator] = true
+			locator, err := url.PathUnescape(r.Locator)
+			if err != nil {
+				t.Error(err)
+			}
+			purls[locator] = true
 		}
 		for _, c := range p.Checksums {
 			if c.Algorithm != "SHA256" || len(c.Value) != 64 {
@@ -351,11 +359,12 @@ func checkSBOM(t *testing.T, data, binary []byte) {
 		t.Fatal(err)
 	}
 	for _, m := range info.Deps {
-		if m.Replace != nil && m.Replace.Version != "" {
-			m = m.Replace
+		version := m.Version
+		if m.Replace != nil { // none of ours is replaced by anything but a folder of the commit
+			version = b.source.version
 		}
-		if !purls["pkg:golang/"+m.Path+"@"+m.Version] {
-			t.Errorf("the SBOM lacks the module %s %s", m.Path, m.Version)
+		if !purls["pkg:golang/"+m.Path+"@"+version] {
+			t.Errorf("the SBOM lacks the module %s %s", m.Path, version)
 		}
 	}
 	if !purls["pkg:golang/stdlib@"+strings.TrimPrefix(info.GoVersion, "go")] {

@@ -71,7 +71,7 @@ func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(opener(buf.Bytes()), tarball.WithMediaType(types.OCILayer))
+	return tarball.LayerFromOpener(opener(buf.Bytes()), tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
 // entriesOf returns the files of an image around a binary. On a base they are added to

@@ -65,7 +65,7 @@ func runRootfs(ctx context.Context, args []string, out io.Writer) error {
 // rootImage returns an image with one layer, a root file system. It depends on that
 // and on nothing else.
 func rootImage(rootfs string, platform v1.Platform) (v1.Image, error) {
-	layer, err := tarball.LayerFromFile(rootfs, tarball.WithMediaType(types.OCILayer))
+	layer, err := tarball.LayerFromFile(rootfs, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}

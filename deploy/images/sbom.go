@@ -96,51 +96,55 @@ func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []
 		for _, deb := range on.packages {
 			d.add(image, spdxContains, spdxPackage{Name: deb.name, Version: deb.version}, deb.purl())
 		}
-	} else if err := d.addRoots(image); err != nil {
+	} else if err := d.addRoots(image, s); err != nil {
 		return nil, err
 	}
 	program := d.add(image, spdxContains, spdxPackage{
 		Name: p.file, Version: info.Main.Version, License: "Apache-2.0", Purpose: "APPLICATION",
-		Download: "git+" + sourceURL + "@" + s.revision, SourceInfo: info.Main.Path,
+		Download: s.location(), SourceInfo: info.Main.Path,
 		Checksums: []spdxChecksum{{Algorithm: "SHA256", Value: hexSHA256(binary)}},
-	}, "pkg:golang/"+info.Main.Path+"@"+url.PathEscape(info.Main.Version))
+	}, goPURL(info.Main.Path, info.Main.Version))
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
-	d.add(program, "DEPENDS_ON", spdxPackage{Name: "stdlib", Version: goVersion, License: "BSD-3-Clause"}, "pkg:golang/stdlib@"+goVersion)
+	d.add(program, "DEPENDS_ON", spdxPackage{Name: "stdlib", Version: goVersion, License: "BSD-3-Clause"}, goPURL("stdlib", goVersion))
 	for _, m := range info.Deps {
-		d.addModule(program, "DEPENDS_ON", m)
+		d.addModule(program, "DEPENDS_ON", m, s)
 	}
 	data, err := json.MarshalIndent(d, "", "  ")
 	return append(data, '\n'), err
 }
 
 // addRoots adds the module that the file of certificates is made of.
-func (d *spdxDocument) addRoots(image string) error {
+func (d *spdxDocument) addRoots(image string, s *source) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return errors.New("this program does not know its own modules")
 	}
 	for _, m := range info.Deps {
 		if m.Path == "golang.org/x/crypto/x509roots/fallback" {
-			d.addModule(image, spdxContains, m)
+			d.addModule(image, spdxContains, m, s)
 			return nil
 		}
 	}
 	return errors.New("this program does not know the version of the certificates")
 }
 
-func (d *spdxDocument) addModule(from, how string, m *debug.Module) {
-	sum := m.Sum
-	if m.Replace != nil {
-		sum = m.Replace.Sum
-		if m.Replace.Version != "" {
-			m = m.Replace
-		}
-	}
+// addModule adds a module of a binary. One that is replaced by a folder is part of the
+// commit, and has its version.
+func (d *spdxDocument) addModule(from, how string, m *debug.Module, s *source) {
 	p := spdxPackage{Name: m.Path, Version: m.Version}
-	if sum != "" {
-		p.SourceInfo = "go.sum " + sum
+	switch r := m.Replace; {
+	case r == nil && m.Sum != "":
+		p.SourceInfo = "go.sum " + m.Sum
+	case r != nil && r.Sum != "":
+		p.Name, p.Version, p.SourceInfo = r.Path, r.Version, "go.sum "+r.Sum
+	case r != nil:
+		p.Version, p.Download = s.version, s.location()
 	}
-	d.add(from, how, p, "pkg:golang/"+m.Path+"@"+url.PathEscape(m.Version))
+	d.add(from, how, p, goPURL(p.Name, p.Version))
+}
+
+func goPURL(module, version string) string {
+	return "pkg:golang/" + module + "@" + url.QueryEscape(version)
 }
 
 // add adds a package with a relationship to it, and returns its id.

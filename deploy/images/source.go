@@ -26,6 +26,9 @@ type source struct {
 	time time.Time
 }
 
+// location returns the commit in SPDX's notation.
+func (s *source) location() string { return "git+" + sourceURL + "@" + s.revision }
+
 func openSource(ctx context.Context, dir string) (*source, error) {
 	git := func(args ...string) (string, error) {
 		return output(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
