@@ -97,7 +97,7 @@ func TestProduct(t *testing.T) {
 	for _, p := range programs {
 		checkArchive(t, b, p, validate.Fast)
 	}
-	again := newBuilder(t, clone(t, filepath.Join("..", "..")))
+	again := newBuilder(t, clone(t, b.source.root))
 	runner := programs[slices.IndexFunc(programs, func(p program) bool { return p.name == "runner" })]
 	if err := again.write(t.Context(), []program{runner}); err != nil {
 		t.Fatal(err)
