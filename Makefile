@@ -16,6 +16,9 @@ GOVULNDB ?= https://vuln.go.dev
 # The commit that make proto-breaking compares with.
 BASE ?= HEAD~1
 
+# The base of the images that run git and commands: an OCI archive, or NAME@sha256:DIGEST.
+IMAGE_BASE ?= bin/images/base.tar
+
 # How many runs make sim plays.
 SEEDS ?= 100000
 
@@ -55,6 +58,13 @@ build: ## build pfl-forge and the five services into bin/
 .PHONY: demo
 demo: ## run the whole pipeline on a small repository made for it
 	go run ./cmd/pfl-forge demo
+
+.PHONY: images
+images: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## write the container images into bin/images, as OCI archives on IMAGE_BASE
+	@go run ./deploy/images -base $(IMAGE_BASE) -o bin/images
+
+bin/images/base.tar: deploy/images/base deploy/images/base.lock
+	deploy/images/base $@
 
 .PHONY: clean
 clean: ## remove what was built, the tools included

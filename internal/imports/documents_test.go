@@ -16,7 +16,7 @@ var (
 	namedTest    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
-	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
+	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|deploy|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
 		"services?|tools|forgedir)/[A-Za-z0-9_./-]+)`")
 	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )

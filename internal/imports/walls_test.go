@@ -181,7 +181,7 @@ var restrictions = []restriction{
 	},
 	{
 		imports:  []string{"os/exec"},
-		packages: []string{"./git", "./git/gittest", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest"},
+		packages: []string{"./git", "./git/gittest", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest", "./deploy/images"},
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
@@ -219,6 +219,12 @@ var restrictions = []restriction{
 		packages: []string{"./forgedir/..."},
 		tests:    true,
 		reason:   "others go through forgedir.Dir, which holds the lock",
+	},
+	{
+		imports:  []string{"github.com/google/go-containerregistry/...", "golang.org/x/crypto/x509roots/..."},
+		packages: []string{"./deploy/images"},
+		tests:    true,
+		reason:   "what makes images is in none of them",
 	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),
