@@ -267,6 +267,7 @@ func lateCluster(t *testing.T) (urls string, run func(i int) *server.Server) {
 // which the first alone has no leader. When the other two go before the streams are made, they
 // are made as soon as there is a leader again.
 func TestAwaitCluster(t *testing.T) {
+	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	urls, run := lateCluster(t)
 	var log logged
@@ -280,19 +281,15 @@ func TestAwaitCluster(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	defer got.bus.Close()
-	if testsize.Full() {
-		for _, s := range others {
-			s.Shutdown()
-			s.WaitForShutdown()
-		}
+	for _, s := range others {
+		s.Shutdown()
+		s.WaitForShutdown()
 	}
 	made := make(chan error, 1)
 	go func() { made <- got.bus.AwaitStreams(ctx) }()
-	if testsize.Full() {
-		wait.Until(t, "the streams are waited for", func() bool { return log.count("the streams cannot be made yet; waiting") == 1 })
-		run(1)
-		run(2)
-	}
+	wait.Until(t, "the streams are waited for", func() bool { return log.count("the streams cannot be made yet; waiting") == 1 })
+	run(1)
+	run(2)
 	if err := wait.For(t, made); err != nil {
 		t.Fatal(err)
 	}

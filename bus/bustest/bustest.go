@@ -46,7 +46,7 @@ func StartServer(t testing.TB) *Server {
 // What was in memory is gone.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
-	n, err := server.NewServer(s.opts)
+	n, err := server.NewServer(s.opts.Clone()) // of which the server reads as long as it runs
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}

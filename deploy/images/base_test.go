@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // commands is an image that needs git.
@@ -22,6 +24,7 @@ var commands = program{name: "commands", title: "A program that runs git", modul
 
 // A base adds its files and its packages; what runs and as whom is ours.
 func TestBase(t *testing.T) {
+	testsize.OnlyFull(t) // compiles the standard library
 	b := newBuilder(t, newRepository(t))
 	b.base = newBase(t, "amd64", "arm64")
 	if err := b.write(t.Context(), []program{commands}); err != nil {
@@ -58,6 +61,7 @@ func TestBase(t *testing.T) {
 
 // A registry's base is the same as an archive's, if it is asked for by its digest.
 func TestBaseFromRegistry(t *testing.T) {
+	testsize.OnlyFull(t) // compiles the standard library
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	file := newBase(t, "amd64", "arm64")

@@ -27,6 +27,7 @@ var hello = program{name: "hello", title: "A program that greets", module: ".", 
 
 // What is written is read back by others' code, and is what a cluster may demand.
 func TestArchive(t *testing.T) {
+	testsize.OnlyFull(t) // compiles the standard library
 	b := newBuilder(t, newRepository(t))
 	if err := b.write(t.Context(), []program{hello}); err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestArchive(t *testing.T) {
 
 // The same commit gives the same bytes, wherever and whenever it is built.
 func TestSameCommitSameArchive(t *testing.T) {
+	testsize.OnlyFull(t) // compiles the standard library
 	origin := newRepository(t)
 	var archives, boms [][]byte
 	for range 2 {
@@ -136,6 +138,7 @@ func TestDirty(t *testing.T) {
 
 // A binary that cannot tell its commit gets no image.
 func TestCommitIsInTheBinary(t *testing.T) {
+	testsize.OnlyFull(t) // compiles the standard library
 	b := newBuilder(t, newRepository(t))
 	_, info, err := b.source.build(t.Context(), hello, b.platforms[0])
 	if err != nil {

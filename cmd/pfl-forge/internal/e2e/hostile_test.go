@@ -135,6 +135,7 @@ recipes:
 // its limits, the inbox says why, and neither the person's repository nor the other
 // intents take notice.
 func TestHostileRecipes(t *testing.T) {
+	testsize.OnlyFull(t)
 	t.Parallel()
 	hostiles := testsize.First(core, hostiles)
 	out := t.TempDir()
