@@ -49,7 +49,7 @@ const daemon = `
 const inner = `git init -q sub && echo x > sub/a && git -C sub add a && git -C sub -c user.name=x -c user.email=x@example.org commit -qm inner`
 
 // core is how many of the hostiles are there in the quick size as well.
-const core = 5
+const core = 2
 
 var hostiles = []hostile{
 	{
@@ -135,7 +135,6 @@ recipes:
 // its limits, the inbox says why, and neither the person's repository nor the other
 // intents take notice.
 func TestHostileRecipes(t *testing.T) {
-	testsize.OnlyFull(t)
 	t.Parallel()
 	hostiles := testsize.First(core, hostiles)
 	out := t.TempDir()
