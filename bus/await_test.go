@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -224,24 +223,6 @@ func free(t *testing.T, n int) []int {
 	return ports
 }
 
-// logged is a logger's output.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.b.String(), text)
-}
-
 // lateCluster prepares three servers of a cluster, and returns how to start each.
 func lateCluster(t *testing.T) (urls string, run func(i int) *server.Server) {
 	t.Helper()
@@ -270,7 +251,7 @@ func TestAwaitCluster(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	urls, run := lateCluster(t)
-	var log logged
+	var log testoutput.Output
 	causes, done := await(ctx, bus.Config{URL: urls, Replicas: 3, Logger: slog.New(slog.NewTextHandler(&log, nil))}, 0)
 	mentions(t, causes, "connection refused")
 	run(0)
@@ -287,13 +268,13 @@ func TestAwaitCluster(t *testing.T) {
 	}
 	made := make(chan error, 1)
 	go func() { made <- got.bus.AwaitStreams(ctx) }()
-	wait.Until(t, "the streams are waited for", func() bool { return log.count("the streams cannot be made yet; waiting") == 1 })
+	wait.Until(t, "the streams are waited for", func() bool { return strings.Count(log.String(), "the streams cannot be made yet; waiting") == 1 })
 	run(1)
 	run(2)
 	if err := wait.For(t, made); err != nil {
 		t.Fatal(err)
 	}
-	if waited := log.count("the streams cannot be made yet; waiting"); log.count("the streams are there") != min(waited, 1) {
+	if waited := strings.Count(log.String(), "the streams cannot be made yet; waiting"); strings.Count(log.String(), "the streams are there") != min(waited, 1) {
 		t.Error("the end of the waiting is not told, or told without one")
 	}
 	if _, err := got.bus.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {

@@ -47,16 +47,7 @@ func guardedServer(t *testing.T) *server.Server {
 		t.Fatal(err)
 	}
 	opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
-	s, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(wait.Patience) {
-		t.Fatal("the server is not ready")
-	}
-	return s
+	return start(t, opts)
 }
 
 // as is a connection of a user, which tells what it is refused.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -183,27 +184,8 @@ func TestStartIsHonestAboutFailure(t *testing.T) {
 	start(t, dir) // no failure left anything behind
 }
 
-// lines keeps what is logged, also by those of the server's goroutines that outlive Shutdown
-// for a moment.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestTokenStaysOutOfLogs(t *testing.T) {
-	var buf lines
+	var buf testoutput.Output // some goroutines of the server outlive Shutdown for a moment
 	cfg := config(storeIn(t))
 	cfg.Logger = slog.New(slog.NewTextHandler(&buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s, err := Start(t.Context(), cfg)

@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -96,24 +95,6 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// buffer is for several goroutines.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // leak says a secret in every way that a worker can say something.
 func leak(secret string, tell service.Progress) forge.Result {
 	for _, kind := range []forge.ProgressKind{forge.ProgressText, forge.ProgressThinking, forge.ProgressTool, forge.ProgressOutput, forge.ProgressLimit} {
@@ -142,7 +123,7 @@ func TestSecretsStay(t *testing.T) {
 	for name, secret := range map[string]string{"known": canary, "shaped": "ghp" + "_c4n4ryc4n4ryc4n4ryc4n4ryc4n4ry"} {
 		t.Run(name, func(t *testing.T) {
 			b, logs := bustest.Start(t), t.TempDir()
-			var told, log buffer
+			var told, log testoutput.Output
 			if err := b.Live.FollowProgress(t.Context(), "", func(p forge.Progress) { fmt.Fprintf(&told, "%+v\n", p) }); err != nil {
 				t.Fatal(err)
 			}

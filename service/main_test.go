@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 )
 
 const (
@@ -50,27 +50,9 @@ func finish(context.Context, forge.Command, Progress) forge.Result {
 	return forge.Result{Output: &forge.Analysis{NothingToDo: "it is expensive to find that out"}}
 }
 
-// console collects what a process prints.
-type console struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (c *console) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.b.Write(p)
-}
-
-func (c *console) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.b.String()
-}
-
-func proc(args ...string) (*process, chan os.Signal, *console, *console) {
+func proc(args ...string) (*process, chan os.Signal, *testoutput.Output, *testoutput.Output) {
 	signals := make(chan os.Signal, 2)
-	var stdout, stderr console
+	var stdout, stderr testoutput.Output
 	return &process{
 		name: "reviewer", args: args, signals: signals, stdout: &stdout, stderr: &stderr, overtime: time.Minute,
 		getenv: env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}),
@@ -161,7 +143,7 @@ func TestHealthEndpoint(t *testing.T) {
 	connected := errors.New("not connected")
 	h.Add("nats", func(context.Context) error { return connected })
 	h.Add("consumers", func(context.Context) error { return nil })
-	var log console
+	var log testoutput.Output
 	addr, stop, err := h.serve(t.Context(), "127.0.0.1:0", newLogger(&log, &Config{}))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -205,7 +206,7 @@ func TestWholeTranscriptCannotBeKept(t *testing.T) {
 			s := bustest.StartServer(t)
 			b := s.Connect(t)
 			r := newRunner(t, b)
-			var log buffer
+			var log testoutput.Output
 			w := worker(t, b, func(_ context.Context, _ forge.Command, tell service.Progress) forge.Result {
 				says(tell, "on it")
 				return found()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -70,32 +70,14 @@ func (o *organisation) announceAt(started time.Time, service, id, version string
 	return stop
 }
 
-// said collects what a command prints while it runs.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // forge runs a command about a project.
 func (o *organisation) forge(project string, args ...string) (code kit.Exit, out string) {
 	o.t.Helper()
-	var text said
+	var text testoutput.Output
 	return o.forgeTo(&text, project, args...), text.String()
 }
 
-func (o *organisation) forgeTo(text *said, project string, args ...string) kit.Exit {
+func (o *organisation) forgeTo(text *testoutput.Output, project string, args ...string) kit.Exit {
 	args = append([]string{"--server", o.server.URL(), "--project", project, "-C", o.t.TempDir()}, args...)
 	return kit.Exit(Main(args, strings.NewReader(""), text, text, func(string) string { return "" }))
 }
@@ -159,7 +141,7 @@ func TestNoRunnerNow(t *testing.T) {
 		`known are shop: start forge-runner with this server, and try again`, "shpo",
 		[]string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"})
 
-	var text said
+	var text testoutput.Output
 	ended := make(chan kit.Exit, 1)
 	go func() { ended <- o.forgeTo(&text, "shop", "run") }()
 	wait.Until(t, "run says that there is no runner", func() bool {

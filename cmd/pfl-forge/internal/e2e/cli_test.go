@@ -1,16 +1,15 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -99,27 +98,9 @@ func (r *repo) decode(into any, args ...string) {
 type running struct {
 	t              testing.TB
 	cmd            *exec.Cmd
-	stdout, stderr text
+	stdout, stderr testoutput.Output
 	ended          chan struct{}
 	err            error // of its end
-}
-
-// text is what a process says, to be read while it goes on.
-type text struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *text) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *text) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
 }
 
 // start starts pfl-forge. It is ended with the test, if not before.
