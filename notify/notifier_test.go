@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -111,7 +112,12 @@ func newHook(t *testing.T) *hook {
 	t.Helper()
 	h := &hook{got: make(chan *http.Request, 1000), bodies: make(chan string, 1000)}
 	n := 0
+	path := "/" + rand.Text()
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, path) { // another test's client, for whoever had the port before
+			http.NotFound(w, r)
+			return
+		}
 		body, _ := io.ReadAll(r.Body)
 		n++
 		if h.answer != nil {
@@ -120,6 +126,7 @@ func newHook(t *testing.T) *hook {
 		h.got <- r
 		h.bodies <- string(body)
 	}))
+	h.URL += path
 	t.Cleanup(h.Close)
 	return h
 }
