@@ -60,12 +60,10 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 		w.Report = func(error) {}
 	}
 	c := conn.New(cfg.Logger, cfg.Replicas)
-	opts, err := options(c, cfg)
+	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err
 	}
-	var dialed dialer
-	opts = append(opts, nats.SetCustomDialer(&dialed))
 	var refused refusals
 	pace := retry.Pace{First: firstPause, Most: longestPause}
 	for {
@@ -74,6 +72,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 			c.NC, err = connectOnce(ctx, cfg.URL, opts)
 		}
 		if err == nil {
+			dialed.belongs(c.NC)
 			break
 		}
 		if errors.Is(err, nats.ErrNoServers) && dialed.last() != nil {
@@ -140,11 +139,24 @@ func connectOnce(ctx context.Context, servers string, opts []nats.Option) (*nats
 }
 
 // dialer connects as the client itself does, and keeps the error: the client drops that a
-// connection was refused.
-type dialer struct{ err atomic.Pointer[error] }
+// connection was refused. It also has the key read again.
+type dialer struct {
+	err atomic.Pointer[error]
+	key *keyFile // nil without an nkey
+}
+
+// belongs says of which connection the dialer is, once it is made.
+func (d *dialer) belongs(nc *nats.Conn) {
+	if d.key != nil {
+		d.key.belongs(nc)
+	}
+}
 
 // Dial implements nats.CustomDialer.
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	if d.key != nil {
+		d.key.again()
+	}
 	nc, err := (&net.Dialer{Timeout: dialTimeout}).Dial(network, address)
 	if err != nil {
 		d.err.Store(&err)
@@ -178,6 +190,8 @@ func (r *refusals) end() { r.first = time.Time{} }
 // help.
 func classify(err error) (final bool, _ error) {
 	switch {
+	case errors.Is(err, ErrCertificate):
+		return true, err
 	case errors.Is(err, ErrCredentials):
 		return false, err
 	case isRefusal(err):
