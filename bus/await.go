@@ -27,6 +27,9 @@ var (
 	// ErrCertificate says that a certificate is not accepted, the server's here or this
 	// client's there.
 	ErrCertificate = errors.New("the certificate is not accepted")
+	// ErrOwnCertificate says that the server does not accept this client's certificate, or
+	// misses one. It is an ErrCertificate, too.
+	ErrOwnCertificate = fmt.Errorf("%w: the server refuses this client's", ErrCertificate)
 	// ErrNotAllowed is returned when the server does not let this account do something. Its
 	// text names the right.
 	ErrNotAllowed = conn.ErrNotAllowed
@@ -196,6 +199,8 @@ func classify(err error) (final bool, _ error) {
 		return false, err
 	case isRefusal(err):
 		return false, fmt.Errorf("%w: %w", ErrCredentials, err)
+	case isOwnCertificate(err):
+		return true, fmt.Errorf("%w: %w", ErrOwnCertificate, err)
 	case isCertificate(err):
 		return true, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
@@ -217,7 +222,7 @@ func isRefusal(err error) bool {
 	return file || strings.Contains(err.Error(), "nkey") || strings.Contains(err.Error(), "key pair")
 }
 
-// isCertificate reports whether a certificate is at fault, ours or the server's.
+// isCertificate reports whether the server's certificate is at fault.
 func isCertificate(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -225,9 +230,12 @@ func isCertificate(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return true
-	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}
+
+// isOwnCertificate reports whether the server says that a certificate is at fault.
+func isOwnCertificate(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }

@@ -26,15 +26,15 @@ type TLS struct {
 	Cert, Key string
 }
 
-// ReadSeed returns the seed of a user's nkey that a file holds, without white space around
-// it. No error shows any of the content.
+// ReadSeed returns the seed of a user's nkey that a file holds, alone or between the lines
+// that nsc puts around it. No error shows any of the content.
 func ReadSeed(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	seed := bytes.TrimSpace(text)
-	pair, err := nkeys.FromSeed(seed)
+	defer clear(text)
+	pair, err := nkeys.ParseDecoratedNKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s does not hold the seed of an nkey", path)
 	}
@@ -43,7 +43,8 @@ func ReadSeed(path string) ([]byte, error) {
 	if err != nil || !nkeys.IsValidPublicUserKey(public) {
 		return nil, fmt.Errorf("%s holds the seed of an nkey that is not a user's", path)
 	}
-	return seed, nil
+	seed, err := pair.Seed()
+	return bytes.Clone(seed), err // Wipe erases the other one
 }
 
 // Check returns an error for a file that is missing or does not hold what it should.

@@ -78,8 +78,10 @@ func TestKeyIsReplaced(t *testing.T) {
 	writeFile(t, file, append(seed, '\n'))
 	s, replace := keyServer(t, first)
 	for name, connect := range map[string]func() (*bus.Bus, error){
-		"a service": func() (*bus.Bus, error) { return bus.Await(ctx, bus.Config{URL: s.ClientURL(), NKey: file}, bus.Waiting{}) },
-		"a person":  func() (*bus.Bus, error) { return bus.Connect(ctx, bus.Config{URL: s.ClientURL(), NKey: file}) },
+		"a service": func() (*bus.Bus, error) {
+			return bus.Await(ctx, bus.Config{URL: s.ClientURL(), NKey: file}, bus.Waiting{})
+		},
+		"a person": func() (*bus.Bus, error) { return bus.Connect(ctx, bus.Config{URL: s.ClientURL(), NKey: file}) },
 	} {
 		b, err := connect()
 		if err != nil {
