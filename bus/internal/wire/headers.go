@@ -39,7 +39,7 @@ func InboxOnly(subject string) string {
 }
 
 // Relayed returns a *GarbageError for a message that the server itself put where it is, as
-// the answer to a direct get. The server asks nobody whether the one who named that subject
+// the answer to a direct get. The server does not check whether the one who named that subject
 // may publish there, so that the permissions of its sender say nothing. Messages that are
 // read by a direct get have the same header.
 func Relayed(header nats.Header) error {
