@@ -18,17 +18,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// cluster is a distributed set-up: a plain nats-server, the five services with
-// two implementers, and a bare repository as origin.
+// cluster is a distributed set-up: a plain nats-server with the permissions and the
+// certificate that auth init makes, the five services with two implementers, and a bare
+// repository as origin. No test may need more than these permissions.
 type cluster struct {
 	t      testing.TB
 	dir    string
 	origin string
 	url    string
 	procs  []*process
-	// authorised returns the settings by which a program, or a person with pfl-forge,
-	// connects.
-	authorised func(program string) []string
+	keys   string // the folder of auth init
 }
 
 // process is one program of the cluster, which can be killed and started again.
@@ -44,29 +43,31 @@ const project = "web"
 
 func newCluster(t testing.TB, files map[string]string) *cluster {
 	t.Helper()
-	c := prepareCluster(t, files)
-	token := filepath.Join(c.dir, "token")
-	write(t, token, "secret")
-	c.authorised = func(string) []string { return []string{"--token-file", token} }
-	c.run("authorization { token: secret }")
-	return c
-}
-
-// prepareCluster returns a set-up of which nothing runs.
-func prepareCluster(t testing.TB, files map[string]string) *cluster {
-	t.Helper()
 	seed := newRepo(t, files)
 	c := &cluster{t: t, dir: testdir.New(t)}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	c.keys = filepath.Join(c.dir, "keys")
+	c.initKeys()
+	c.run()
 	return c
 }
 
-// run starts everything, with more lines in the configuration of nats-server.
-func (c *cluster) run(conf string) {
+// authorised returns the settings by which a service, or a person with pfl-forge, connects.
+func (c *cluster) authorised(program string) []string {
+	account := program
+	if program == "pfl-forge" {
+		account = "operator"
+	}
+	return []string{"--nkey", c.seed(account), "--tls-ca", filepath.Join(c.keys, "ca.crt")}
+}
+
+// run starts everything.
+func (c *cluster) run() {
 	t := c.t
 	t.Helper()
+	conf := fmt.Sprintf("tls { cert_file: %q, key_file: %q }\ninclude ./keys/auth.conf", filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
 	path := filepath.Join(c.dir, "nats.conf")
 	write(t, path, fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\n%s\n",
 		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats"), conf))
@@ -96,6 +97,11 @@ func (c *cluster) run(conf string) {
 		for _, p := range c.procs {
 			p.kill()
 			_ = p.log.Close()
+		}
+		if refused := c.refusals(); len(refused) > 0 {
+			t.Errorf("the server refused what is needed:\n%s", strings.Join(refused, "\n"))
+		}
+		for _, p := range c.procs {
 			if t.Failed() {
 				content, _ := os.ReadFile(p.log.Name())
 				t.Logf("%s:\n%s", filepath.Base(p.log.Name()), tail(content, 3000))
