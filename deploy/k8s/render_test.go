@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -40,10 +39,12 @@ func overlays(t *testing.T) []string {
 	return append(found, everything)
 }
 
-// manifests are rendered objects, each of its own type.
+// manifests are rendered objects: as a text, as the API server gets them, and each as a
+// value of its own type.
 type manifests struct {
-	yaml []byte
-	list []any
+	yaml    []byte
+	objects []*unstructured.Unstructured
+	list    []any
 }
 
 // known has a new object of each kind that Kubernetes itself defines and that may occur
@@ -85,19 +86,18 @@ func build(t *testing.T, dir string) *manifests {
 			t.Fatal(err)
 		}
 		kind := r.GetApiVersion() + " " + r.GetKind()
-		make, ok := known[kind]
+		create, ok := known[kind]
 		if !ok {
 			t.Fatalf("%s: %s %s: add the kind to known, and rules for it", dir, kind, r.GetName())
 		}
-		obj := make()
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			data, err := yaml.YAMLToJSON(text)
-			if err == nil {
-				err = json.Unmarshal(data, &u.Object)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		u := new(unstructured.Unstructured)
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		m.objects = append(m.objects, u)
+		obj := create()
+		if _, ok := obj.(*unstructured.Unstructured); ok {
+			obj = u
 		} else if err := yaml.UnmarshalStrict(text, obj); err != nil {
 			t.Errorf("%s: %s %s: %v", dir, kind, r.GetName(), err)
 		}

@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -132,5 +133,28 @@ func dropPorts(p *networking.NetworkPolicy) {
 func dropPeers(p *networking.NetworkPolicy) {
 	for i := range p.Spec.Egress {
 		p.Spec.Egress[i].To = nil
+	}
+}
+
+// TestNATSVersion checks that the servers of the manifests are those that everything else
+// is tested with.
+func TestNATSVersion(t *testing.T) {
+	gomod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for _, w := range workloads(build(t, everything)) {
+		version, ok := strings.CutPrefix(w.pod.Spec.Containers[0].Image, "nats:")
+		if !ok {
+			continue
+		}
+		images++
+		if !strings.Contains(string(gomod), "github.com/nats-io/nats-server/v2 v"+version+"\n") {
+			t.Errorf("%s runs %s, go.mod has another version", w.name, version)
+		}
+	}
+	if images != 1 {
+		t.Errorf("%d workloads run NATS", images)
 	}
 }
