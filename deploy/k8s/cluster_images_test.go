@@ -17,10 +17,16 @@ import (
 // testImage holds the program of internal/testpod. It is loaded, and never pulled.
 const testImage = "pfl-forge/testpod:test"
 
+// loaded is the version of our images, once a test has put them into the nodes.
+var loaded string
+
 // images puts into the nodes what the tests run, and returns the version of ours: those of
 // FORGE_IMAGES, a folder that make images has written, or of the commit that is checked out.
 func (c *cluster) images(t *testing.T) string {
 	t.Helper()
+	if loaded != "" {
+		return loaded
+	}
 	dir := os.Getenv("FORGE_IMAGES")
 	if dir == "" {
 		dir = filepath.Join(t.TempDir(), "images")
@@ -58,7 +64,8 @@ func (c *cluster) images(t *testing.T) string {
 	}
 	c.loadArchive(t, c.archive(t, testImage, "testpod", "./internal/testpod"))
 	c.loadArchive(t, c.archive(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", "github.com/nats-io/nats-server/v2"))
-	return version
+	loaded = version
+	return loaded
 }
 
 // root returns the folder of the repository, which paths in settings begin at.

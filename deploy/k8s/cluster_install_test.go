@@ -112,7 +112,8 @@ patches:
 // kube-system but addresses of nodes.
 func (in *installation) dnsServers(t *testing.T) []string {
 	t.Helper()
-	slices, err := in.client.DiscoveryV1().EndpointSlices("kube-system").List(wait.Context(t), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=kube-dns"})
+	ofDNS := metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=kube-dns"}
+	slices, err := in.client.DiscoveryV1().EndpointSlices("kube-system").List(wait.Context(t), ofDNS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,8 @@ func isReady(p *core.Pod) bool {
 func (in *installation) scale(t *testing.T, name string, replicas int) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas)
-	if _, err := in.client.AppsV1().StatefulSets(in.namespace).Patch(wait.Context(t), name, types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
+	sets := in.client.AppsV1().StatefulSets(in.namespace)
+	if _, err := sets.Patch(wait.Context(t), name, types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -184,13 +186,17 @@ func (in *installation) kill(t *testing.T, service string) {
 	if len(pods) == 0 {
 		t.Fatalf("no pod of %s", service)
 	}
+	in.killPod(t, pods[len(pods)-1].Name)
+}
+
+func (in *installation) killPod(t *testing.T, pod string) {
+	t.Helper()
 	now := int64(0)
-	p := pods[len(pods)-1]
-	err := in.client.CoreV1().Pods(in.namespace).Delete(wait.Context(t), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	err := in.client.CoreV1().Pods(in.namespace).Delete(wait.Context(t), pod, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	t.Logf("killed %s", p.Name)
+	t.Logf("killed %s", pod)
 }
 
 // exec runs a command in a container, and returns what it prints.

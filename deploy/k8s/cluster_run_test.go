@@ -254,12 +254,19 @@ func (in *installation) refusesPrivileges(t *testing.T) {
 	} {
 		pod := restrictedPod("bad", nil, "wait")
 		spoil(pod)
-		_, err := in.client.CoreV1().Pods(in.namespace).Create(wait.Context(t), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := in.judge(t, in.namespace, pod)
 		if err == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := in.client.CoreV1().Pods(in.namespace).Create(wait.Context(t), restrictedPod("good", nil, "wait"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if err := in.judge(t, in.namespace, restrictedPod("good", nil, "wait")); err != nil {
 		t.Errorf("a pod without privileges: %v", err)
 	}
+}
+
+// judge asks the API server whether it would take a pod.
+func (c *cluster) judge(t *testing.T, namespace string, pod *core.Pod) error {
+	t.Helper()
+	_, err := c.client.CoreV1().Pods(namespace).Create(wait.Context(t), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }

@@ -5,6 +5,7 @@ package k8s
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,9 +154,7 @@ func (c *cluster) applyAll(t *testing.T, m *manifests) {
 func (c *cluster) namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	ns := &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-	for k, v := range labels {
-		ns.Labels[k] = v
-	}
+	maps.Copy(ns.Labels, labels)
 	if _, err := c.client.CoreV1().Namespaces().Create(wait.Context(t), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("%v: end what an earlier test has left, kubectl delete namespace %s", err, name)
 	}

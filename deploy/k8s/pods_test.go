@@ -109,7 +109,8 @@ func podsHaveNoPrivileges(m *manifests) []string {
 			add("shares namespaces with the node")
 		}
 		for _, v := range spec.Volumes {
-			if v.HostPath != nil || v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s core.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			token := func(s core.VolumeProjection) bool { return s.ServiceAccountToken != nil }
+			if v.HostPath != nil || v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, token) {
 				add("volume " + v.Name + " is of the node, or a token")
 			}
 		}

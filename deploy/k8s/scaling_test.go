@@ -14,7 +14,7 @@ import (
 
 // scaledObject is as much of KEDA's type as the manifests use: the module of KEDA brings
 // some hundreds of others.
-type scaledObject struct {
+type scaledObject struct { //nolint:tagliatelle // as KEDA spells its fields
 	meta.TypeMeta   `json:",inline"`
 	meta.ObjectMeta `json:"metadata"`
 	Spec            struct {
@@ -28,7 +28,8 @@ type scaledObject struct {
 	} `json:"spec"`
 }
 
-type trigger struct {
+// trigger is one source of a ScaledObject's metrics.
+type trigger struct { //nolint:tagliatelle // as KEDA spells its fields
 	Type     string `json:"type"`
 	Metadata struct {
 		Endpoint     string `json:"natsServerMonitoringEndpoint"`
