@@ -47,6 +47,21 @@ func ReadSeed(path string) ([]byte, error) {
 	return bytes.Clone(seed), err // Wipe erases the other one
 }
 
+// PublicKey returns the public part of the nkey whose seed a file holds.
+func PublicKey(path string) (string, error) {
+	seed, err := ReadSeed(path)
+	if err != nil {
+		return "", err
+	}
+	defer clear(seed)
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		return "", err
+	}
+	defer pair.Wipe()
+	return pair.PublicKey()
+}
+
 // Check returns an error for a file that is missing or does not hold what it should.
 func (t TLS) Check() error {
 	if t.CA != "" {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -137,4 +140,43 @@ func firstRefusal(t *testing.T, nc *nats.Conn, refused chan error, do func() err
 		err = wait.For(t, refused).Error()
 	}
 	return first
+}
+
+// TestRelayedMessages checks that an account cannot have the server deliver, as the answer to
+// a direct get, a result or a request that it may not send itself. The dead letters tell of it.
+func TestRelayedMessages(t *testing.T) {
+	ctx := wait.Context(t)
+	s := guardedServer(t)
+	runner := connectAs(ctx, t, s, "runner", "RUNNER")
+	seen := decider(ctx, t, runner)
+	a := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 1}
+	approved, err := work.MarshalResult(forge.Result{To: key, Attempt: a, Replica: "reviewer-0", Output: &forge.Review{TaskID: a.Task, Attempt: 1, Verdict: forge.VerdictApproved}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, _ := as(t, s, "implementer")
+	for _, attack := range []struct{ stored, target string }{
+		{string(approved), "forge.result.review.shop.fix-login"},
+		{`{"id": "x", "to": {"intent": "fix-login"}, "approve": {"plan": "d6b94d4dcc51"}}`, "forge.intent.shop.by.ada.approve"},
+		{finding, "forge.intent.shop.from.scanner.submit"},
+	} {
+		const place = "forge.lease.implement.shop.fix-login.-" // which an implementer may write
+		if _, err := worker.RequestWithContext(ctx, place, []byte(attack.stored)); err != nil {
+			t.Fatal(err)
+		}
+		err := worker.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", attack.target, []byte(`{"last_by_subj": "`+place+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin := connectAs(ctx, t, s, "admin", "ADMIN")
+		wait.Until(t, "the dead letters tell of "+attack.target, func() bool {
+			dead, err := admin.Dead(ctx)
+			return err == nil && slices.ContainsFunc(dead, func(d bus.DeadLetter) bool {
+				return d.Subject == attack.target && strings.Contains(d.Reason, `copy from stream "FORGE_LEASES"`)
+			})
+		})
+	}
+	if len(seen) > 0 {
+		t.Errorf("a runner was given %+v", <-seen)
+	}
 }

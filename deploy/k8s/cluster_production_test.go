@@ -40,13 +40,15 @@ func TestClusterProduction(t *testing.T) {
 	const pods = 10 // three servers, two runners, two implementers, three others
 	in.ready(t, "", pods)
 	in.neverRestarted(t, []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"})
-	asked := in.submit(t, "evicted", 12)
-	for _, server := range []string{"nats-0", "nats-1", "nats-2"} {
+	servers := []string{"nats-0", "nats-1", "nats-2"}
+	var asked []string
+	for _, server := range servers {
 		was := in.uid(t, server)
+		asked = append(asked, in.submit(t, "evicted-"+server, 4)...)
 		if err := in.evict(t, server); err != nil {
 			t.Fatal(err)
 		}
-		for _, other := range []string{"nats-0", "nats-1", "nats-2"} {
+		for _, other := range servers {
 			if other == server {
 				continue
 			}
@@ -56,10 +58,9 @@ func TestClusterProduction(t *testing.T) {
 		}
 		in.renewed(t, server, was)
 	}
-	in.merged(t, asked)
-	asked = append(asked, in.submit(t, "killed", 12)...)
-	for _, server := range []string{"nats-0", "nats-1", "nats-2"} {
+	for _, server := range servers {
 		was := in.uid(t, server)
+		asked = append(asked, in.submit(t, "killed-"+server, 4)...)
 		in.killPod(t, server)
 		in.renewed(t, server, was)
 	}

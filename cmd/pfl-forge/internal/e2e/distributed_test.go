@@ -26,6 +26,9 @@ type cluster struct {
 	origin string
 	url    string
 	procs  []*process
+	// authorised returns the settings by which a program, or a person with pfl-forge,
+	// connects.
+	authorised func(program string) []string
 }
 
 // process is one program of the cluster, which can be killed and started again.
@@ -41,17 +44,33 @@ const project = "web"
 
 func newCluster(t testing.TB, files map[string]string) *cluster {
 	t.Helper()
+	c := prepareCluster(t, files)
+	token := filepath.Join(c.dir, "token")
+	write(t, token, "secret")
+	c.authorised = func(string) []string { return []string{"--token-file", token} }
+	c.run("authorization { token: secret }")
+	return c
+}
+
+// prepareCluster returns a set-up of which nothing runs.
+func prepareCluster(t testing.TB, files map[string]string) *cluster {
+	t.Helper()
 	seed := newRepo(t, files)
 	c := &cluster{t: t, dir: testdir.New(t)}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
-	token := filepath.Join(c.dir, "token")
-	conf := filepath.Join(c.dir, "nats.conf")
-	write(t, token, "secret")
-	write(t, conf, fmt.Sprintf("listen: %q\nauthorization { token: secret }\njetstream { store_dir: %q, sync_interval: always }\n",
-		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats")))
-	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", conf}})
+	return c
+}
+
+// run starts everything, with more lines in the configuration of nats-server.
+func (c *cluster) run(conf string) {
+	t := c.t
+	t.Helper()
+	path := filepath.Join(c.dir, "nats.conf")
+	write(t, path, fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\n%s\n",
+		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats"), conf))
+	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", path}})
 	for _, s := range []struct{ program, replica string }{
 		{"runner", "runner-1"},
 		{"analyzer", "analyzer-1"},
@@ -60,10 +79,10 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 		{"reviewer", "reviewer-1"},
 		{"reflector", "reflector-1"},
 	} {
-		c.procs = append(c.procs, &process{name: s.program, args: []string{
-			"--server", c.url, "--token-file", token, "--project", project + "=" + c.origin,
+		c.procs = append(c.procs, &process{name: s.program, args: append([]string{
+			"--server", c.url, "--project", project + "=" + c.origin,
 			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica),
-		}})
+		}, c.authorised(s.program)...)})
 	}
 	for i, p := range c.procs {
 		log, err := os.Create(filepath.Join(c.dir, fmt.Sprintf("%d-%s.log", i, p.name)))
@@ -84,7 +103,6 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 		}
 	})
 	wait.Until(t, "the cluster is up", func() bool { return c.forge("status").code == 0 })
-	return c
 }
 
 func (c *cluster) start(p *process) {
@@ -110,7 +128,8 @@ func (p *process) kill() {
 // forge runs pfl-forge against the cluster, from nowhere near a repository.
 func (c *cluster) forge(args ...string) result {
 	c.t.Helper()
-	all := append([]string{"--server", c.url, "--token-file", filepath.Join(c.dir, "token"), "--project", project}, args...)
+	all := append(c.authorised("pfl-forge"), "--server", c.url, "--project", project)
+	all = append(all, args...)
 	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), all...)
 	cmd.Dir = c.t.TempDir()
 	return launch(c.t, cmd).finish()
