@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -105,7 +106,9 @@ func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, name)
-	commandEnv(t, "", []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + c.arch}, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, pkg)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+c.arch)
+	output(t, cmd)
 	program, err := os.ReadFile(binary)
 	if err != nil {
 		t.Fatal(err)

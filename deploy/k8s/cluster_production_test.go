@@ -70,7 +70,8 @@ func TestClusterProduction(t *testing.T) {
 // evict asks for a pod's end as kubectl drain does.
 func (in *installation) evict(t *testing.T, pod string) error {
 	t.Helper()
-	return in.client.PolicyV1().Evictions(in.namespace).Evict(wait.Context(t), &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: in.namespace}})
+	eviction := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: in.namespace}}
+	return in.client.PolicyV1().Evictions(in.namespace).Evict(wait.Context(t), eviction)
 }
 
 // uid returns what tells a pod from others of the same name.

@@ -19,7 +19,7 @@ import (
 )
 
 // TestCluster installs pfl-forge on a real cluster, has it work, and takes away from it
-// what a cluster takes away: replicas, pods, NATS. Everything is merged, once.
+// what a cluster takes away: replicas, pods, NATS, keys. Everything is merged, once.
 func TestCluster(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
@@ -46,6 +46,10 @@ func TestCluster(t *testing.T) {
 	for _, service := range []string{"implementer", "runner", "nats"} {
 		in.kill(t, service)
 	}
+	in.merged(t, asked)
+
+	in.rotate(t, "implementer")
+	asked = append(asked, in.submit(t, "rotated", 4)...)
 	in.merged(t, asked)
 
 	asked = append(asked, in.submit(t, "none", 8)...)

@@ -99,19 +99,20 @@ func bringUp(t *testing.T, script string) string {
 // command runs a program in a folder and returns its standard output.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	return commandEnv(t, dir, nil, name, args...)
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	return output(t, cmd)
 }
 
-func commandEnv(t *testing.T, dir string, env []string, name string, args ...string) string {
+// output runs a program to its end and returns its standard output.
+func output(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			out = append(out, exit.Stderr...)
 		}
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
 	return string(out)
 }

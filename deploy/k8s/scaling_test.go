@@ -13,31 +13,25 @@ import (
 )
 
 // scaledObject is as much of KEDA's type as the manifests use: the module of KEDA brings
-// some hundreds of others.
-type scaledObject struct { //nolint:tagliatelle // as KEDA spells its fields
+// some hundreds of others. Upper and lower case count alike when it is read.
+type scaledObject struct {
 	meta.TypeMeta   `json:",inline"`
 	meta.ObjectMeta `json:"metadata"`
 	Spec            struct {
-		ScaleTargetRef  struct{ Kind, Name string } `json:"scaleTargetRef"`
-		MinReplicaCount int                         `json:"minReplicaCount"`
-		MaxReplicaCount int                         `json:"maxReplicaCount"`
-		PollingInterval int                         `json:"pollingInterval"`
-		CooldownPeriod  int                         `json:"cooldownPeriod"`
-		Advanced        map[string]any              `json:"advanced"`
-		Triggers        []trigger                   `json:"triggers"`
-	} `json:"spec"`
+		ScaleTargetRef  struct{ Kind, Name string }
+		MinReplicaCount int
+		MaxReplicaCount int
+		PollingInterval int
+		CooldownPeriod  int
+		Advanced        map[string]any
+		Triggers        []trigger
+	}
 }
 
 // trigger is one source of a ScaledObject's metrics.
-type trigger struct { //nolint:tagliatelle // as KEDA spells its fields
-	Type     string `json:"type"`
-	Metadata struct {
-		Endpoint     string `json:"natsServerMonitoringEndpoint"`
-		Account      string `json:"account"`
-		Stream       string `json:"stream"`
-		Consumer     string `json:"consumer"`
-		LagThreshold string `json:"lagThreshold"`
-	} `json:"metadata"`
+type trigger struct {
+	Type     string
+	Metadata struct{ NATSServerMonitoringEndpoint, Account, Stream, Consumer, LagThreshold string }
 }
 
 // scalersCountSteps compares the consumers whose commands are counted with the steps of
@@ -57,7 +51,7 @@ func scalersCountSteps(m *manifests) []string {
 		target, consumers := o.Spec.ScaleTargetRef.Name, []string(nil)
 		for _, tr := range o.Spec.Triggers {
 			consumers = append(consumers, tr.Metadata.Consumer)
-			if tr.Type != "nats-jetstream" || tr.Metadata.Account != "$G" || tr.Metadata.Stream != "FORGE_COMMANDS" || !monitored(m, tr.Metadata.Endpoint) {
+			if tr.Type != "nats-jetstream" || tr.Metadata.Account != "$G" || tr.Metadata.Stream != "FORGE_COMMANDS" || !monitored(m, tr.Metadata.NATSServerMonitoringEndpoint) {
 				found = append(found, fmt.Sprintf("ScaledObject %s: trigger %+v", o.Name, tr))
 			}
 		}
