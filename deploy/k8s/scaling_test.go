@@ -51,7 +51,8 @@ func scalersCountSteps(m *manifests) []string {
 		target, consumers := o.Spec.ScaleTargetRef.Name, []string(nil)
 		for _, tr := range o.Spec.Triggers {
 			consumers = append(consumers, tr.Metadata.Consumer)
-			if tr.Type != "nats-jetstream" || tr.Metadata.Account != "$G" || tr.Metadata.Stream != "FORGE_COMMANDS" || !monitored(m, tr.Metadata.NATSServerMonitoringEndpoint) {
+			read := tr.Metadata.Account == "$G" && tr.Metadata.Stream == "FORGE_COMMANDS" && monitored(m, tr.Metadata.NATSServerMonitoringEndpoint)
+			if tr.Type != "nats-jetstream" || !read {
 				found = append(found, fmt.Sprintf("ScaledObject %s: trigger %+v", o.Name, tr))
 			}
 		}

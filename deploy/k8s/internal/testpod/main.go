@@ -140,7 +140,8 @@ func dial(addresses []string, out io.Writer) error {
 }
 
 func try(address string) string {
-	conn, err := net.DialTimeout("tcp", address, 2*time.Second)
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	conn, err := dialer.DialContext(context.Background(), "tcp", address)
 	switch {
 	case err == nil:
 		_ = conn.Close()
