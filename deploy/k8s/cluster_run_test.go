@@ -218,7 +218,8 @@ func (in *installation) paths(t *testing.T) {
 		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api}, []string{monitor, runner, reviewer}},
 		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer}},
 	} {
-		out := in.run(t, from.namespace, "paths", from.labels, append(append([]string{"dial"}, from.reached...), from.blocked...)...)
+		args := slices.Concat([]string{"dial", "reached"}, from.reached, []string{"blocked"}, from.blocked)
+		out := in.run(t, from.namespace, "paths", from.labels, args...)
 		for said, addresses := range map[string][]string{"reached": from.reached, "blocked": from.blocked} {
 			for _, a := range addresses {
 				if !strings.Contains(out, a+" "+said+"\n") {

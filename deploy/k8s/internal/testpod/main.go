@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | dial HOST:PORT... | wait")
+var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | dial reached|blocked HOST:PORT... | wait")
 
 func run(args []string, out io.Writer) error {
 	switch {
@@ -125,18 +125,42 @@ func publish(js jetstream.JetStream, subject string, data []byte) error {
 	return failed
 }
 
-// dial says of each address whether a connection is made within two seconds.
-func dial(addresses []string, out io.Writer) error {
-	said := make([]string, len(addresses))
+// dial says of each address whether a connection is made within two seconds, and tries
+// again while that is not what the word before the addresses says: policies are put into
+// force some moments after a pod has begun.
+func dial(args []string, out io.Writer) error {
+	want, said := "", make([]string, len(args))
 	var all sync.WaitGroup
-	for i, address := range addresses {
-		all.Go(func() { said[i] = try(address) })
+	for i, arg := range args {
+		if arg == reached || arg == blocked {
+			want = arg
+			continue
+		}
+		wanted := want
+		all.Go(func() { said[i] = settle(arg, wanted) })
 	}
 	all.Wait()
-	for i, address := range addresses {
-		fmt.Fprintln(out, address, said[i])
+	for i, arg := range args {
+		if said[i] != "" {
+			fmt.Fprintln(out, arg, said[i])
+		}
 	}
 	return nil
+}
+
+const (
+	reached = "reached"
+	blocked = "blocked"
+)
+
+func settle(address, want string) (said string) {
+	for range 20 {
+		if said = try(address); said == want {
+			break
+		}
+		<-time.After(500 * time.Millisecond)
+	}
+	return said
 }
 
 func try(address string) string {
@@ -145,9 +169,9 @@ func try(address string) string {
 	switch {
 	case err == nil:
 		_ = conn.Close()
-		return "reached"
+		return reached
 	case strings.Contains(err.Error(), "refused"):
 		return "refused"
 	}
-	return "blocked"
+	return blocked
 }
