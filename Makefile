@@ -107,6 +107,12 @@ test-e2e: ## of them, the built programs from end to end
 k8s-test: $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) IMAGE_BASE=$(IMAGE_BASE) go test -tags cluster -count=1 -timeout 25m -v -run TestCluster ./deploy/k8s
 
+.PHONY: test-containers
+test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last commit's images, and NATS servers killed and upgraded under them; on Docker, or as root with dockerd
+	deploy/containers/prepare $(IMAGE_BASE) bin/containers
+	@go build -o bin/testreport ./internal/testreport
+	FORGE_CONTAINERS=$(CURDIR)/bin/containers go test -exec $(CURDIR)/deploy/containers/docker -tags containers -count=1 -timeout 15m -json ./deploy/containers | bin/testreport
+
 .PHONY: sim
 sim: ## play SEEDS runs of the rules in a world full of faults
 	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
@@ -137,7 +143,7 @@ fmt-check: tools ## list files that make fmt would change
 
 .PHONY: vet
 vet: ## go vet all modules
-	go vet -tags cluster work
+	go vet -tags cluster,containers work
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol

@@ -239,6 +239,12 @@ var restrictions = []restriction{
 		tests:    true,
 		reason:   "services do not know that they run in a cluster; manifests and their tests do",
 	},
+	{
+		imports:  []string{"github.com/testcontainers/testcontainers-go/...", "github.com/moby/moby/..."},
+		packages: []string{"./deploy/containers"},
+		tests:    true,
+		reason:   "one module drives Docker, so that all others can be tested without it",
+	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),
 	isolatedModule("./services/reflector/..."),
