@@ -141,7 +141,7 @@ func (d *docker) build(t *testing.T, image, name, binary string) {
 	}
 	dockerfile := fmt.Sprintf("FROM scratch\nCOPY %[1]s /\nCOPY --chown=%[2]s data /data\nENV PATH=/\nUSER %[2]s\nENTRYPOINT [\"/%[1]s\"]\n", name, user)
 	err = errors.Join(
-		os.WriteFile(filepath.Join(dir, name), data, 0o755), //nolint:gosec // a program
+		os.WriteFile(filepath.Join(dir, name), data, 0o755),
 		os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o600),
 		os.Mkdir(filepath.Join(dir, "data"), 0o700),
 	)
@@ -176,12 +176,13 @@ func (d *docker) load(t *testing.T, archive, image string) {
 			if header, err = in.Next(); err == nil && header.Name != "oci-layout" && header.Name != "index.json" {
 				err = out.WriteHeader(header)
 				if err == nil {
-					_, err = io.Copy(out, in) //nolint:gosec // our own archive
+					_, err = io.Copy(out, in)
 				}
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			err = errors.Join(out.WriteHeader(&tar.Header{Name: "manifest.json", Mode: 0o644, Size: int64(len(manifest))}), writeAll(out, manifest), out.Close())
+			header := &tar.Header{Name: "manifest.json", Mode: 0o644, Size: int64(len(manifest))}
+			err = errors.Join(out.WriteHeader(header), writeAll(out, manifest), out.Close())
 		}
 		_ = file.Close()
 		_ = w.CloseWithError(err)
@@ -206,8 +207,7 @@ func writeAll(w io.Writer, data []byte) error {
 func dockerManifest(t *testing.T, archive io.Reader, image string) []byte {
 	t.Helper()
 	type descriptor struct {
-		MediaType string `json:"mediaType"`
-		Digest    string `json:"digest"`
+		Digest string `json:"digest"`
 	}
 	type document struct {
 		Manifests []descriptor `json:"manifests"`
@@ -287,7 +287,7 @@ func (d *docker) start(t *testing.T, request testcontainers.ContainerRequest, bi
 }
 
 // run runs a container to its end and returns its exit code and output.
-func (d *docker) run(t *testing.T, request testcontainers.ContainerRequest, binds ...string) (int, string) { //nolint:gocritic // as testcontainers takes it
+func (d *docker) run(t *testing.T, request testcontainers.ContainerRequest, binds ...string) (int, string) {
 	t.Helper()
 	c := d.start(t, request, binds...)
 	code := d.ended(t, c)

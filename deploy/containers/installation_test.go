@@ -89,7 +89,8 @@ func (in *installation) configure(t *testing.T) {
 	manifests := filepath.Join("..", "k8s", "nats")
 	in.folder(t, "nats", map[string]string{
 		"nats.conf": read(t, manifests, "nats.conf"), "cluster.conf": read(t, manifests, "cluster.conf"), "storage.conf": read(t, manifests, "storage.conf"),
-		"auth.conf": read(t, out, "auth.conf"), "tls/tls.crt": read(t, out, "tls.crt"), "tls/tls.key": read(t, out, "tls.key"), "tls/ca.crt": read(t, out, "ca.crt"),
+		"auth.conf": read(t, out, "auth.conf"), "tls/tls.crt": read(t, out, "tls.crt"), "tls/tls.key": read(t, out, "tls.key"),
+		"tls/ca.crt": read(t, out, "ca.crt"),
 	})
 	for _, account := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "operator", system} {
 		in.folder(t, account, map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")})
@@ -107,18 +108,18 @@ func (in *installation) folder(t *testing.T, name string, files map[string]strin
 	dir := filepath.Join(in.config, name)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // for another user
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(files[file]), 0o644); err != nil { //nolint:gosec // for another user; the keys live as long as the test
+		if err := os.WriteFile(path, []byte(files[file]), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if files == nil {
-		if err := os.Mkdir(dir, 0o777); err != nil { //nolint:gosec // for another user
+		if err := os.Mkdir(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // for another user
+		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,7 +256,8 @@ func (in *installation) log(t *testing.T) []string {
 func (in *installation) merged(t *testing.T, names []string) {
 	t.Helper()
 	began := time.Now()
-	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(names)), func() bool { return len(in.log(t)) > len(names) }, func() int { return len(in.log(t)) })
+	all := func() bool { return len(in.log(t)) > len(names) }
+	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(names)), all, func() int { return len(in.log(t)) })
 	got := in.log(t)
 	want := []string{"first"}
 	for _, name := range names {
