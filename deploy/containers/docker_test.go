@@ -265,7 +265,7 @@ func (d *docker) removeImage(t *testing.T, image string) {
 
 // start starts a container as a cluster that grants nothing would: root cannot be written
 // to, no capabilities, no way to get any. It goes when the test ends, with its volumes.
-func (d *docker) start(t *testing.T, request testcontainers.ContainerRequest, binds ...string) testcontainers.Container { //nolint:gocritic // as testcontainers takes it
+func (d *docker) start(t *testing.T, request testcontainers.ContainerRequest, binds ...string) testcontainers.Container {
 	t.Helper()
 	request.HostConfigModifier = func(h *container.HostConfig) {
 		h.ReadonlyRootfs, h.CapDrop, h.SecurityOpt = true, []string{"ALL"}, []string{"no-new-privileges"}
