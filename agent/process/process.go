@@ -111,6 +111,9 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
 		return Report{ExitCode: -1}, err
 	}
+	if e := c.Owner.executor; e != nil && c.Sandbox != nil {
+		return e.Run(ctx, c)
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
