@@ -100,6 +100,11 @@ var ErrSurvivors = errors.New("left processes that cannot be killed")
 // started.
 var ErrSandbox = errors.New("the sandbox cannot be made")
 
+// ErrLost is returned by executors if there is no place for the command at present, or if the
+// one where it ran, or the connection to it, ended before report and files had come back.
+// Nothing that the command did is kept.
+var ErrLost = errors.New("the place where the command runs is lost")
+
 // killDelay is the time within which killed processes have to be gone.
 const killDelay = 10 * time.Second
 

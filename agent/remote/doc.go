@@ -11,5 +11,5 @@
 // The two ends do not trust each other equally. Serve does as it is told. Run believes
 // nothing that comes back: sizes are bounded, files are unpacked below their directory
 // alone and replace it only when all of them have arrived, and whatever is said after
-// the time of the command is over counts as a loss (ErrLost).
+// the time of the command is over counts as a loss (process.ErrLost).
 package remote

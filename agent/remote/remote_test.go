@@ -192,7 +192,7 @@ func TestOtherEndDies(t *testing.T) {
 	conn, ended := container{t, state}.start()
 	defer ended()
 	c.Line = func(process.Stream, []byte) { go conn.Close() }
-	if _, err := remote.Run(t.Context(), conn, c, state); !errors.Is(err, remote.ErrLost) {
+	if _, err := remote.Run(t.Context(), conn, c, state); !errors.Is(err, process.ErrLost) {
 		t.Errorf("%v, want a loss", err)
 	}
 	if _, err := os.Stat(filepath.Join(c.Dir, "file")); err == nil {

@@ -18,16 +18,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// ErrLost is returned if the other end, or the connection to it, ended before the
-// command's report and files had arrived. Nothing that the command did is kept.
-var ErrLost = errors.New("where the command ran is lost")
-
 // reportDelay is how much longer than its limit of time a command's report and files may
 // take.
 const reportDelay = 10 * time.Minute
 
 // Run runs a command at the other end of conn, where Serve is, and closes conn. Report
-// and errors are those of process.Run, and ErrLost.
+// and errors are those of process.Run, and process.ErrLost.
 //
 // Of the command's sandbox, the directories below the service's state are sent; those
 // that are writable, but for caches, are replaced at the end by what they have become.
@@ -47,7 +43,7 @@ func Run(ctx context.Context, conn io.ReadWriteCloser, c process.Command, state 
 	if wall <= 0 {
 		wall = process.DefaultWall
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, wall+reportDelay, fmt.Errorf("%w: there is no report %s after its time was over", ErrLost, reportDelay))
+	ctx, cancel := context.WithTimeoutCause(ctx, wall+reportDelay, fmt.Errorf("%w: there is no report %s after its time was over", process.ErrLost, reportDelay))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
 	defer stop()
@@ -185,10 +181,10 @@ func relay(control io.Reader, c *process.Command) (*ending, error) {
 	}
 }
 
-// lost returns an error of the connection as one that wraps ErrLost.
+// lost returns an error of the connection as one that wraps process.ErrLost.
 func lost(err error) error {
 	if errors.Is(err, process.ErrOutput) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrLost, err)
+	return fmt.Errorf("%w: %w", process.ErrLost, err)
 }

@@ -24,6 +24,7 @@ import (
 // Run runs the suite. state is the service's state: directories for commands are made
 // below it.
 func Run(t *testing.T, executor process.Executor, state string) {
+	t.Setenv("SERVICE_SECRET", "canary")
 	for name, test := range map[string]func(*testing.T, *world){
 		"status and output": statusAndOutput, "input and environment": inputAndEnvironment,
 		"order of merged output": mergedOutput, "files come back": filesComeBack,
@@ -32,7 +33,7 @@ func Run(t *testing.T, executor process.Executor, state string) {
 		"no process is left": noneLeft, "missing program": missing, "strange files": strangeFiles,
 		"caches": caches, "one after another": oneAfterAnother,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, newWorld(t, executor, state)) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newWorld(t, executor, state)) })
 	}
 }
 
@@ -118,7 +119,6 @@ func statusAndOutput(t *testing.T, w *world) {
 }
 
 func inputAndEnvironment(t *testing.T, w *world) {
-	t.Setenv("SERVICE_SECRET", "canary")
 	c := w.command("cat; echo $GIVEN; env")
 	c.Stdin, c.Env = []byte("from stdin\n"), process.Merge(c.Env, []string{"GIVEN=a b"})
 	out := string(w.run(c).Output)
@@ -184,7 +184,6 @@ func readOnly(t *testing.T, w *world) {
 func nothingElse(t *testing.T, w *world) {
 	w.write("secret", "canary")
 	c := w.command(`cat "$SECRET" || true; ls -a "$STATE"; cat /proc/*/environ | tr '\0' '\n' | grep SERVICE_SECRET || true`)
-	t.Setenv("SERVICE_SECRET", "canary")
 	c.Env = process.Merge(c.Env, []string{"SECRET=" + filepath.Join(w.state, "secret"), "STATE=" + w.state})
 	if out := string(w.run(c).Output); strings.Contains(out, "canary") || strings.Contains(out, "\nsecret\n") {
 		t.Error(out)
@@ -262,8 +261,8 @@ func address(t *testing.T, w *world) {
 }
 
 func noneLeft(t *testing.T, w *world) {
-	w.run(w.command(`(setsid sh -c 'sleep 2; echo late > late' </dev/null >/dev/null 2>&1 &) ; echo x > early`))
-	c := w.command(`sleep 3; ls`)
+	w.run(w.command(`(setsid sh -c 'sleep 0.5; echo late > late' </dev/null >/dev/null 2>&1 &) ; echo x > early`))
+	c := w.command(`sleep 1; ls`)
 	if out := string(w.run(c).Output); out != "early\n" {
 		t.Errorf("%q: a process went on after its command", out)
 	}
