@@ -104,6 +104,9 @@ func checkTemplate(pod object) (namespace string, err error) {
 // Name returns "pods".
 func (*Executor) Name() string { return "pods" }
 
+// Needs returns what the operator has to look at.
+func (e *Executor) Needs() string { return "pods of the template in namespace " + e.namespace }
+
 // Probe runs a pod that does nothing.
 func (e *Executor) Probe(ctx context.Context, network sandbox.Network) error {
 	dir, err := os.MkdirTemp(e.state, "probe-")

@@ -11,6 +11,8 @@ import (
 type Executor interface {
 	// Name returns what doctor calls it.
 	Name() string
+	// Needs returns what has to be allowed where Probe fails, for a person.
+	Needs() string
 	// Probe returns nil if a command with that network can run; otherwise the error says
 	// why not, and wraps ErrSandbox.
 	Probe(ctx context.Context, network sandbox.Network) error
@@ -40,6 +42,9 @@ type namespaces struct{}
 
 // Name returns "namespaces".
 func (namespaces) Name() string { return "namespaces" }
+
+// Needs returns "user namespaces".
+func (namespaces) Needs() string { return "user namespaces" }
 
 // Probe makes a sandbox with that network and runs a command in it.
 func (namespaces) Probe(ctx context.Context, network sandbox.Network) error {

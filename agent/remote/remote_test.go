@@ -45,6 +45,7 @@ type container struct {
 }
 
 func (container) Name() string                                 { return "container" }
+func (container) Needs() string                                { return "" }
 func (container) Probe(context.Context, sandbox.Network) error { return nil }
 
 func (e container) Run(ctx context.Context, c process.Command) (process.Report, error) {

@@ -45,7 +45,7 @@ func TestCalls(t *testing.T) {
 				"a":              "a\n",
 				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n",
 			})
-			set, err := jobs.OpenSet(t.Context(), backends.Host(t.TempDir(), slog.New(slog.DiscardHandler)),
+			set, err := jobs.OpenSet(t.Context(), backends.Host(t.TempDir(), nil, slog.New(slog.DiscardHandler)),
 				[]jobs.Source{{Project: "shop", Path: r.Dir}})
 			if err != nil {
 				t.Fatal(err)
