@@ -5,151 +5,40 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/process/executortest"
 	"github.com/pfl-forge/pfl-forge/agent/remote"
+	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// enterArgument makes this executable the first process of a container.
-const enterArgument = "enter-container"
-
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == enterArgument {
-		fmt.Fprintln(os.Stderr, enter(os.Args[2]))
-		os.Exit(1)
-	}
-	remote.Main() // so that this executable can be the other end
+	remotetest.Main()
 	goleak.VerifyTestMain(m)
-}
-
-// container is what a pod's container is to Serve: process 1 of namespaces of its own, in
-// which the service's state is an empty volume.
-type container struct {
-	t     *testing.T
-	state string
-}
-
-func (container) Name() string                                 { return "container" }
-func (container) Needs() string                                { return "" }
-func (container) Probe(context.Context, sandbox.Network) error { return nil }
-
-func (e container) Run(ctx context.Context, c process.Command) (process.Report, error) {
-	conn, ended := e.start()
-	defer ended()
-	return remote.Run(ctx, conn, c, e.state)
-}
-
-// start starts a container and returns its stdin and stdout. ended waits for its end.
-func (e container) start() (conn io.ReadWriteCloser, ended func()) {
-	e.t.Helper()
-	cmd := exec.Command("/proc/self/exe", enterArgument, e.state)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 65532, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 65532, HostID: os.Getgid(), Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN},
-	}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		e.t.Fatal(err)
-	}
-	return &stdio{out, in}, func() {
-		_ = in.Close()
-		_ = cmd.Wait()
-		if stderr.Len() > 0 {
-			e.t.Log(stderr.String())
-		}
-	}
-}
-
-// stdio is a process's stdout and stdin as one connection.
-type stdio struct {
-	io.ReadCloser
-	io.Writer
-}
-
-func (s *stdio) Close() error {
-	return errors.Join(s.ReadCloser.Close(), s.Writer.(io.Closer).Close())
-}
-
-// enter mounts an empty volume at the state, starts the loopback, and becomes Main.
-func enter(state string) error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
-	if err := unix.Mount("tmpfs", state, "tmpfs", 0, "mode=0777"); err != nil {
-		return err
-	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return err
-	}
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	loopback, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	loopback.SetUint16(unix.IFF_UP)
-	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, loopback); err != nil {
-		return err
-	}
-	// Nobody in a pod has privileges.
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return err
-	}
-	return syscall.Exec("/proc/self/exe", []string{os.Args[0], remote.Argument}, os.Environ())
-}
-
-// needContainers skips a test where the machine gives no user namespaces.
-func needContainers(t *testing.T) {
-	t.Helper()
-	if err := process.Probe(t.Context(), sandbox.NetworkNone); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
 }
 
 // TestContainer holds a container at the other end of two pipes to the suite of all
 // executors.
 func TestContainer(t *testing.T) {
-	needContainers(t)
+	remotetest.Need(t)
 	state := t.TempDir()
-	executortest.Run(t, container{t, state}, state)
+	executortest.Run(t, remotetest.Container{T: t, State: state}, state)
 }
 
 // TestCommandCannotSpeakForTheOtherEnd tries from within a command to write to, to
 // trace and to end the process that reports on it.
 func TestCommandCannotSpeakForTheOtherEnd(t *testing.T) {
-	needContainers(t)
+	remotetest.Need(t)
 	state := t.TempDir()
 	c := shell(t, state, `
 		for p in 1 $PPID; do
@@ -160,7 +49,7 @@ func TestCommandCannotSpeakForTheOtherEnd(t *testing.T) {
 		done
 		for s in TERM INT HUP KILL STOP QUIT; do kill -$s 1; done
 		echo still here; exit 7`)
-	r, err := container{t, state}.Run(t.Context(), c)
+	r, err := remotetest.Container{T: t, State: state}.Run(t.Context(), c)
 	if err != nil || r.ExitCode != 7 || string(r.Output) != "still here\n" && !strings.HasSuffix(string(r.Output), "still here\n") {
 		t.Errorf("%v, %d, %s", err, r.ExitCode, r.Output)
 	}
@@ -187,10 +76,10 @@ func shell(t *testing.T, state, script string) process.Command {
 // TestOtherEndDies kills the container while its command runs: nothing of the command is
 // kept, and the error says that the place was lost.
 func TestOtherEndDies(t *testing.T) {
-	needContainers(t)
+	remotetest.Need(t)
 	state := t.TempDir()
 	c := shell(t, state, "echo changed > file; echo started; sleep 600")
-	conn, ended := container{t, state}.start()
+	conn, ended := remotetest.Container{T: t, State: state}.Start()
 	defer ended()
 	c.Line = func(process.Stream, []byte) { go conn.Close() }
 	if _, err := remote.Run(t.Context(), conn, c, state); !errors.Is(err, process.ErrLost) {

@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -29,6 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	remotetest.Main()
 	if repo := os.Getenv(intruderVariable); repo != "" {
 		intrude(repo)
 	}
