@@ -84,9 +84,11 @@ var mayPublish = map[string]string{
 // mayListen says the same of listening.
 var mayListen = map[string]string{
 	"forge.result.*.*.*": "runner", "forge.result.>": nobody, "forge.result.review.shop.a": "runner",
-	">": nobody, "forge.>": nobody, "forge.command.>": nobody, "forge.journal.>": nobody, "forge.project.*": nobody, "forge.intent.>": nobody, "forge.wake.>": nobody,
+	">": nobody, "forge.>": nobody, "forge.command.>": nobody, "forge.journal.>": nobody, "forge.project.*": nobody,
+	"forge.intent.>": nobody, "forge.wake.>": nobody,
 	"forge.lease.>": nobody, "forge.transcript.>": nobody, "forge.event.>": nobody, "forge.dead.*": nobody, "$O.FORGE.>": nobody,
-	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.list": "runner", "forge.api.*.by.*.clean": "implementer", "forge.api.>": nobody,
+	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.list": "runner",
+	"forge.api.*.by.*.clean": "implementer", "forge.api.>": nobody,
 	"forge.control.*.*": everyWorker, "forge.cleaned.*": everyWorker, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
 	"_INBOX.>": nobody, "_INBOX_runner.>": "runner", "_INBOX_reviewer.>": "reviewer", "_INBOX_ada.>": "ada", "_INBOX_scanner.>": "scanner",
 	"_INBOX_tracker.>": "tracker", "_INBOX_services.*": "runner",
@@ -98,7 +100,7 @@ var mayListen = map[string]string{
 // may, and all others are refused.
 func TestWhoMayWhat(t *testing.T) {
 	s := guardedServer(t)
-	for _, account := range strings.Fields(everyService + " ada scanner tracker") {
+	for account := range strings.FieldsSeq(everyService + " ada scanner tracker") {
 		nc, refused := as(t, s, account)
 		for subject, who := range mayPublish {
 			want := slices.Contains(strings.Fields(who), account)
@@ -150,7 +152,8 @@ func TestRelayedMessages(t *testing.T) {
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")
 	seen := decider(ctx, t, runner)
 	a := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 1}
-	approved, err := work.MarshalResult(forge.Result{To: key, Attempt: a, Replica: "reviewer-0", Output: &forge.Review{TaskID: a.Task, Attempt: 1, Verdict: forge.VerdictApproved}})
+	review := &forge.Review{TaskID: a.Task, Attempt: 1, Verdict: forge.VerdictApproved}
+	approved, err := work.MarshalResult(forge.Result{To: key, Attempt: a, Replica: "reviewer-0", Output: review})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,8 @@ func lists(name string, subjects []string) string {
 		return ""
 	}
 	const indent = "          "
-	text := indent + name + ": ["
+	var text strings.Builder
+	text.WriteString(indent + name + ": [")
 	line := ""
 	for i, s := range subjects {
 		part := fmt.Sprintf("%q", s)
@@ -70,12 +71,12 @@ func lists(name string, subjects []string) string {
 			part += ","
 		}
 		if line != "" && len(indent)+len(line)+len(part) > width {
-			text += "\n" + indent + " " + line
+			text.WriteString("\n" + indent + " " + line)
 			line = ""
 		}
 		line += " " + part
 	}
-	return text + "\n" + indent + " " + line + "\n" + indent + "]\n"
+	return text.String() + "\n" + indent + " " + line + "\n" + indent + "]\n"
 }
 
 // title returns the comment that tells an account apart, which ParseConf reads.
@@ -100,7 +101,7 @@ func ParseConf(text string) ([]User, error) {
 	var users []User
 	for _, m := range titled.FindAllStringSubmatch(text, -1) {
 		var projects []forge.ProjectID
-		for _, p := range strings.Fields(m[3]) {
+		for p := range strings.FieldsSeq(m[3]) {
 			projects = append(projects, forge.ProjectID(p))
 		}
 		a, err := NewAccount(Role(m[2]), m[1], projects...)

@@ -222,11 +222,7 @@ func (a Account) token() string { return a.Name }
 
 // api returns the subject of a JetStream call about a stream, or about a consumer of it.
 func api(call, stream string, consumer ...string) string {
-	s := "$JS.API." + call + "." + stream
-	for _, c := range consumer {
-		s += "." + c
-	}
-	return s
+	return "$JS.API." + strings.Join(append([]string{call, stream}, consumer...), ".")
 }
 
 // reads returns the calls that read a stream without a consumer.

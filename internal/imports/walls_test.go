@@ -150,15 +150,16 @@ var allowLists = []allowList{
 
 var restrictions = []restriction{
 	{
+		// What a test runs as another system knows NATS, and nothing of ours.
 		imports:  []string{"github.com/nats-io/nats.go/..."},
-		packages: []string{"./bus/...", "./natsd/..."},
+		packages: []string{"./bus/...", "./natsd/...", "./deploy/k8s/internal/testpod"},
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
 	{
 		// The runner's benchmark compares itself with a bare loop over JetStream, and
 		// an end-to-end test sends garbage that bus would not.
 		imports:  []string{"github.com/nats-io/nats.go/..."},
-		packages: []string{"./bus/...", "./natsd/...", "./services/runner", "./cmd/pfl-forge/internal/e2e"},
+		packages: []string{"./bus/...", "./natsd/...", "./services/runner", "./cmd/pfl-forge/internal/e2e", "./deploy/k8s/internal/testpod"},
 		tests:    true,
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
@@ -231,6 +232,12 @@ var restrictions = []restriction{
 		packages: []string{"./deploy/images"},
 		tests:    true,
 		reason:   "what makes images is in none of them",
+	},
+	{
+		imports:  []string{"k8s.io/...", "sigs.k8s.io/..."},
+		packages: []string{"./deploy/k8s"},
+		tests:    true,
+		reason:   "services do not know that they run in a cluster; manifests and their tests do",
 	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),

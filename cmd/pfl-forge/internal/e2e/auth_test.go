@@ -13,16 +13,23 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// initKeys runs auth init, and reloads the server if it runs.
+// initKeys runs auth init, and reloads the server if it runs. The tests have an account of
+// their own there, which may do everything.
 func (c *cluster) initKeys(args ...string) {
 	c.t.Helper()
 	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), append([]string{"auth", "init", "--out", c.keys}, args...)...)
 	if got := launch(c.t, cmd).finish(); got.code != 0 {
 		c.t.Fatalf("auth init %v: exit code %d\n%s%s", args, got.code, got.stdout, got.stderr)
 	}
+	conf, err := os.ReadFile(filepath.Join(c.keys, "auth.conf"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	write(c.t, filepath.Join(c.dir, "auth.conf"), strings.Replace(string(conf), "users: [", "users: [ { user: admin, password: secret }", 1))
 	if len(c.procs) == 0 {
 		return
 	}
@@ -36,6 +43,13 @@ func (c *cluster) initKeys(args ...string) {
 }
 
 func (c *cluster) seed(account string) string { return filepath.Join(c.keys, account+".nk") }
+
+// administrator returns how a test connects that does what no account may.
+func (c *cluster) administrator() bus.Config {
+	return bus.Config{
+		URL: strings.Replace(c.url, "://", "://admin:secret@", 1), TLS: bus.TLS{CA: filepath.Join(c.keys, "ca.crt")}, Name: c.t.Name(),
+	}
+}
 
 // log returns everything that a process has logged.
 func (c *cluster) log(p *process) string {

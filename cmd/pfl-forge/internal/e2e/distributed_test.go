@@ -67,7 +67,7 @@ func (c *cluster) authorised(program string) []string {
 func (c *cluster) run() {
 	t := c.t
 	t.Helper()
-	conf := fmt.Sprintf("tls { cert_file: %q, key_file: %q }\ninclude ./keys/auth.conf", filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
+	conf := fmt.Sprintf("tls { cert_file: %q, key_file: %q }\ninclude ./auth.conf", filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
 	path := filepath.Join(c.dir, "nats.conf")
 	write(t, path, fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\n%s\n",
 		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats"), conf))

@@ -278,7 +278,8 @@ func TestNothingIsOverwritten(t *testing.T) {
 func TestGivenAuthority(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	run(t, "", "--out", dir)
-	run(t, "", "--out", other, "--ca-cert", filepath.Join(dir, "ca.crt"), "--ca-key", filepath.Join(dir, "ca.key"), "--host", "nats.example.com", "--host", "10.1.2.3")
+	authority := []string{"--ca-cert", filepath.Join(dir, "ca.crt"), "--ca-key", filepath.Join(dir, "ca.key")}
+	run(t, "", append(authority, "--out", other, "--host", "nats.example.com", "--host", "10.1.2.3")...)
 	made := contents(t, other)
 	if made["ca.crt"] != contents(t, dir)["ca.crt"] || made["ca.key"] != "" {
 		t.Error("the authority is another one, or its key was copied")

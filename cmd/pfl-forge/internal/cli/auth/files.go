@@ -70,16 +70,12 @@ func (f *folder) write(changed, whole secrets) ([]string, error) {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	files := map[string][]byte{}
-	var accounts []string
 	for name, entries := range changed {
 		if name == serverSecret || name == authoritySecret {
-			for key, content := range entries {
-				files[key] = content
-			}
+			maps.Copy(files, entries)
 			continue
 		}
-		accounts = append(accounts, name)
-		files[name+seedFile] = append(entries[entrySeed], '\n')
+		files[name+seedFile] = []byte(string(entries[entrySeed]) + "\n")
 	}
 	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
 		if (a == entryConf) != (b == entryConf) {

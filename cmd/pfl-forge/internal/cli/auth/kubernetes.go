@@ -22,7 +22,7 @@ var namespaces = regexp.MustCompile(namespaceRule)
 
 const (
 	// secretPrefix begins the names of our Secrets.
-	secretPrefix = "forge-nats-"
+	secretPrefix = "forge-nats-" //nolint:gosec // the beginning of a name
 	// partOf is the label of everything in an installation.
 	partOf = "app.kubernetes.io/part-of"
 	// secretBytes bounds the text in which the Secrets that exist are read.
@@ -40,7 +40,7 @@ type cluster struct {
 
 // secretObject is a Secret.
 type secretObject struct {
-	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
+	APIVersion string            `json:"apiVersion" yaml:"apiVersion"` //nolint:tagliatelle // as Kubernetes has it
 	Kind       string            `json:"kind"       yaml:"kind"`
 	Metadata   secretMetadata    `json:"metadata"   yaml:"metadata"`
 	Type       string            `json:"type"       yaml:"type"`
@@ -69,7 +69,7 @@ func (c *cluster) read() (secrets, error) {
 	case c.folder != "":
 		return c.readFolder()
 	}
-	return nil, nil
+	return secrets{}, nil
 }
 
 // parseList reads Secrets as kubectl get -o json prints them.
