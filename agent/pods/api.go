@@ -94,8 +94,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the API server answers %d: %s", e.Code, e.Message)
 }
 
-// final reports whether the same request would be answered the same until somebody has
-// changed something.
+// final reports whether the same request would get the same answer until the cluster is
+// changed.
 func (e *statusError) final() bool {
 	return e.Code/100 == 4 && e.Code != http.StatusTooManyRequests && e.Code != http.StatusConflict && e.Code != http.StatusNotFound &&
 		!strings.Contains(e.Message, "exceeded quota")

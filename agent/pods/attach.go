@@ -18,7 +18,6 @@ const (
 	channelStdin  = 0
 	channelStdout = 1
 	channelStderr = 2
-	channelStatus = 3
 )
 
 // maxMessage bounds one message of the streams, both ways. The kubelet sends 32 KiB.
@@ -32,7 +31,6 @@ type streams struct {
 
 	mu     sync.Mutex
 	stderr []byte // its end
-	status []byte
 }
 
 // attach connects to the streams of a container that runs.
@@ -60,7 +58,7 @@ func (a *API) attach(ctx context.Context, client *http.Client, namespace, pod st
 	return &streams{conn: conn}, nil
 }
 
-// Read reads from stdout. At its end the error has what the container wrote to stderr.
+// Read reads from stdout. It keeps the end of stderr for said.
 func (s *streams) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		_, message, err := s.conn.Read(context.Background())
@@ -74,9 +72,7 @@ func (s *streams) Read(p []byte) (int, error) {
 		case channelStdout:
 			s.rest = data
 		case channelStderr:
-			s.keep(&s.stderr, data)
-		case channelStatus:
-			s.keep(&s.status, data)
+			s.keep(data)
 		}
 	}
 	n := copy(p, s.rest)
@@ -84,17 +80,16 @@ func (s *streams) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// keep adds to a text of which the end is kept.
-func (s *streams) keep(text *[]byte, more []byte) {
+// keep adds to stderr, of which the end is kept.
+func (s *streams) keep(more []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	const most = 4 << 10
-	*text = append(*text, more...)
-	*text = (*text)[max(0, len(*text)-most):]
+	s.stderr = append(s.stderr, more...)
+	s.stderr = s.stderr[max(0, len(s.stderr)-most):]
 }
 
-// said returns the end of what the container wrote to stderr, and of the status that
-// came for the streams.
+// said returns the end of the container's stderr.
 func (s *streams) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

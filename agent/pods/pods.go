@@ -104,7 +104,7 @@ func checkTemplate(pod object) (namespace string, err error) {
 // Name returns "pods".
 func (*Executor) Name() string { return "pods" }
 
-// Needs returns what the operator has to look at.
+// Needs names the pods and their namespace.
 func (e *Executor) Needs() string { return "pods of the template in namespace " + e.namespace }
 
 // Probe runs a pod that does nothing.
@@ -260,7 +260,7 @@ func named(list []any, name string) bool {
 	return false
 }
 
-// podStatus is what we read of a pod.
+// podStatus has the fields of a pod that progress and end read.
 type podStatus struct {
 	Metadata struct{ Name string }
 	Status   struct {

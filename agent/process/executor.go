@@ -9,9 +9,9 @@ import (
 // Executor runs the commands of a service elsewhere than beside the service. It is safe
 // for concurrent use. All executors hold to the suite of package executortest.
 type Executor interface {
-	// Name returns what doctor calls it.
+	// Name returns a word for people: namespaces, pods.
 	Name() string
-	// Needs returns what has to be allowed where Probe fails, for a person.
+	// Needs names, for a person, the thing that must be allowed where Probe fails.
 	Needs() string
 	// Probe returns nil if a command with that network can run; otherwise the error says
 	// why not, and wraps ErrSandbox.
@@ -43,7 +43,7 @@ type namespaces struct{}
 // Name returns "namespaces".
 func (namespaces) Name() string { return "namespaces" }
 
-// Needs returns "user namespaces".
+// Needs names user namespaces.
 func (namespaces) Needs() string { return "user namespaces" }
 
 // Probe makes a sandbox with that network and runs a command in it.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -93,11 +92,15 @@ func TestOtherEndDies(t *testing.T) {
 // TestSilentOtherEnd has an other end that takes everything and never reports.
 func TestSilentOtherEnd(t *testing.T) {
 	here, there := net.Pipe()
-	go func() { _, _ = io.Copy(io.Discard, there) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
+	errStop := errors.New("nobody waits any more")
+	ctx, stop := context.WithCancelCause(t.Context())
+	go func() {
+		_, _ = io.ReadFull(there, make([]byte, 100)) // the command is under way
+		go stop(errStop)
+		_, _ = io.Copy(io.Discard, there)
+	}()
 	state := t.TempDir()
-	if _, err := remote.Run(ctx, here, shell(t, state, "true"), state); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := remote.Run(ctx, here, shell(t, state, "true"), state); !errors.Is(err, errStop) {
 		t.Error(err)
 	}
 	_ = there.Close()

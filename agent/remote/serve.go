@@ -137,7 +137,7 @@ func stdin(o *order) []byte {
 	return append([]byte{}, o.Stdin...)
 }
 
-// lineSender sends what the command prints.
+// lineSender sends the lines of a command's output.
 type lineSender struct{ to io.Writer }
 
 // send sends one line. An error ends the session, and so the command.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Bounds of what one command may send back.
+// The bounds of the files that one command may send back.
 const (
 	maxTreeBytes = 8 << 30
 	maxTreeFiles = 2 << 20
@@ -124,7 +124,7 @@ func unpack(r io.Reader, dirs []string) error {
 // unpacker writes the files of an archive.
 type unpacker struct {
 	roots []*os.Root
-	// bytes and files are what may still come.
+	// bytes and files are the numbers that may still come.
 	bytes, files int64
 	closed       []closedDir
 }
@@ -181,7 +181,7 @@ func (u *unpacker) file(h *tar.Header, content io.Reader) error {
 	return fmt.Errorf("%w: %q is neither a file, a directory nor a symbolic link", errTree, h.Name)
 }
 
-// finish sets what had to wait for the content of directories.
+// finish sets the permissions of directories that had to be open until now.
 func (u *unpacker) finish() error {
 	for _, d := range u.closed {
 		if err := d.root.Chmod(d.name, d.mode); err != nil {

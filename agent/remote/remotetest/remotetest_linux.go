@@ -44,7 +44,7 @@ type Container struct {
 // Name returns "container".
 func (Container) Name() string { return "container" }
 
-// Needs returns what Need looks for.
+// Needs names the same as the executor of this machine.
 func (Container) Needs() string { return "user namespaces" }
 
 // Probe returns nil.
