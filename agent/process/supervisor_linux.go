@@ -40,6 +40,8 @@ type order struct {
 	// MaxSilence is the time without a heartbeat after which the command is killed; 0
 	// means that there are no heartbeats.
 	MaxSilence time.Duration
+	// Protect keeps the command from tracing the supervisor; see the function.
+	Protect bool
 }
 
 // init runs before any main or test, so that every executable that runs commands, tests
@@ -82,6 +84,11 @@ func superviseTree() (verdict, error) {
 	} else {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return verdict{}, err
+		}
+		if o.Protect {
+			if err := Protect(); err != nil {
+				return verdict{}, err
+			}
 		}
 		// init runs on the main thread, which lives as long as this process:
 		// so the command does not outlive a supervisor that is killed.

@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	backends.ServeCommand()
 	service.Main("reviewer", func(ctx context.Context, env *service.Env) error {
 		repos, err := backends.Open(ctx, env)
 		if err != nil {
