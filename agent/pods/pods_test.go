@@ -83,8 +83,8 @@ func TestPod(t *testing.T) {
 			t.Errorf("no %s in %s", want, pod)
 		}
 	}
-	again, _ := json.Marshal(e.template)
-	if strings.Contains(string(again), "forge-x") || strings.Contains(string(again), "run-command") {
+	again, err := json.Marshal(e.template)
+	if err != nil || strings.Contains(string(again), "forge-x") || strings.Contains(string(again), "run-command") {
 		t.Error("the template is changed")
 	}
 }
@@ -92,6 +92,10 @@ func TestPod(t *testing.T) {
 // TestRefusals tells what a person has to mend from what may work later, and from a command
 // that nobody wants any more.
 func TestRefusals(t *testing.T) {
+	const (
+		waiting = `{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}`
+		killed  = `{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}`
+	)
 	for name, test := range map[string]struct {
 		create   int
 		message  string
@@ -104,8 +108,8 @@ func TestRefusals(t *testing.T) {
 		"quota":           {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
 		"too many":        {429, "slow down", "", process.ErrLost, "slow down"},
 		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away"},
-		"image's name":    {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}]}`, process.ErrSandbox, "InvalidImageName: bad"},
-		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`, process.ErrLost, "OOMKilled: status 137"},
+		"image's name":    {201, "", `{"containerStatuses":[` + waiting + `]}`, process.ErrSandbox, "InvalidImageName: bad"},
+		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[` + killed + `]}`, process.ErrLost, "OOMKilled: status 137"},
 		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {

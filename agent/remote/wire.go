@@ -44,14 +44,11 @@ type ending struct {
 	Message string
 }
 
-// causes are the errors of process.Run that callers tell apart.
+// causes are the errors of process.Run that callers tell apart. All others are "other".
 var causes = map[string]error{
 	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput,
-	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "other": errOther,
+	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox,
 }
-
-// errOther stands for an error that no caller tells apart.
-var errOther = errors.New("it failed")
 
 // causeOf returns the name of an error in causes.
 func causeOf(err error) string {
@@ -69,7 +66,7 @@ func (e *ending) err() error {
 	if e.Cause == "" {
 		return nil
 	}
-	if cause, known := causes[e.Cause]; known && cause != errOther {
+	if cause, known := causes[e.Cause]; known {
 		return fmt.Errorf("%w: %s", cause, e.Message)
 	}
 	return errors.New(e.Message)
@@ -95,7 +92,7 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 		return fmt.Errorf("a frame of %d bytes is longer than %d", len(payload), maxFrame)
 	}
 	head := [5]byte{byte(k)}
-	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded above
+	binary.BigEndian.PutUint32(head[1:], uint32(len(payload)))
 	if _, err := w.Write(append(head[:], payload...)); err != nil {
 		return err
 	}

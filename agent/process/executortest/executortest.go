@@ -24,6 +24,7 @@ import (
 // Run runs the suite. state is the service's state: directories for commands are made
 // below it.
 func Run(t *testing.T, executor process.Executor, state string) {
+	t.Helper()
 	t.Setenv("SERVICE_SECRET", "canary")
 	for name, test := range map[string]func(*testing.T, *world){
 		"status and output": statusAndOutput, "input and environment": inputAndEnvironment,
@@ -46,7 +47,7 @@ type world struct {
 
 func newWorld(t *testing.T, executor process.Executor, state string) *world {
 	t.Helper()
-	own, err := os.MkdirTemp(state, "test-")
+	own, err := os.MkdirTemp(state, "test-") //nolint:usetesting // it must be below the state
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +110,7 @@ func (w *world) read(name string) string {
 }
 
 func statusAndOutput(t *testing.T, w *world) {
+	t.Helper()
 	r := w.run(w.command("echo out; echo err >&2; exit 3"))
 	if r.ExitCode != 3 || string(r.Stderr) != "err\n" || !bytes.Contains(r.Output, []byte("out\n")) || r.Bytes != 8 || r.Duration <= 0 {
 		t.Errorf("%+v", r)
@@ -119,6 +121,7 @@ func statusAndOutput(t *testing.T, w *world) {
 }
 
 func inputAndEnvironment(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("cat; echo $GIVEN; env")
 	c.Stdin, c.Env = []byte("from stdin\n"), process.Merge(c.Env, []string{"GIVEN=a b"})
 	out := string(w.run(c).Output)
@@ -131,6 +134,7 @@ func inputAndEnvironment(t *testing.T, w *world) {
 }
 
 func mergedOutput(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf rest")
 	c.MergeStderr = true
 	var lines []string
@@ -142,6 +146,7 @@ func mergedOutput(t *testing.T, w *world) {
 }
 
 func filesComeBack(t *testing.T, w *world) {
+	t.Helper()
 	w.write("dir/changed", "before")
 	w.write("dir/removed", "before")
 	w.write("dir/kept", "kept")
@@ -165,12 +170,13 @@ func filesComeBack(t *testing.T, w *world) {
 	if info, err := os.Stat(filepath.Join(w.dir, "closed")); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("%v, %v: it was closed", info, err)
 	}
-	if err := os.Chmod(filepath.Join(w.dir, "closed"), 0o700); err != nil { //nolint:gosec // so that it can be removed
+	if err := os.Chmod(filepath.Join(w.dir, "closed"), 0o700); err != nil { // so that it can be removed
 		t.Error(err)
 	}
 }
 
 func readOnly(t *testing.T, w *world) {
+	t.Helper()
 	w.write("library/file", "before")
 	c := w.command(`cat "$LIBRARY/file"; echo after > "$LIBRARY/file"; echo x > "$LIBRARY/new"; exit 0`)
 	library := filepath.Join(w.state, "library")
@@ -182,6 +188,7 @@ func readOnly(t *testing.T, w *world) {
 }
 
 func nothingElse(t *testing.T, w *world) {
+	t.Helper()
 	w.write("secret", "canary")
 	c := w.command(`cat "$SECRET" || true; ls -a "$STATE"; cat /proc/*/environ | tr '\0' '\n' | grep SERVICE_SECRET || true`)
 	c.Env = process.Merge(c.Env, []string{"SECRET=" + filepath.Join(w.state, "secret"), "STATE=" + w.state})
@@ -191,6 +198,7 @@ func nothingElse(t *testing.T, w *world) {
 }
 
 func limits(t *testing.T, w *world) {
+	t.Helper()
 	for name, test := range map[string]struct {
 		script string
 		limits process.Limits
@@ -215,6 +223,7 @@ func limits(t *testing.T, w *world) {
 }
 
 func cancelled(t *testing.T, w *world) {
+	t.Helper()
 	errStop := errors.New("somebody said stop")
 	ctx, stop := context.WithCancelCause(t.Context())
 	c := w.command("echo started; sleep 600")
@@ -227,6 +236,7 @@ func cancelled(t *testing.T, w *world) {
 // address reaches a server of the service at an address of loopback, several times at
 // once, in a network without any other.
 func address(t *testing.T, w *world) {
+	t.Helper()
 	const client = `
 		if ! command -v nc >/dev/null && ! command -v bash >/dev/null; then echo "there is no client"; exit 0; fi
 		exec 3<>/dev/tcp/127.0.0.1/7777 && echo "hello $1" >&3 && head -n 1 <&3`
@@ -261,6 +271,7 @@ func address(t *testing.T, w *world) {
 }
 
 func noneLeft(t *testing.T, w *world) {
+	t.Helper()
 	w.run(w.command(`(setsid sh -c 'sleep 0.5; echo late > late' </dev/null >/dev/null 2>&1 &) ; echo x > early`))
 	c := w.command(`sleep 1; ls`)
 	if out := string(w.run(c).Output); out != "early\n" {
@@ -269,6 +280,7 @@ func noneLeft(t *testing.T, w *world) {
 }
 
 func missing(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("")
 	c.Path = "/nowhere/program"
 	if _, err := process.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "/nowhere/program") {
@@ -280,6 +292,7 @@ func missing(t *testing.T, w *world) {
 }
 
 func strangeFiles(t *testing.T, w *world) {
+	t.Helper()
 	w.run(w.command(`mkfifo pipe; mkdir " -x
 y"; echo 1 > " -x
 y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
@@ -289,6 +302,7 @@ y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
 }
 
 func caches(t *testing.T, w *world) {
+	t.Helper()
 	cache := filepath.Join(w.state, "cache")
 	w.write("cache/file", "x")
 	c := w.command(`echo y > "$CACHE/new"; cat "$CACHE/new"`)
@@ -303,6 +317,7 @@ func caches(t *testing.T, w *world) {
 }
 
 func oneAfterAnother(t *testing.T, w *world) {
+	t.Helper()
 	for i := range 3 {
 		w.run(w.command(fmt.Sprintf("echo %d >> log", i)))
 	}
