@@ -109,6 +109,7 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
+// statusAndOutput tells an exit status from a signal, and stdout from stderr.
 func statusAndOutput(t *testing.T, w *world) {
 	t.Helper()
 	r := w.run(w.command("echo out; echo err >&2; exit 3"))
@@ -120,6 +121,8 @@ func statusAndOutput(t *testing.T, w *world) {
 	}
 }
 
+// inputAndEnvironment gives a command its input and its variables, and none of the
+// service's. Without input it reads an empty one.
 func inputAndEnvironment(t *testing.T, w *world) {
 	t.Helper()
 	c := w.command("cat; echo $GIVEN; env")
@@ -133,6 +136,8 @@ func inputAndEnvironment(t *testing.T, w *world) {
 	}
 }
 
+// mergedOutput keeps the order of lines that go to two streams, and passes on a last line
+// that has no end.
 func mergedOutput(t *testing.T, w *world) {
 	t.Helper()
 	c := w.command("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf rest")
@@ -145,6 +150,8 @@ func mergedOutput(t *testing.T, w *world) {
 	}
 }
 
+// filesComeBack compares everything that a command can do with files of a writable
+// directory: change, remove, make, link, and take permissions away.
 func filesComeBack(t *testing.T, w *world) {
 	t.Helper()
 	w.write("dir/changed", "before")
@@ -175,6 +182,7 @@ func filesComeBack(t *testing.T, w *world) {
 	}
 }
 
+// readOnly shows a directory to a command that tries to change it.
 func readOnly(t *testing.T, w *world) {
 	t.Helper()
 	w.write("library/file", "before")
@@ -187,6 +195,8 @@ func readOnly(t *testing.T, w *world) {
 	}
 }
 
+// nothingElse looks for a secret beside the command's directory and in the environment of
+// other processes.
 func nothingElse(t *testing.T, w *world) {
 	t.Helper()
 	w.write("secret", "canary")
@@ -197,6 +207,8 @@ func nothingElse(t *testing.T, w *world) {
 	}
 }
 
+// limits ends commands that take too long, are silent for too long or print too much. The
+// files that they had written are kept, because a retry goes on from there.
 func limits(t *testing.T, w *world) {
 	t.Helper()
 	for name, test := range map[string]struct {
@@ -222,6 +234,7 @@ func limits(t *testing.T, w *world) {
 	}
 }
 
+// cancelled ends a command whose context ends, with the cause in the error.
 func cancelled(t *testing.T, w *world) {
 	t.Helper()
 	errStop := errors.New("somebody said stop")
@@ -270,6 +283,7 @@ func address(t *testing.T, w *world) {
 	}
 }
 
+// noneLeft starts a daemon that outlives its command, unless the executor ends it.
 func noneLeft(t *testing.T, w *world) {
 	t.Helper()
 	w.run(w.command(`(setsid sh -c 'sleep 0.5; echo late > late' </dev/null >/dev/null 2>&1 &) ; echo x > early`))
@@ -279,6 +293,8 @@ func noneLeft(t *testing.T, w *world) {
 	}
 }
 
+// missing names a program that does not exist: the executable itself by the error, one that
+// a shell looks for by the shell's status.
 func missing(t *testing.T, w *world) {
 	t.Helper()
 	c := w.command("")
@@ -291,6 +307,7 @@ func missing(t *testing.T, w *world) {
 	}
 }
 
+// strangeFiles makes files that are neither files nor directories, and names that need care.
 func strangeFiles(t *testing.T, w *world) {
 	t.Helper()
 	w.run(w.command(`mkfifo pipe; mkdir " -x
@@ -301,6 +318,7 @@ y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
 	}
 }
 
+// caches writes into a cache, whose files stay whether or not the command sees them.
 func caches(t *testing.T, w *world) {
 	t.Helper()
 	cache := filepath.Join(w.state, "cache")
@@ -316,6 +334,7 @@ func caches(t *testing.T, w *world) {
 	}
 }
 
+// oneAfterAnother has each command find what the one before left in the directory.
 func oneAfterAnother(t *testing.T, w *world) {
 	t.Helper()
 	for i := range 3 {
