@@ -65,6 +65,30 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	return list, nil
 }
 
+// DeadCount remembers how many dead letters there were. The zero value knows nothing.
+type DeadCount struct {
+	first, last, messages uint64
+	count                 int
+}
+
+// CountDead returns how many dead letters there are. It reads them only if there are others
+// than at the last call with the same known.
+func (b *Bus) CountDead(ctx context.Context, known *DeadCount) (int, error) {
+	state, err := b.conn.State(ctx, streams.Dead)
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	if state.FirstSeq == known.first && state.LastSeq == known.last && state.Msgs == known.messages {
+		return known.count, nil
+	}
+	list, err := b.Dead(ctx)
+	if err != nil {
+		return 0, err
+	}
+	*known = DeadCount{first: state.FirstSeq, last: state.LastSeq, messages: state.Msgs, count: len(list)}
+	return known.count, nil
+}
+
 // withdrawn reports whether it is only a command that was taken back while a worker
 // was at it, as when its intent is cancelled.
 func (d *DeadLetter) withdrawn() bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -24,6 +25,16 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	if len(j.Config.Verify) == 0 {
 		return nil, nil //nolint:nilnil // no report is an answer
 	}
+	began := time.Now()
+	report, err := j.verify(ctx, commit)
+	if ctx.Err() == nil { // a stopped one says nothing of the commands
+		j.host.Metrics.Verified(j.Command.To.Project, time.Since(began), report, err)
+	}
+	return report, err
+}
+
+// verify sets a checkout up and runs the verify commands in it.
+func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, error) {
 	c, done, err := j.View(ctx, "verify", commit)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 const (
@@ -41,13 +42,14 @@ type attempt struct {
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
+	if job.Attempt > 1 {
+		r.Metrics.Redelivered(telemetry.KindCommand)
+	}
 	if err := r.admit(a, job); err != nil {
 		return err
 	}
 	defer r.remove(a)
 	jobs := ctx
-	// The lease is kept until the result is journaled, the permit only while an agent
-	// may run.
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -77,10 +79,13 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	if err := a.claim(ctx); err != nil {
 		return err
 	}
+	r.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
 	res, cause := a.do(ctx, h)
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
+	r.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
 	switch {
 	case takenAway(ctx, cause):
+		r.Metrics.LeaseLost(h.Step)
 		return work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 )
 
 // Env is passed by [Main] to the run function of a service.
@@ -25,6 +27,8 @@ type Env struct {
 	Health *Health
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
+	// Metrics records what is measured; nil if nobody wants to know.
+	Metrics *telemetry.Recorder
 
 	// Hold is that of the workers that Worker makes; nil: no command is held back.
 	Hold func(*forge.Command) error
@@ -33,6 +37,8 @@ type Env struct {
 	started time.Time
 	// refusedFor is how long refused credentials are tried again at the start.
 	refusedFor time.Duration
+	// getenv returns a variable of the environment.
+	getenv func(string) string
 	// withdraw ends the newest announcement; nil before the first.
 	withdraw func()
 	// stops undo the steps of open, in reverse order.
@@ -54,13 +60,16 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics,
 	}
 }
 
 // open starts the health endpoint and connects to NATS, retrying until ctx ends.
 // After an error, close undoes what was done.
 func (e *Env) open(ctx context.Context) error {
+	if err := e.measure(ctx); err != nil {
+		return err
+	}
 	if e.Config.Listen != "" {
 		_, stop, err := e.Health.serve(ctx, e.Config.Listen, e.Log)
 		if err != nil {
@@ -93,6 +102,30 @@ func (e *Env) open(ctx context.Context) error {
 	}
 	e.stops = append(e.stops, e.Bus.Close)
 	link.connected(e.Bus)
+	return nil
+}
+
+// measure has what is measured exported as the settings say.
+func (e *Env) measure(ctx context.Context) error {
+	out, err := export.Open(ctx, export.Config{
+		Service: e.Name, Replica: string(e.Config.Replica), Version: Version(),
+		Scrape: e.Config.Listen != "", Getenv: e.getenv, Log: e.Log,
+	})
+	if err != nil {
+		return err
+	}
+	e.stops = append(e.stops, func() {
+		if err := out.Close(); err != nil {
+			e.Log.Warn("the last metrics are not exported", "error", err)
+		}
+	})
+	e.Metrics = out.Recorder
+	for _, p := range e.Config.Projects {
+		e.Metrics.Serves(p.ID)
+	}
+	if out.Metrics != nil {
+		e.Health.ServeMetrics(out.Metrics)
+	}
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
 	ctx, drain := context.WithCancel(context.Background())
 	defer drain()
-	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC(), refusedFor: p.refusedFor}
+	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC(), refusedFor: p.refusedFor, getenv: p.getenv}
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, env) }()
 	var late <-chan time.Time

@@ -107,7 +107,7 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), commands: w.commands, ack: m.Reply(), free: free})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: meta.Timestamp, commands: w.commands, ack: m.Reply(), free: free})
 }
 
 // settle tells the server the outcome of a command. What it cannot tell the

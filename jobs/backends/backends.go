@@ -75,7 +75,7 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		return errors.New("being opened")
 	})
 	host := Host(env.Config.StateDir, env.Log)
-	host.RequireSandbox = env.Config.RequireSandbox
+	host.RequireSandbox, host.Metrics = env.Config.RequireSandbox, env.Metrics
 	if env.Bus != nil {
 		env.Announce(ctx, installed()...)
 		host.Objects = env.Bus.Objects

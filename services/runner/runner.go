@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -41,6 +42,8 @@ type Config struct {
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
+	// Metrics records what is measured; nil: nothing is.
+	Metrics *telemetry.Recorder
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -52,9 +55,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	r := &runner{
-		bus: cfg.Bus,
-		log: cfg.Log,
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal}, cfg.Bus.Effects, func() time.Time {
+		bus:     cfg.Bus,
+		log:     cfg.Log,
+		metrics: cfg.Metrics,
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, cfg.Bus.Effects, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
@@ -74,6 +78,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}()
 	var serving sync.WaitGroup
+	serving.Go(func() { r.observe(ctx) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
@@ -86,14 +91,18 @@ func Run(ctx context.Context, cfg Config) error {
 
 // runner is the state of one Run.
 type runner struct {
-	bus    *bus.Bus
-	log    *slog.Logger
-	driver *machine.Driver
+	bus     *bus.Bus
+	log     *slog.Logger
+	metrics *telemetry.Recorder
+	driver  *machine.Driver
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided
 // on is delivered again, later each time.
 func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
+	if d.Attempt > 1 {
+		r.metrics.Redelivered(telemetry.KindEvent)
+	}
 	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
 	if errors.Is(err, machine.ErrDamaged) {
 		return bus.Terminate(err.Error())
@@ -107,6 +116,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 		}
 		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)
 	}
+	r.metrics.Decided(&d.Event, ruling.Decision)
 	level := slog.LevelDebug
 	if ruling.Decision == forge.Refused {
 		level = slog.LevelInfo
@@ -175,10 +185,15 @@ func (r *runner) skipUnreadable(key forge.Key, err error) error {
 }
 
 // ledger gives the bus's journal the shape that package machine asks for.
-type ledger struct{ *journal.Journal }
+type ledger struct {
+	*journal.Journal
+	metrics *telemetry.Recorder
+}
 
 func (j ledger) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+	began := time.Now()
 	seq, err := j.Journal.Append(ctx, key, expected, rec)
+	j.metrics.Journaled(time.Since(began), err, errors.Is(err, bus.ErrConflict))
 	if errors.Is(err, bus.ErrConflict) {
 		return 0, machine.ErrConflict
 	}

@@ -132,6 +132,18 @@ func (c *Conn) Subjects(ctx context.Context, stream, filter string) ([]string, e
 	return slices.Sorted(maps.Keys(state.Subjects)), err
 }
 
+// Counts returns how many messages each subject of a stream has that a filter matches. Where
+// no runner has made the stream yet, there is none.
+func (c *Conn) Counts(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	state, err := c.state(ctx, stream, filter)
+	return state.Subjects, err
+}
+
+// State returns what a stream holds. It is zero where no runner has made the stream yet.
+func (c *Conn) State(ctx context.Context, stream string) (jetstream.StreamState, error) {
+	return c.state(ctx, stream, "")
+}
+
 // state returns the state of a stream, with the subjects that a filter matches. It is zero
 // where no runner has made the stream yet.
 func (c *Conn) state(ctx context.Context, stream, filter string) (state jetstream.StreamState, err error) {

@@ -175,7 +175,7 @@ func (p *Project) Summary() forge.Summary {
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
 			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused),
-		}, UpdatedAt: p.state.UpdatedAt,
+		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
 		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
@@ -191,6 +191,19 @@ func (p *Project) Summary() forge.Summary {
 		}
 	}
 	return s
+}
+
+// shared returns what the intents of the project share, for those who watch it.
+func (p *Project) shared() *forge.ProjectSummary {
+	queue, ledger := &p.state.Queue, &p.state.Ledger
+	merges := len(queue.Queued)
+	if queue.Current != nil {
+		merges++
+	}
+	return &forge.ProjectSummary{
+		Merges: merges, ProjectUSD: ledger.Limits.ProjectUSD, SpentUSD: ledger.SpentUSD,
+		DayUSD: ledger.Limits.DayUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
+	}
 }
 
 // Active returns the intents that have not ended, by id.

@@ -12,7 +12,7 @@ import (
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
 		env.Health.Add("events", env.Bus.Events.Ready)
-		cfg := runner.Config{Bus: env.Bus, Log: env.Log, Serve: true}
+		cfg := runner.Config{Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics}
 		if env.Config.Notifications != "" {
 			var err error
 			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {

@@ -1,0 +1,149 @@
+// Package export lets what package telemetry records out of a process: as /metrics in the
+// format of Prometheus, and by OTLP if the OTEL_ variables of OpenTelemetry ask for it.
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+)
+
+const (
+	// maxSeries bounds the attribute sets of one metric, should package telemetry fail to.
+	maxSeries = 10_000
+	// maxScrapes bounds the readers of /metrics at the same time.
+	maxScrapes = 4
+	// flushTimeout bounds the last export, when the process ends.
+	flushTimeout = 3 * time.Second
+)
+
+// Config says whose metrics are exported, and where to.
+type Config struct {
+	// Service, Replica and Version name the process.
+	Service, Replica, Version string
+	// Scrape says that Metrics is wanted.
+	Scrape bool
+	// Getenv returns the variables that ask for OTLP. The exporters themselves read those of
+	// the process.
+	Getenv func(string) string
+	Log    *slog.Logger
+}
+
+// Export is an open way out of the process.
+type Export struct {
+	// Recorder is nil if nothing is exported.
+	Recorder *telemetry.Recorder
+	// Metrics answers a scrape; nil unless that was asked for.
+	Metrics http.Handler
+	stop    func(context.Context) error
+}
+
+// Open returns the ways out that cfg asks for. Without any, nothing is recorded.
+func Open(ctx context.Context, cfg Config) (*Export, error) {
+	push := pushed(cfg.Getenv)
+	if !cfg.Scrape && !push {
+		return &Export{}, nil
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		cfg.Log.Warn("telemetry is not exported", "error", err)
+	}))
+	who, err := identity(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	e := &Export{}
+	opts := []metric.Option{metric.WithResource(who), metric.WithCardinalityLimit(maxSeries)}
+	if cfg.Scrape {
+		reader, handler, err := scrape(cfg.Log)
+		if err != nil {
+			return nil, err
+		}
+		e.Metrics = handler
+		opts = append(opts, metric.WithReader(reader))
+	}
+	if push {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("export of metrics, as the OTEL_ variables say: %w", err)
+		}
+		opts = append(opts, metric.WithReader(reader))
+	}
+	provider := metric.NewMeterProvider(opts...)
+	e.stop = provider.Shutdown
+	e.Recorder, err = telemetry.NewRecorder(provider)
+	return e, err
+}
+
+// Close exports what is left, as far as that can be done in a moment.
+func (e *Export) Close() error {
+	if e.stop == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	return e.stop(ctx)
+}
+
+// pushed reports whether variables ask for metrics to be sent.
+func pushed(getenv func(string) string) bool {
+	if getenv("OTEL_SDK_DISABLED") == "true" {
+		return false
+	}
+	switch getenv("OTEL_METRICS_EXPORTER") {
+	case "none":
+		return false
+	case "":
+		return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != ""
+	}
+	return true
+}
+
+// identity returns what the process is called in everything that it exports. What
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes before.
+func identity(ctx context.Context, cfg *Config) (*resource.Resource, error) {
+	who, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
+		semconv.ServiceNamespace("pfl-forge"), semconv.ServiceName(cfg.Service),
+		semconv.ServiceInstanceID(cfg.Replica), semconv.ServiceVersion(cfg.Version),
+	), resource.WithFromEnv())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return who, nil
+}
+
+// scrape returns a reader of metrics, and what shows them to Prometheus together with those
+// of the process and of Go's runtime.
+func scrape(log *slog.Logger) (metric.Reader, http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	reader, err := otelprom.New(
+		otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(),
+		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
+	if err == nil {
+		err = errors.Join(
+			registry.Register(collectors.NewGoCollector()),
+			registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("metrics for Prometheus: %w", err)
+	}
+	return reader, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes,
+	}), nil
+}

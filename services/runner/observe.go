@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+)
+
+const (
+	// observeEvery is how old the state of the installation is at most, as metrics show it.
+	observeEvery = 15 * time.Second
+	// gatherFor is how long replicas have to answer which projects they serve.
+	gatherFor = time.Second
+	// gatherEvery says at which of the observations replicas are asked.
+	gatherEvery = 4
+)
+
+// observe reads the state of the installation now and then, for its metrics, until ctx ends.
+// Every runner does, and sees the same; decisions do not wait for it.
+func (r *runner) observe(ctx context.Context) {
+	if r.metrics == nil {
+		return
+	}
+	o := observer{bus: r.bus, metrics: r.metrics, overview: r.bus.Journal.NewOverview()}
+	tick := time.NewTicker(observeEvery)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		if n%gatherEvery == 0 {
+			o.gather(ctx)
+		}
+		if s, err := o.look(ctx); err == nil {
+			r.metrics.Show(s)
+		} else if ctx.Err() == nil {
+			r.log.Warn("the state of the installation cannot be read; metrics do not show it", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// observer is what observe remembers from one look to the next.
+type observer struct {
+	bus      *bus.Bus
+	metrics  *telemetry.Recorder
+	overview *journal.Overview
+	dead     bus.DeadCount
+}
+
+// gather makes those projects known that replicas say they serve. A name that was only
+// submitted is not known.
+func (o *observer) gather(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, gatherFor)
+	defer cancel()
+	found, err := o.bus.Presence.Gather(ctx, nil)
+	if err != nil {
+		return // they are asked again
+	}
+	for i := range found {
+		o.metrics.Serves(found[i].Projects...)
+	}
+}
+
+// look returns the present state.
+func (o *observer) look(ctx context.Context) (*telemetry.Snapshot, error) {
+	s := o.metrics.NewSnapshot()
+	queues, queuesErr := o.bus.Commands.Queues(ctx)
+	dead, deadErr := o.bus.CountDead(ctx, &o.dead)
+	if err := errors.Join(o.overview.Refresh(ctx), queuesErr, deadErr); err != nil {
+		return nil, err
+	}
+	for _, one := range o.overview.All() {
+		if one.Key.IsProject() {
+			s.Project(one.Key.Project, one.Project)
+		} else {
+			s.Intent(one.Key.Project, one.Status, one.Waiting, one.CreatedAt)
+		}
+	}
+	for _, q := range queues {
+		s.Queue(q.Step, q.Waiting, q.Active)
+	}
+	s.DeadLetters(dead)
+	return s, nil
+}
