@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// observeEvery is how old the state of the installation is at most, as metrics show it.
+	// observeEvery is the default of Config.ObserveEvery.
 	observeEvery = 15 * time.Second
 	// gatherFor is how long replicas have to answer which projects they serve.
 	gatherFor = time.Second
@@ -21,12 +21,12 @@ const (
 
 // observe reads the state of the installation now and then, for its metrics, until ctx ends.
 // Every runner does, and sees the same; decisions do not wait for it.
-func (r *runner) observe(ctx context.Context) {
+func (r *runner) observe(ctx context.Context, every time.Duration) {
 	if r.metrics == nil {
 		return
 	}
 	o := observer{bus: r.bus, metrics: r.metrics, overview: r.bus.Journal.NewOverview()}
-	tick := time.NewTicker(observeEvery)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		if n%gatherEvery == 0 {

@@ -5,6 +5,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,9 @@ type Config struct {
 	Ready func()
 	// Metrics records what is measured; nil: nothing is.
 	Metrics *telemetry.Recorder
+	// ObserveEvery is how old the state of the installation is at most, as metrics show it;
+	// 0: 15 s.
+	ObserveEvery time.Duration
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -78,7 +82,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}()
 	var serving sync.WaitGroup
-	serving.Go(func() { r.observe(ctx) })
+	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
