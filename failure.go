@@ -39,15 +39,6 @@ const (
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
 )
 
-// FailureReasons lists every reason.
-func FailureReasons() []FailureReason {
-	return []FailureReason{
-		FailTimeout, FailIdle, FailOutputLimit, FailCrashed, FailInvalidOutput, FailAuth, FailRateLimited, FailQuota,
-		FailOverloaded, FailRefused, FailMaxTurns, FailBudget, FailLostSession, FailMissingCLI, FailCLITooOld, FailSandbox,
-		FailPromptTooLong, FailKilled, FailInterrupted, FailUnsafe, FailConfig, FailRepository,
-	}
-}
-
 // Failure says why an attempt did not do its job.
 type Failure struct {
 	// Reason is one of the closed set of reasons. It decides what follows.

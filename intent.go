@@ -215,13 +215,6 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
-// Statuses lists every status of an intent.
-func Statuses() []Status {
-	return []Status{
-		StatusProposed, StatusApproved, StatusExecuting, StatusDone, StatusBlocked, StatusError, StatusRejected, StatusCancelled,
-	}
-}
-
 // Ended reports whether nothing more happens to an intent by itself.
 func (s Status) Ended() bool {
 	switch s {

@@ -79,11 +79,6 @@ const (
 	WaitingPaused Waiting = "paused"
 )
 
-// Waitings lists everything that an intent can wait for a person to do.
-func Waitings() []Waiting {
-	return []Waiting{WaitingApproval, WaitingClarification, WaitingFailed, WaitingDirty, WaitingBudget, WaitingPaused}
-}
-
 // Summary is the state of an intent as lists show it; of a project only Key,
 // Waiting, Activity, Open, Idle, Project and UpdatedAt are set. The last record of a
 // journal carries the present one.
@@ -124,39 +119,22 @@ type Summary struct {
 	Requester string
 	// Approver is the person who approved it; empty if that was not needed.
 	Approver string
-	// Project is what the project's intents share; nil for an intent.
+	// Project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
 }
 
-// ProjectSummary is what the intents of a project share, for those who watch it.
+// ProjectSummary says how long the merge queue of a project is, and what it has spent.
 type ProjectSummary struct {
-	// Merges counts the changes in the merge queue, the one under way included.
+	// Merges counts the changes in the queue, the one under way included.
 	Merges int
-	// ProjectUSD bounds all intents of the project, in US dollars; 0: no bound.
-	ProjectUSD float64
-	// SpentUSD is the sum that all intents have ever spent.
+	// Limits are the project's budgets.
+	Limits Budget
+	// SpentUSD is the sum that all intents have ever spent, in US dollars.
 	SpentUSD float64
-	// DayUSD bounds all intents of the project on one day, UTC; 0: no bound.
-	DayUSD float64
 	// TodayUSD is the sum spent on Day.
 	TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
 	Day int64
-}
-
-// ProjectLeft returns what is left of the project's budget, not below 0. It is not bounded
-// where there is no such budget.
-func (p *ProjectSummary) ProjectLeft() (usd float64, bounded bool) {
-	return max(0, p.ProjectUSD-p.SpentUSD), p.ProjectUSD > 0
-}
-
-// DayLeft returns what is left of the budget of the day that now is on, not below 0. It is
-// not bounded where there is no such budget.
-func (p *ProjectSummary) DayLeft(now time.Time) (usd float64, bounded bool) {
-	if now.Unix()/(24*60*60) != p.Day {
-		return p.DayUSD, p.DayUSD > 0
-	}
-	return max(0, p.DayUSD-p.TodayUSD), p.DayUSD > 0
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

@@ -52,7 +52,7 @@ type Host struct {
 	// Objects is where sessions are stored for other replicas; nil: sessions stay on
 	// this machine.
 	Objects *objects.Store
-	// Metrics records what is measured; nil: nothing is.
+	// Metrics may be nil: then nothing is measured.
 	Metrics *telemetry.Recorder
 	// id is that of the state directory, see hostID.
 	id string

@@ -45,11 +45,15 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	if job.Attempt > 1 {
 		r.Metrics.Redelivered(telemetry.KindCommand)
 	}
+	loop := r.Alive.Loop("command of step " + string(h.Step))
+	defer loop.End()
+	loop.Busy()
 	if err := r.admit(a, job); err != nil {
 		return err
 	}
 	defer r.remove(a)
 	jobs := ctx
+	loop.Rest() // until no other replica is at it, and a permit is free
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -67,6 +71,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return bus.Retry(0, ErrDraining)
 	default:
 	}
+	loop.Busy()
 	wanted, err := job.Wanted(ctx)
 	if err != nil {
 		return bus.Retry(askAgain, err)
@@ -76,11 +81,13 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		a.keepTranscript() // of a former life that was killed
 		return nil
 	}
+	loop.Rest() // for a runner, then for the handler
 	if err := a.claim(ctx); err != nil {
 		return err
 	}
 	r.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
 	res, cause := a.do(ctx, h)
+	loop.Busy()
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	r.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
 	switch {
@@ -100,6 +107,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	}
 	pass()
 	job.Free()
+	loop.Rest() // until a runner has journaled the result
 	return a.report(jobs, res)
 }
 

@@ -27,7 +27,7 @@ type Env struct {
 	Health *Health
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
-	// Metrics records what is measured; nil if nobody wants to know.
+	// Metrics is nil if nothing is measured.
 	Metrics *telemetry.Recorder
 
 	// Hold is that of the workers that Worker makes; nil: no command is held back.
@@ -52,6 +52,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	if err != nil {
 		e.Log.Error("results are not kept until they are journaled", "err", err)
 	}
+	e.Health.Add("state", newDisk(e.Config.StateDir).check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Replica)
@@ -60,7 +61,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive,
 	}
 }
 
@@ -81,7 +82,7 @@ func (e *Env) open(ctx context.Context) error {
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
-		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
 	}
 	if e.Config.TokenFile != "" {
 		if _, err := e.Config.Token(); err != nil {
@@ -105,7 +106,7 @@ func (e *Env) open(ctx context.Context) error {
 	return nil
 }
 
-// measure has what is measured exported as the settings say.
+// measure begins to record and to export metrics, as the settings say.
 func (e *Env) measure(ctx context.Context) error {
 	out, err := export.Open(ctx, export.Config{
 		Service: e.Name, Replica: string(e.Config.Replica), Version: Version(),

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
 // checkTimeout bounds all readiness checks together, and the shutdown of the
@@ -19,6 +21,9 @@ const checkTimeout = 2 * time.Second
 // Health answers whether a service lives and whether it is ready. The zero value is
 // ready. It is safe for concurrent use.
 type Health struct {
+	// Alive watches the loops of the service. It lives as long as none of them stands still.
+	Alive alive.Watch
+
 	mu       sync.Mutex
 	draining bool
 	checks   []check
@@ -92,6 +97,10 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch r.URL.Path {
 	case "/livez":
+		if err := h.Alive.Stuck(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		fmt.Fprintln(w, "ok")
 	case "/readyz":
 		if err := h.Ready(r.Context()); err != nil {

@@ -30,7 +30,7 @@ type Overview struct {
 	known map[string]standing
 }
 
-// standing is what is known of a machine.
+// standing is a Standing, and when to read it anew.
 type standing struct {
 	Standing
 	// records counts those of its journal.
@@ -44,7 +44,8 @@ func (j *Journal) NewOverview() *Overview {
 	return &Overview{journal: j, known: map[string]standing{}}
 }
 
-// Refresh reads what has changed. After an error, some of that may be missing still.
+// Refresh reads the machines that have changed. After an error, some of them may be read
+// by the next call only.
 func (o *Overview) Refresh(ctx context.Context) error {
 	intents, err := subjects.IntentJournals("")
 	if err != nil {

@@ -226,6 +226,21 @@ var restrictions = []restriction{
 		tests:    true,
 		reason:   "what makes images is in none of them",
 	},
+	{
+		imports:  []string{"go.opentelemetry.io/...", "github.com/prometheus/..."},
+		packages: []string{"./internal/telemetry/..."},
+		reason:   "names, attributes and their bounds are decided once; others say what happened",
+	},
+	{
+		imports:  []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/contrib/...", "github.com/prometheus/..."},
+		packages: []string{"./internal/telemetry/export"},
+		reason:   "recording needs the API alone; where it goes is decided in one place",
+	},
+	{
+		imports:  []string{"./internal/telemetry/export"},
+		packages: []string{"./service"},
+		reason:   "only the mains of services export; a test may too",
+	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),
 	isolatedModule("./services/reflector/..."),

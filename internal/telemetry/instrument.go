@@ -61,31 +61,45 @@ var (
 // The instruments. Those of a runner that show the whole are observed, see [Snapshot].
 var (
 	intents = &Instrument{
-		"forge.intents", Gauge, "{intent}", byRunner, Max, []*Attribute{attrProject, attrStatus}, nil,
+		"forge.intents", Gauge, "{intent}", byRunner, Max,
+		[]*Attribute{attrProject, attrStatus},
+		nil,
 		"intents there are, by status",
 	}
 	waiting = &Instrument{
-		"forge.intents.waiting", Gauge, "{intent}", byRunner, Max, []*Attribute{attrProject, attrWaiting}, nil,
+		"forge.intents.waiting", Gauge, "{intent}", byRunner, Max,
+		[]*Attribute{attrProject, attrWaiting},
+		nil,
 		"intents that wait for a person: the inbox",
 	}
 	oldest = &Instrument{
-		"forge.intent.oldest.age", Gauge, "s", byRunner, Max, []*Attribute{attrProject, attrFor}, nil,
+		"forge.intent.oldest.age", Gauge, "s", byRunner, Max,
+		[]*Attribute{attrProject, attrFor},
+		nil,
 		"time since the oldest intent was submitted that has not ended, or waits for a person; 0 without one",
 	}
 	queueDepth = &Instrument{
-		"forge.step.queue.depth", Gauge, "{command}", byRunner, Max, []*Attribute{attrStep}, nil,
+		"forge.step.queue.depth", Gauge, "{command}", byRunner, Max,
+		[]*Attribute{attrStep},
+		nil,
 		"commands that no worker has taken yet",
 	}
 	queueActive = &Instrument{
-		"forge.step.active", Gauge, "{command}", byRunner, Max, []*Attribute{attrStep}, nil,
+		"forge.step.active", Gauge, "{command}", byRunner, Max,
+		[]*Attribute{attrStep},
+		nil,
 		"commands that a worker has taken and not finished",
 	}
 	mergeQueue = &Instrument{
-		"forge.merge.queue.length", Gauge, "{change}", byRunner, Max, []*Attribute{attrProject}, nil,
+		"forge.merge.queue.length", Gauge, "{change}", byRunner, Max,
+		[]*Attribute{attrProject},
+		nil,
 		"changes in the merge queue, the one under way included",
 	}
 	budgetLeft = &Instrument{
-		"forge.budget.remaining", Gauge, "{USD}", byRunner, Max, []*Attribute{attrProject, attrScope}, nil,
+		"forge.budget.remaining", Gauge, "{USD}", byRunner, Max,
+		[]*Attribute{attrProject, attrScope},
+		nil,
 		"US dollars that are left of a budget; only where there is one",
 	}
 	deadLetters = &Instrument{
@@ -93,52 +107,75 @@ var (
 		"messages that nobody could handle, of the last 90 days: `pfl-forge doctor` lists them",
 	}
 	decisions = &Instrument{
-		"forge.decisions", Counter, "{event}", byRunner, Sum, []*Attribute{attrDecision}, nil,
+		"forge.decisions", Counter, "{event}", byRunner, Sum,
+		[]*Attribute{attrDecision},
+		nil,
 		"events that were decided on",
 	}
 	journalWrite = &Instrument{
-		"forge.journal.append.duration", Histogram, "s", byRunner, Sum, []*Attribute{attrOutcome}, moments,
+		"forge.journal.append.duration", Histogram, "s", byRunner, Sum,
+		[]*Attribute{attrOutcome},
+		moments,
 		"how long it took to write a decision down durably; `failed` is a decision that another runner was faster with",
 	}
 	merges = &Instrument{
-		"forge.merges", Counter, "{merge}", byRunner, Sum, []*Attribute{attrProject, attrMerge}, nil,
+		"forge.merges", Counter, "{merge}", byRunner, Sum,
+		[]*Attribute{attrProject, attrMerge},
+		nil,
 		"merges that were tried",
 	}
 	tokenUsage = &Instrument{
 		"gen_ai.client.token.usage", Histogram, "{token}", byRunner, Sum,
-		[]*Attribute{attrProject, attrStep, attrAgent, attrProvider, attrModel, attrOperates, attrTokens}, tokens,
+		[]*Attribute{attrProject, attrStep, attrAgent, attrProvider, attrModel, attrOperates, attrTokens},
+		tokens,
 		"tokens of an attempt, all its calls together",
 	}
 	cost = &Instrument{
-		"forge.agent.cost", Counter, "{USD}", byRunner, Sum, []*Attribute{attrProject, attrStep, attrAgent, attrModel}, nil,
+		"forge.agent.cost", Counter, "{USD}", byRunner, Sum,
+		[]*Attribute{attrProject, attrStep, attrAgent, attrModel},
+		nil,
 		"US dollars that agents cost",
 	}
 	attempts = &Instrument{
-		"forge.attempts", Counter, "{attempt}", byWorkers, Sum, []*Attribute{attrProject, attrStep, attrOutcome, attrReason}, nil,
+		"forge.attempts", Counter, "{attempt}", byWorkers, Sum,
+		[]*Attribute{attrProject, attrStep, attrOutcome, attrReason},
+		nil,
 		"attempts that ended",
 	}
 	attemptDuration = &Instrument{
-		"forge.attempt.duration", Histogram, "s", byWorkers, Sum, []*Attribute{attrStep, attrOutcome}, seconds,
+		"forge.attempt.duration", Histogram, "s", byWorkers, Sum,
+		[]*Attribute{attrStep, attrOutcome},
+		seconds,
 		"how long attempts took; those of step `merge` are the merges",
 	}
 	stepWait = &Instrument{
-		"forge.step.wait", Histogram, "s", byWorkers, Sum, []*Attribute{attrStep}, seconds,
+		"forge.step.wait", Histogram, "s", byWorkers, Sum,
+		[]*Attribute{attrStep},
+		seconds,
 		"time from the issue of a command to the beginning of its attempt, former deliveries included",
 	}
 	verifyDuration = &Instrument{
-		"forge.verify.duration", Histogram, "s", byWorkers, Sum, []*Attribute{attrProject, attrOutcome}, seconds,
+		"forge.verify.duration", Histogram, "s", byWorkers, Sum,
+		[]*Attribute{attrProject, attrOutcome},
+		seconds,
 		"how long a project's verify commands took, set-up included; `failed`: one of them failed",
 	}
 	leasesLost = &Instrument{
-		"forge.leases.lost", Counter, "{lease}", byWorkers, Sum, []*Attribute{attrStep}, nil,
+		"forge.leases.lost", Counter, "{lease}", byWorkers, Sum,
+		[]*Attribute{attrStep},
+		nil,
 		"attempts that ended because their replica was cut off, or another one took over",
 	}
 	redeliveries = &Instrument{
-		"forge.redeliveries", Counter, "{message}", byAll, Sum, []*Attribute{attrKind}, nil,
+		"forge.redeliveries", Counter, "{message}", byAll, Sum,
+		[]*Attribute{attrKind},
+		nil,
 		"messages that came once more, because whoever had them failed, ended or had to wait",
 	}
 	build = &Instrument{
-		"forge.build.info", Gauge, "1", byAll, Each, []*Attribute{attrVersion, attrRevision, attrRuntime}, nil,
+		"forge.build.info", Gauge, "1", byAll, Each,
+		[]*Attribute{attrVersion, attrRevision, attrRuntime},
+		nil,
 		"always 1; its attributes say what runs",
 	}
 )

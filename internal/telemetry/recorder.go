@@ -18,7 +18,7 @@ import (
 // scope names the instrumentation in what is exported.
 const scope = "github.com/pfl-forge/pfl-forge"
 
-// Recorder records what happens in a process. A nil Recorder records nothing. It is safe for
+// Recorder records the events of a process. A nil Recorder records nothing. It is safe for
 // concurrent use, and none of its methods blocks on I/O.
 type Recorder struct {
 	meter      metric.Meter
@@ -131,7 +131,7 @@ func (r *Recorder) AttemptBegan(cmd *forge.Command, waited time.Duration) {
 	}
 }
 
-// AttemptEnded records the end of an attempt. With stopped, nobody wants its result here.
+// AttemptEnded records the end of an attempt. With stopped, its result is not needed here.
 func (r *Recorder) AttemptEnded(res *forge.Result, stopped bool) {
 	if r == nil {
 		return
@@ -162,7 +162,7 @@ func (r *Recorder) Redelivered(kind Kind) {
 	}
 }
 
-// Verified records a run of a project's verify commands. err is what kept them from being
+// Verified records a run of a project's verify commands. err says why they could not be
 // tried.
 func (r *Recorder) Verified(project forge.ProjectID, took time.Duration, report *forge.VerifyReport, err error) {
 	if r == nil {
@@ -180,7 +180,7 @@ func (r *Recorder) Verified(project forge.ProjectID, took time.Duration, report 
 	r.record(verifyDuration, took.Seconds(), r.names.project(project), of(attrOutcome, outcome))
 }
 
-// observeBuild observes what the process was built from.
+// observeBuild observes the version of the process.
 func (r *Recorder) observeBuild(_ context.Context, o metric.Observer) error {
 	version, revision, runtime := "unknown", "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

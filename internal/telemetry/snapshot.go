@@ -37,18 +37,21 @@ func (s *Snapshot) Intent(p forge.ProjectID, status forge.Status, waits forge.Wa
 	s.share(p).add(status, waits, createdAt)
 }
 
-// Project adds what the intents of a project share; nil adds nothing.
+// Project adds the queue and the account of a project; nil adds nothing.
 func (s *Snapshot) Project(p forge.ProjectID, what *forge.ProjectSummary) {
 	if what == nil { // a former version wrote it
 		return
 	}
 	one := s.share(p)
 	one.merges += what.Merges
-	if usd, bounded := what.ProjectLeft(); bounded {
-		one.left[ofProject] += usd
+	if limit := what.Limits.ProjectUSD; limit > 0 {
+		one.left[ofProject] += max(0, limit-what.SpentUSD)
 	}
-	if usd, bounded := what.DayLeft(s.at); bounded {
-		one.left[ofDay] += usd
+	if limit := what.Limits.DayUSD; limit > 0 {
+		if s.at.Unix()/(24*60*60) == what.Day { // otherwise nothing was spent today
+			limit = max(0, limit-what.TodayUSD)
+		}
+		one.left[ofDay] += limit
 	}
 }
 
@@ -59,10 +62,10 @@ func (s *Snapshot) Queue(step forge.Step, waiting, active int) {
 	s.active[step] += active
 }
 
-// DeadLetters sets how many messages nobody could handle.
+// DeadLetters sets the number of messages that could not be handled.
 func (s *Snapshot) DeadLetters(n int) { s.dead = n }
 
-// share returns what there is of a project.
+// share returns the part of a project.
 func (s *Snapshot) share(p forge.ProjectID) *share {
 	name := s.names.project(p)
 	if s.shares[name] == nil {
@@ -80,7 +83,7 @@ func (r *Recorder) Show(s *Snapshot) {
 	}
 }
 
-// share is what is shown of one project, or of all that are not known.
+// share has the figures of one project, or of all that are not known.
 type share struct {
 	status  map[forge.Status]int
 	waiting map[forge.Waiting]int
@@ -137,12 +140,12 @@ func (r *Recorder) observeSnapshot(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-// observe tells what there is of a project.
+// observe tells an observer the part of a project.
 func (s *share) observe(set func(*Instrument, float64, ...attribute.KeyValue), project attribute.KeyValue, at time.Time) {
-	for _, status := range forge.Statuses() {
+	for _, status := range statuses {
 		set(intents, float64(s.status[status]), project, of(attrStatus, status))
 	}
-	for _, what := range forge.Waitings() {
+	for _, what := range waitings {
 		set(waiting, float64(s.waiting[what]), project, of(attrWaiting, what))
 	}
 	for _, who := range attrFor.Values {

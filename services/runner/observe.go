@@ -45,7 +45,7 @@ func (r *runner) observe(ctx context.Context, every time.Duration) {
 	}
 }
 
-// observer is what observe remembers from one look to the next.
+// observer remembers the last look for the next one.
 type observer struct {
 	bus      *bus.Bus
 	metrics  *telemetry.Recorder

@@ -43,7 +43,7 @@ type Config struct {
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
-	// Metrics records what is measured; nil: nothing is.
+	// Metrics may be nil: then nothing is measured.
 	Metrics *telemetry.Recorder
 	// ObserveEvery is how old the state of the installation is at most, as metrics show it;
 	// 0: 15 s.

@@ -139,7 +139,7 @@ func (c *Conn) Counts(ctx context.Context, stream, filter string) (map[string]ui
 	return state.Subjects, err
 }
 
-// State returns what a stream holds. It is zero where no runner has made the stream yet.
+// State returns the bounds and the size of a stream. It is zero where no runner has made the stream yet.
 func (c *Conn) State(ctx context.Context, stream string) (jetstream.StreamState, error) {
 	return c.state(ctx, stream, "")
 }

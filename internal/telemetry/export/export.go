@@ -90,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 	return e, err
 }
 
-// Close exports what is left, as far as that can be done in a moment.
+// Close exports the rest, as far as that can be done in a moment.
 func (e *Export) Close() error {
 	if e.stop == nil {
 		return nil
@@ -114,8 +114,8 @@ func pushed(getenv func(string) string) bool {
 	return true
 }
 
-// identity returns what the process is called in everything that it exports. What
-// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes before.
+// identity returns the names of the process in everything that it exports. Those of
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come before.
 func identity(ctx context.Context, cfg *Config) (*resource.Resource, error) {
 	who, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		semconv.ServiceNamespace("pfl-forge"), semconv.ServiceName(cfg.Service),

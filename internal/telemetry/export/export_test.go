@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/metrics.md anew")
@@ -123,7 +124,7 @@ func record(t *testing.T, e *export.Export) {
 	snapshot.Intent("shop", forge.StatusDone, "", now.Add(-100*time.Hour))
 	snapshot.Intent("shop", forge.StatusProposed, forge.WaitingApproval, now.Add(-2*time.Hour))
 	snapshot.Intent("junk", forge.StatusProposed, "", now)
-	snapshot.Project("shop", &forge.ProjectSummary{Merges: 3, ProjectUSD: 10, SpentUSD: 4, DayUSD: 5, TodayUSD: 9, Day: now.Unix() / 86400})
+	snapshot.Project("shop", &forge.ProjectSummary{Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400})
 	snapshot.Project("old", nil)
 	snapshot.Queue(forge.StepReview, 5, 1)
 	snapshot.Queue(forge.StepReview, 2, 1) // of a replica
@@ -205,11 +206,11 @@ func TestOldSnapshotsAreNotShown(t *testing.T) {
 		snapshot := e.Recorder.NewSnapshot()
 		snapshot.DeadLetters(1)
 		e.Recorder.Show(snapshot)
-		time.Sleep(59 * time.Second)
+		<-wait.Briefly(t, 59*time.Second).Done()
 		if all := read(t, e); all["forge_dead_letters"] == nil || len(all["forge_step_queue_depth"].GetMetric()) != len(forge.Steps()) {
 			t.Errorf("got %v", all)
 		}
-		time.Sleep(2 * time.Second)
+		<-wait.Briefly(t, 2*time.Second).Done()
 		if all := read(t, e); all["forge_dead_letters"] != nil || all["forge_step_queue_depth"] != nil || all["forge_build_info_ratio"] == nil {
 			t.Errorf("got %v", all)
 		}
@@ -264,7 +265,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	for n := range 10_000 {
 		name := fmt.Sprintf("made-up-%d", n)
 		snapshot.Intent(forge.ProjectID(name), forge.Status(name), forge.Waiting(name), time.Now())
-		snapshot.Project(forge.ProjectID(name), &forge.ProjectSummary{ProjectUSD: 1, DayUSD: 1})
+		snapshot.Project(forge.ProjectID(name), &forge.ProjectSummary{Limits: forge.Budget{ProjectUSD: 1, DayUSD: 1}})
 		snapshot.Queue(forge.Step(name), 1, 1)
 	}
 	r.Show(snapshot)

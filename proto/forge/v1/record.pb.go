@@ -1234,7 +1234,7 @@ type Summary_builder struct {
 	Approver *string
 	// goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
-	// project is what the project's intents share; nil for an intent.
+	// project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
 }
 
@@ -1319,15 +1319,15 @@ func (b0 Summary_builder) Build() *Summary {
 	return m0
 }
 
-// ProjectSummary is what the intents of a project share, for those who watch it.
+// ProjectSummary says how long the merge queue of a project is, and what it has
+// spent.
 type ProjectSummary struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Merges      int32                  `protobuf:"varint,1,opt,name=merges"`
-	xxx_hidden_ProjectUsd  float64                `protobuf:"fixed64,2,opt,name=project_usd,json=projectUsd"`
+	xxx_hidden_Limits      *Budget                `protobuf:"bytes,2,opt,name=limits"`
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,3,opt,name=spent_usd,json=spentUsd"`
-	xxx_hidden_DayUsd      float64                `protobuf:"fixed64,4,opt,name=day_usd,json=dayUsd"`
-	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,5,opt,name=today_usd,json=todayUsd"`
-	xxx_hidden_Day         int64                  `protobuf:"varint,6,opt,name=day"`
+	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,4,opt,name=today_usd,json=todayUsd"`
+	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1366,23 +1366,16 @@ func (x *ProjectSummary) GetMerges() int32 {
 	return 0
 }
 
-func (x *ProjectSummary) GetProjectUsd() float64 {
+func (x *ProjectSummary) GetLimits() *Budget {
 	if x != nil {
-		return x.xxx_hidden_ProjectUsd
+		return x.xxx_hidden_Limits
 	}
-	return 0
+	return nil
 }
 
 func (x *ProjectSummary) GetSpentUsd() float64 {
 	if x != nil {
 		return x.xxx_hidden_SpentUsd
-	}
-	return 0
-}
-
-func (x *ProjectSummary) GetDayUsd() float64 {
-	if x != nil {
-		return x.xxx_hidden_DayUsd
 	}
 	return 0
 }
@@ -1403,32 +1396,26 @@ func (x *ProjectSummary) GetDay() int64 {
 
 func (x *ProjectSummary) SetMerges(v int32) {
 	x.xxx_hidden_Merges = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
-func (x *ProjectSummary) SetProjectUsd(v float64) {
-	x.xxx_hidden_ProjectUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+func (x *ProjectSummary) SetLimits(v *Budget) {
+	x.xxx_hidden_Limits = v
 }
 
 func (x *ProjectSummary) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
-}
-
-func (x *ProjectSummary) SetDayUsd(v float64) {
-	x.xxx_hidden_DayUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *ProjectSummary) SetTodayUsd(v float64) {
 	x.xxx_hidden_TodayUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
 }
 
 func (x *ProjectSummary) SetDay(v int64) {
 	x.xxx_hidden_Day = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *ProjectSummary) HasMerges() bool {
@@ -1438,11 +1425,11 @@ func (x *ProjectSummary) HasMerges() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *ProjectSummary) HasProjectUsd() bool {
+func (x *ProjectSummary) HasLimits() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+	return x.xxx_hidden_Limits != nil
 }
 
 func (x *ProjectSummary) HasSpentUsd() bool {
@@ -1452,25 +1439,18 @@ func (x *ProjectSummary) HasSpentUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *ProjectSummary) HasDayUsd() bool {
+func (x *ProjectSummary) HasTodayUsd() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *ProjectSummary) HasTodayUsd() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
-}
-
 func (x *ProjectSummary) HasDay() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *ProjectSummary) ClearMerges() {
@@ -1478,9 +1458,8 @@ func (x *ProjectSummary) ClearMerges() {
 	x.xxx_hidden_Merges = 0
 }
 
-func (x *ProjectSummary) ClearProjectUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_ProjectUsd = 0
+func (x *ProjectSummary) ClearLimits() {
+	x.xxx_hidden_Limits = nil
 }
 
 func (x *ProjectSummary) ClearSpentUsd() {
@@ -1488,32 +1467,25 @@ func (x *ProjectSummary) ClearSpentUsd() {
 	x.xxx_hidden_SpentUsd = 0
 }
 
-func (x *ProjectSummary) ClearDayUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
-	x.xxx_hidden_DayUsd = 0
-}
-
 func (x *ProjectSummary) ClearTodayUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_TodayUsd = 0
 }
 
 func (x *ProjectSummary) ClearDay() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Day = 0
 }
 
 type ProjectSummary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// merges counts the changes in the merge queue, the one under way included.
+	// merges counts the changes in the queue, the one under way included.
 	Merges *int32
-	// project_usd bounds all intents of the project, in US dollars; 0: no bound.
-	ProjectUsd *float64
-	// spent_usd is the sum that all intents have ever spent.
+	// limits are the project's budgets.
+	Limits *Budget
+	// spent_usd is the sum that all intents have ever spent, in US dollars.
 	SpentUsd *float64
-	// day_usd bounds all intents of the project on one day, UTC; 0: no bound.
-	DayUsd *float64
 	// today_usd is the sum spent on day.
 	TodayUsd *float64
 	// day counts from 1970-01-01, UTC.
@@ -1525,27 +1497,20 @@ func (b0 ProjectSummary_builder) Build() *ProjectSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Merges != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Merges = *b.Merges
 	}
-	if b.ProjectUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
-		x.xxx_hidden_ProjectUsd = *b.ProjectUsd
-	}
+	x.xxx_hidden_Limits = b.Limits
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
-	if b.DayUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
-		x.xxx_hidden_DayUsd = *b.DayUsd
-	}
 	if b.TodayUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
 		x.xxx_hidden_TodayUsd = *b.TodayUsd
 	}
 	if b.Day != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
 		x.xxx_hidden_Day = *b.Day
 	}
 	return m0
@@ -2229,7 +2194,7 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x15forge/v1/result.proto\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
@@ -2278,15 +2243,13 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
 	"\bapprover\x18\x18 \x01(\tR\bapprover\x12)\n" +
 	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\x122\n" +
-	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bR\bpriority\"\xae\x01\n" +
+	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bR\bpriority\"\x9e\x01\n" +
 	"\x0eProjectSummary\x12\x16\n" +
-	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12\x1f\n" +
-	"\vproject_usd\x18\x02 \x01(\x01R\n" +
-	"projectUsd\x12\x1b\n" +
-	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x17\n" +
-	"\aday_usd\x18\x04 \x01(\x01R\x06dayUsd\x12\x1b\n" +
-	"\ttoday_usd\x18\x05 \x01(\x01R\btodayUsd\x12\x10\n" +
-	"\x03day\x18\x06 \x01(\x03R\x03day\"\xaf\x01\n" +
+	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
+	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
+	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x1b\n" +
+	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
+	"\x03day\x18\x05 \x01(\x03R\x03day\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2338,10 +2301,11 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(Source)(0),                   // 16: forge.v1.Source
 	(*Attributes)(nil),            // 17: forge.v1.Attributes
 	(*Usage)(nil),                 // 18: forge.v1.Usage
-	(LoopStatus)(0),               // 19: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 20: forge.v1.TaskStatus
-	(Step)(0),                     // 21: forge.v1.Step
-	(*Overlap)(nil),               // 22: forge.v1.Overlap
+	(*Budget)(nil),                // 19: forge.v1.Budget
+	(LoopStatus)(0),               // 20: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 21: forge.v1.TaskStatus
+	(Step)(0),                     // 22: forge.v1.Step
+	(*Overlap)(nil),               // 23: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
 	9,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
@@ -2367,16 +2331,17 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	7,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
 	6,  // 21: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	5,  // 22: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
-	19, // 23: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	14, // 24: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	20, // 25: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	21, // 26: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	22, // 27: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	19, // 23: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	20, // 24: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	14, // 25: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	21, // 26: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	22, // 27: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	23, // 28: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2384,6 +2349,7 @@ func file_forge_v1_record_proto_init() {
 	if File_forge_v1_record_proto != nil {
 		return
 	}
+	file_forge_v1_result_proto_init()
 	file_forge_v1_command_proto_init()
 	file_forge_v1_event_proto_init()
 	file_forge_v1_goal_proto_init()

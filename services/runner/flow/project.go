@@ -193,7 +193,7 @@ func (p *Project) Summary() forge.Summary {
 	return s
 }
 
-// shared returns what the intents of the project share, for those who watch it.
+// shared returns the length of the merge queue, and the account of the budgets.
 func (p *Project) shared() *forge.ProjectSummary {
 	queue, ledger := &p.state.Queue, &p.state.Ledger
 	merges := len(queue.Queued)
@@ -201,8 +201,7 @@ func (p *Project) shared() *forge.ProjectSummary {
 		merges++
 	}
 	return &forge.ProjectSummary{
-		Merges: merges, ProjectUSD: ledger.Limits.ProjectUSD, SpentUSD: ledger.SpentUSD,
-		DayUSD: ledger.Limits.DayUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
+		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
 	}
 }
 

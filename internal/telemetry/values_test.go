@@ -1,4 +1,4 @@
-package forge_test
+package telemetry
 
 import (
 	"go/ast"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	"github.com/pfl-forge/pfl-forge"
 )
 
 // texts returns a list's elements as strings.
@@ -21,17 +19,17 @@ func texts[T ~string](list []T) []string {
 }
 
 // A constant that is missing in its list would be counted as something else.
-func TestListsAreComplete(t *testing.T) {
+func TestValuesAreComplete(t *testing.T) {
 	lists := map[string]struct {
 		file string
 		list []string
 	}{
-		"FailureReason": {"failure.go", texts(forge.FailureReasons())},
-		"Status":        {"intent.go", texts(forge.Statuses())},
-		"Waiting":       {"record.go", texts(forge.Waitings())},
+		"FailureReason": {"failure.go", texts(reasons)},
+		"Status":        {"intent.go", texts(statuses)},
+		"Waiting":       {"record.go", texts(waitings)},
 	}
 	for typ, l := range lists {
-		file, err := parser.ParseFile(token.NewFileSet(), l.file, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "../../"+l.file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
