@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // maxVerifyOutput bounds the output that is reported of a command, in bytes; the end
@@ -26,7 +27,9 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 		return nil, nil //nolint:nilnil // no report is an answer
 	}
 	began := time.Now()
-	report, err := j.verify(ctx, commit)
+	traced, end := telemetry.Span(ctx, "verify")
+	report, err := j.verify(traced, commit)
+	end(err)
 	if ctx.Err() == nil { // a stopped one says nothing of the commands
 		j.host.Metrics.Verified(j.Command.To.Project, time.Since(began), report, err)
 	}
@@ -60,7 +63,7 @@ func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string
 	if err != nil {
 		return nil, err
 	}
-	env := append(j.environment(byCommands, c.Env()...),
+	env := append(j.environment(byCommands, append(c.Env(), traceEnv(ctx)...)...),
 		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
 	for _, line := range lines {
 		res, err := agent.RunShell(ctx, agent.Shell{

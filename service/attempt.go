@@ -42,9 +42,6 @@ type attempt struct {
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
-	if job.Attempt > 1 {
-		r.Metrics.Redelivered(telemetry.KindCommand)
-	}
 	loop := r.Alive.Loop("command of step " + string(h.Step))
 	defer loop.End()
 	loop.Busy()
@@ -86,10 +83,9 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return err
 	}
 	r.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
-	res, cause := a.do(ctx, h)
+	res, cause := a.measured(ctx, h)
 	loop.Busy()
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
-	r.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
 	switch {
 	case takenAway(ctx, cause):
 		r.Metrics.LeaseLost(h.Step)
@@ -111,9 +107,38 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	return a.report(jobs, res)
 }
 
+// measured is do with its metrics and its span.
+func (a *attempt) measured(ctx context.Context, h Handler) (forge.Result, error) {
+	ctx, finish := a.trace(ctx)
+	res, cause := a.do(ctx, h)
+	finish(&res)
+	a.run.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
+	return res, cause
+}
+
+// trace begins the span of the attempt, if spans are exported, and has the log name its
+// trace. Without an answer of the journal there is none.
+func (a *attempt) trace(ctx context.Context) (_ context.Context, finish func(*forge.Result)) {
+	metrics := a.run.Metrics
+	if !metrics.Tracing() {
+		return ctx, func(*forge.Result) {}
+	}
+	summary, err := a.run.Bus.Journal.Summary(ctx, a.cmd.To)
+	if err != nil {
+		a.log.Warn("the run of an attempt is not known; it has no trace", "err", err)
+		return ctx, func(*forge.Result) {}
+	}
+	ctx, finish = metrics.Attempt(ctx, telemetry.Run{Key: a.cmd.To, Number: summary.Run}, &a.cmd)
+	a.log = a.log.With("trace_id", telemetry.TraceIDOf(ctx))
+	return ctx, finish
+}
+
 // admit registers an attempt. It returns the error with which its command comes again if it
 // cannot begin here yet, or runs already.
 func (r *workerRun) admit(a *attempt, job *work.Job) error {
+	if job.Attempt > 1 {
+		r.Metrics.Redelivered(telemetry.KindCommand)
+	}
 	if r.Hold != nil {
 		if err := r.Hold(&job.Command); err != nil {
 			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
@@ -129,7 +154,7 @@ func (r *workerRun) admit(a *attempt, job *work.Job) error {
 func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	return &attempt{
 		run: r, cmd: cmd, recheck: make(chan struct{}, 1),
-		log: r.Log.With("intent", cmd.To.String(), "attempt", cmd.Attempt.String()),
+		log: r.Log.With("intent", cmd.To.String(), "task", string(cmd.Attempt.Task), "attempt", cmd.Attempt.String()),
 	}
 }
 

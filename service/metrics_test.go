@@ -15,7 +15,8 @@ func TestMetricsEndpoint(t *testing.T) {
 	s := bustest.StartServer(t)
 	s.Stop()
 	c := startChildThat(t, "finish", t.TempDir(), "--server", s.URL(), "--replica=w1", "--project=shop=/none")
-	if code, body := c.get("/metrics"); code != http.StatusOK || !strings.Contains(body, "forge_build_info_ratio{") || !strings.Contains(body, `service_instance_id="w1"`) {
+	code, body := c.get("/metrics")
+	if code != http.StatusOK || !strings.Contains(body, "forge_build_info_ratio{") || !strings.Contains(body, `service_instance_id="w1"`) {
 		t.Errorf("%d\n%s", code, body)
 	}
 	s.Start(t)

@@ -18,7 +18,7 @@ func TestDecisionThatStandsStill(t *testing.T) {
 		c := conn.New(nil, 1)
 		c.Alive = &alive.Watch{}
 		release := make(chan struct{})
-		blocked := func(context.Context, *Delivery) error { <-release; return nil }
+		blocked := func(context.Context, *Delivery) error { <-release; return context.Canceled }
 		away := func(ctx context.Context, _ *Delivery) error { <-ctx.Done(); return ctx.Err() }
 		consumers := func(handle func(context.Context, *Delivery) error) *eventConsumers {
 			return &eventConsumers{events: &Events{conn: c}, cfg: Config{Timeout: 20 * time.Second}, handle: handle}

@@ -259,7 +259,7 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 		return 0, terminate.Reason
 	}
 	n := c.fail(id)
-	c.events.conn.Log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+	c.events.conn.Log.Warn("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
 	if n < c.cfg.MaxErrors {
 		return conn.Backoff(n + 3), ""
 	}

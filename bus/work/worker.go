@@ -130,7 +130,7 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.Reason)
 	default:
-		w.commands.conn.Log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.Log.Warn("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
 		err = conn.Again(m, time.Second)
 	}
 	if err != nil {

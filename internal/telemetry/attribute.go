@@ -76,13 +76,15 @@ var (
 		Key: "gen_ai.request.model", Most: maxModels * len(agents),
 		Text: "as the agent names it: the first 20 of each agent",
 	}
-	attrStep     = closed("forge.step", "step, which is also the role of the agent", forge.Steps()...)
-	attrStatus   = closed("forge.intent.status", "status of the intent", statuses...)
-	attrWaiting  = closed("forge.waiting", "what a person has to do", waitings...)
-	attrFor      = closed("forge.waits_for", "who has to go on: `system` or `person`", forSystem, forPerson)
-	attrReason   = closed("error.type", "why it failed; empty if it did not: [guide-failures.md](guide-failures.md)", append(reasons, "")...)
-	attrOutcome  = closed("forge.outcome", "`ok`, `failed`, `error` (it could not be tried), `stopped` (not wanted any more, or drained)", outcomeOK, outcomeFailed, outcomeError, outcomeStopped)
-	attrMerge    = closed("forge.merge.outcome", "how the merge ended", forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty)
+	attrStep    = closed("forge.step", "step, which is also the role of the agent", forge.Steps()...)
+	attrStatus  = closed("forge.intent.status", "status of the intent", statuses...)
+	attrWaiting = closed("forge.waiting", "what a person has to do", waitings...)
+	attrFor     = closed("forge.waits_for", "who has to go on: `system` or `person`", forSystem, forPerson)
+	attrReason  = closed("error.type", "why it failed; empty if it did not: [guide-failures.md](guide-failures.md)", append(reasons, "")...)
+	attrOutcome = closed("forge.outcome", "`ok`, `failed`, `error` (it could not be tried), `stopped` (not wanted any more, or drained)",
+		outcomeOK, outcomeFailed, outcomeError, outcomeStopped)
+	attrMerge = closed("forge.merge.outcome", "how the merge ended",
+		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty)
 	attrDecision = closed("forge.decision", "whether the event changed anything", forge.Applied, forge.Ignored, forge.Refused)
 	attrKind     = closed("forge.message.kind", "`event` of a runner, `command` of a worker", KindEvent, KindCommand)
 	attrScope    = closed("forge.budget.scope", "`project` or `day`", ofProject, ofDay)

@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -26,6 +27,8 @@ type Recorder struct {
 	histograms map[*Instrument]metric.Float64Histogram
 	gauges     map[*Instrument]metric.Float64ObservableGauge
 	names      names
+	// tracer is nil unless spans are exported.
+	tracer trace.Tracer
 	// shown is the snapshot that is read; nil: none.
 	shown atomic.Pointer[Snapshot]
 }

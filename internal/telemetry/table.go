@@ -9,10 +9,10 @@ import (
 // _count behind it.
 func (i *Instrument) Prometheus() string {
 	name := strings.ReplaceAll(i.Name, ".", "_")
-	switch {
-	case i.Unit == "s":
+	switch i.Unit {
+	case "s":
 		name += "_seconds"
-	case i.Unit == "1":
+	case "1":
 		name += "_ratio"
 	}
 	if i.Kind == Counter {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
@@ -41,6 +42,26 @@ func (r *runner) observe(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+	}
+}
+
+// traceEnd records the first span of a run's trace when its project has been told of its end.
+func (r *runner) traceEnd(ctx context.Context, ev *forge.Event, d forge.Decision) {
+	ended := forge.As[*forge.RunEnded](ev.Message)
+	if ended == nil || d != forge.Applied || !r.metrics.Tracing() {
+		return
+	}
+	key := forge.Key{Project: ev.To.Project, Intent: forge.IntentID(ev.Actor)}
+	view, err := View(ctx, r.bus, key)
+	if err != nil {
+		r.log.Warn("the first span of a trace is missing", "intent", key.String(), "error", err)
+		return
+	}
+	for i := range view.History {
+		if h := &view.History[i]; h.Run == ended.Run {
+			r.metrics.RunEnded(telemetry.Run{Key: key, Number: h.Run}, h)
+			return
 		}
 	}
 }

@@ -127,6 +127,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	}
 	r.log.Log(ctx, level, "decided", "machine", d.Event.To.String(), "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
 	d.Respond(ruling)
+	r.traceEnd(ctx, &d.Event, ruling.Decision)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
@@ -43,6 +44,8 @@ type Config struct {
 	// the process.
 	Getenv func(string) string
 	Log    *slog.Logger
+	// Spans takes the spans; nil: the exporter that the variables ask for, if any.
+	Spans sdktrace.SpanExporter
 }
 
 // Export is an open way out of the process.
@@ -56,8 +59,8 @@ type Export struct {
 
 // Open returns the ways out that cfg asks for. Without any, nothing is recorded.
 func Open(ctx context.Context, cfg Config) (*Export, error) {
-	push := pushed(cfg.Getenv)
-	if !cfg.Scrape && !push {
+	push, tracing := asked(cfg.Getenv, "METRICS"), cfg.Spans != nil || asked(cfg.Getenv, "TRACES")
+	if !cfg.Scrape && !push && !tracing {
 		return &Export{}, nil
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
@@ -86,8 +89,16 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 	}
 	provider := metric.NewMeterProvider(opts...)
 	e.stop = provider.Shutdown
-	e.Recorder, err = telemetry.NewRecorder(provider)
-	return e, err
+	if e.Recorder, err = telemetry.NewRecorder(provider); err != nil || !tracing {
+		return e, err
+	}
+	spans, err := traces(ctx, &cfg, who)
+	if err != nil {
+		return nil, err
+	}
+	e.stop = func(ctx context.Context) error { return errors.Join(provider.Shutdown(ctx), spans.Shutdown(ctx)) }
+	e.Recorder.TraceTo(spans)
+	return e, nil
 }
 
 // Close exports the rest, as far as that can be done in a moment.
@@ -100,16 +111,16 @@ func (e *Export) Close() error {
 	return e.stop(ctx)
 }
 
-// pushed reports whether variables ask for metrics to be sent.
-func pushed(getenv func(string) string) bool {
+// asked reports whether variables ask for a signal, METRICS or TRACES, to be sent.
+func asked(getenv func(string) string, signal string) bool {
 	if getenv("OTEL_SDK_DISABLED") == "true" {
 		return false
 	}
-	switch getenv("OTEL_METRICS_EXPORTER") {
+	switch getenv("OTEL_" + signal + "_EXPORTER") {
 	case "none":
 		return false
 	case "":
-		return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") != ""
+		return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 	}
 	return true
 }

@@ -337,7 +337,7 @@ func TestNothingUnlessAskedFor(t *testing.T) {
 		{nil, false, false},
 		{nil, true, true},
 		{map[string]string{"OTEL_SERVICE_NAME": "x"}, false, false},
-		{map[string]string{"OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, false},
+		{map[string]string{"OTEL_METRICS_EXPORTER": "none", "OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, false, false},
 		{map[string]string{"OTEL_METRICS_EXPORTER": "console", "OTEL_SDK_DISABLED": "true"}, false, false},
 	} {
 		e, err := export.Open(context.Background(), export.Config{
