@@ -241,6 +241,12 @@ var restrictions = []restriction{
 		packages: []string{"./service"},
 		reason:   "only the mains of services export; a test may too",
 	},
+	{
+		imports:  []string{"github.com/prometheus/prometheus/..."},
+		packages: []string{"./deploy/monitoring"},
+		tests:    true,
+		reason:   "the server's engine is for trying the alerts, and in no program",
+	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),
 	isolatedModule("./services/reflector/..."),
