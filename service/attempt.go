@@ -42,9 +42,8 @@ type attempt struct {
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
-	loop := r.Alive.Loop("command of step " + string(h.Step))
+	loop := r.Alive.Begin("command of step " + string(h.Step))
 	defer loop.End()
-	loop.Busy()
 	if err := r.admit(a, job); err != nil {
 		return err
 	}
@@ -82,8 +81,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	if err := a.claim(ctx); err != nil {
 		return err
 	}
-	r.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
-	res, cause := a.measured(ctx, h)
+	res, cause := a.measured(ctx, h, job)
 	loop.Busy()
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
@@ -108,7 +106,8 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 }
 
 // measured is do with its metrics and its span.
-func (a *attempt) measured(ctx context.Context, h Handler) (forge.Result, error) {
+func (a *attempt) measured(ctx context.Context, h Handler, job *work.Job) (forge.Result, error) {
+	a.run.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
 	ctx, finish := a.trace(ctx)
 	res, cause := a.do(ctx, h)
 	finish(&res)

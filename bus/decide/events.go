@@ -271,9 +271,8 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	loop := c.events.conn.Alive.Loop("decision")
+	loop := c.events.conn.Alive.Begin("decision") // it ends within its time, also if the server is away
 	defer loop.End()
-	loop.Busy() // it ends within its time, also if the server is away
 	defer func() {
 		if p := recover(); p != nil {
 			c.events.conn.Log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))

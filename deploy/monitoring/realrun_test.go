@@ -44,7 +44,7 @@ func launch(t *testing.T, bin, service, replica, server string, args ...string) 
 		}
 	}
 	args = append([]string{"--server", server, "--replica", replica, "--listen", "127.0.0.1:0", "--state-dir", t.TempDir(), "--drain-timeout", "1s"}, args...)
-	cmd := exec.Command(program, args...) //nolint:noctx // it is ended by a signal
+	cmd := exec.Command(program, args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

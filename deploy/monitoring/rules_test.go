@@ -85,10 +85,10 @@ forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="system",in
 forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="person",instance="r1"} 80000x240
 forge_step_wait_seconds_bucket{forge_step="implement",le="60",instance="w1"} 0+10x240
 forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0+10x240
-forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="ok",error_type="",instance="w1"} 0+2x240
-forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout",instance="w1"} 0+1x240
-forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth",instance="w1"} 3x240
-forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited",instance="w1"} 0x60 1x180
+forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="ok",error_type=""} 0+2x240
+forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout"} 0+1x240
+forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth"} 3x240
+forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited"} 0x60 1x180
 forge_merge_queue_length{forge_project="shop",instance="r1"} 2x240
 forge_merge_queue_length{forge_project="shop",instance="r2"} 2x240
 forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x240
@@ -109,13 +109,15 @@ forge_build_info_ratio{vcs_ref_head_revision="a",instance="r2"} 1x240
 var worlds = map[string]string{
 	"ForgeRunnerMissing": `forge_step_queue_depth{forge_step="implement",instance="r1"} 2x230 stale
 forge_step_queue_depth{forge_step="implement",instance="r2"} 2x230 stale`,
-	"ForgeIntentStuck":      `forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="system",instance="r1"} 12000+60x240`,
-	"ForgeInboxOld":         `forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="person",instance="r1"} 80000+60x240`,
-	"ForgeStepNotTaken":     `forge_step_active{forge_step="implement",instance="r1"} 1x220 0x20` + "\n" + `forge_step_active{forge_step="implement",instance="r2"} 1x220 0x20`,
-	"ForgeStepWaits":        `forge_step_wait_seconds_bucket{forge_step="implement",le="3600",instance="w1"} 0+20x240` + "\n" + `forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0+20x240`,
-	"ForgeAttemptsFail":     `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout",instance="w1"} 0+3x240`,
-	"ForgeSetupBroken":      `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth",instance="w1"} 3x230 4x10`,
-	"ForgeModelLimited":     `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited",instance="w1"} 0+1x240`,
+	"ForgeIntentStuck": `forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="system",instance="r1"} 12000+60x240`,
+	"ForgeInboxOld":    `forge_intent_oldest_age_seconds{forge_project="shop",forge_waits_for="person",instance="r1"} 80000+60x240`,
+	"ForgeStepNotTaken": `forge_step_active{forge_step="implement",instance="r1"} 1x220 0x20
+forge_step_active{forge_step="implement",instance="r2"} 1x220 0x20`,
+	"ForgeStepWaits": `forge_step_wait_seconds_bucket{forge_step="implement",le="3600",instance="w1"} 0+20x240
+forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0+20x240`,
+	"ForgeAttemptsFail":     `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout"} 0+3x240`,
+	"ForgeSetupBroken":      `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth"} 3x230 4x10`,
+	"ForgeModelLimited":     `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited"} 0+1x240`,
 	"ForgeMergesStandStill": `forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x120 120x120`,
 	"ForgeBudgetUsedUp":     `forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x239 0.5`,
 	"ForgeDeadLetters":      `forge_dead_letters{instance="r1"} 3x230 4x10`,
@@ -245,7 +247,7 @@ func TestQueriesNameWhatThereIs(t *testing.T) {
 			}
 			used[base] = true
 			for _, m := range v.LabelMatchers {
-				has := m.Name == labels.MetricName || m.Name == "le"
+				has := m.Name == model.MetricNameLabel || m.Name == "le"
 				for _, a := range i.Attributes {
 					has = has || strings.ReplaceAll(a.Key, ".", "_") == m.Name
 				}

@@ -50,6 +50,13 @@ func (w *Watch) Loop(name string) *Loop {
 	return l
 }
 
+// Begin is Loop for one that is busy already.
+func (w *Watch) Begin(name string) *Loop {
+	l := w.Loop(name)
+	l.Busy()
+	return l
+}
+
 // Busy says that the loop begins the next thing, which cannot take long.
 func (l *Loop) Busy() { l.set(time.Now()) }
 

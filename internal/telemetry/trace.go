@@ -69,11 +69,13 @@ func (r *Recorder) Attempt(ctx context.Context, run Run, cmd *forge.Command) (_ 
 	if !r.Tracing() {
 		return ctx, func(*forge.Result) {}
 	}
+	//nolint:spancheck // finish ends it
 	ctx, span := r.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, run.context()), string(cmd.Attempt.Step),
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 			attribute.String("forge.project", string(cmd.To.Project)), attribute.String("forge.intent", string(cmd.To.Intent)),
 			attribute.String("forge.task", string(cmd.Attempt.Task)), attribute.String("forge.step", string(cmd.Attempt.Step)),
 			attribute.Int("forge.attempt", cmd.Attempt.Number), attribute.Int("forge.claim", cmd.Attempt.Claim)))
+	//nolint:spancheck // this ends it
 	return ctx, func(res *forge.Result) {
 		if res.Agent != "" {
 			span.SetAttributes(attribute.String("forge.agent", res.Agent), attribute.String("gen_ai.request.model", cleaned(res.Model)),
@@ -95,7 +97,9 @@ func Span(ctx context.Context, name string) (_ context.Context, end func(error))
 		return ctx, func(error) {}
 	}
 	began := time.Now()
+	//nolint:spancheck // end ends it
 	ctx, span = span.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began))
+	//nolint:spancheck // this ends it
 	return ctx, func(err error) {
 		if err != nil {
 			span.SetStatus(codes.Error, fmt.Sprintf("%T", err))

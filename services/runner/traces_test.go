@@ -60,7 +60,8 @@ func TestRunIsOneTrace(t *testing.T) {
 	<-ready
 	w := &service.Worker{Bus: s.Connect(t), Replica: "w1", Log: slog.New(slog.DiscardHandler), Parallel: 2, Metrics: works}
 	for _, step := range forge.Steps() {
-		w.Handlers = append(w.Handlers, service.Handler{Step: step, Do: func(_ context.Context, c forge.Command, _ service.Progress) forge.Result { return succeed(c) }})
+		do := func(_ context.Context, c forge.Command, _ service.Progress) forge.Result { return succeed(c) }
+		w.Handlers = append(w.Handlers, service.Handler{Step: step, Do: do})
 	}
 	group.Go(func() error { return w.Run(ctx) })
 	if _, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil {
