@@ -19,6 +19,10 @@ BASE ?= HEAD~1
 # The base of the images that run git and commands: an OCI archive, or NAME@sha256:DIGEST.
 IMAGE_BASE ?= bin/images/base.tar
 
+# A script that brings a cluster up, loads an image archive into it, and takes it down; where KUBECONFIG
+# and K8S_LOAD name no other one.
+FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
+
 # How many runs make sim plays.
 SEEDS ?= 100000
 
@@ -99,6 +103,10 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 test-e2e: ## of them, the built programs from end to end
 	$(call report,,./cmd/pfl-forge/internal/e2e)
 
+.PHONY: k8s-test
+k8s-test: $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
+	FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) IMAGE_BASE=$(IMAGE_BASE) go test -tags cluster -count=1 -timeout 25m -v -run TestCluster ./deploy/k8s
+
 .PHONY: sim
 sim: ## play SEEDS runs of the rules in a world full of faults
 	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
@@ -129,7 +137,7 @@ fmt-check: tools ## list files that make fmt would change
 
 .PHONY: vet
 vet: ## go vet all modules
-	go vet work
+	go vet -tags cluster work
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol

@@ -27,6 +27,9 @@ var (
 	// ErrCertificate says that a certificate is not accepted, the server's here or this
 	// client's there.
 	ErrCertificate = errors.New("the certificate is not accepted")
+	// ErrOwnCertificate says that the server does not accept this client's certificate, or
+	// misses one. It is an ErrCertificate, too.
+	ErrOwnCertificate = fmt.Errorf("%w: the server refuses this client's", ErrCertificate)
 	// ErrNotAllowed is returned when the server does not let this account do something. Its
 	// text names the right.
 	ErrNotAllowed = conn.ErrNotAllowed
@@ -61,12 +64,10 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 	}
 	c := conn.New(cfg.Logger, cfg.Replicas)
 	c.Alive = cfg.Alive
-	opts, err := options(c, cfg)
+	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err
 	}
-	var dialed dialer
-	opts = append(opts, nats.SetCustomDialer(&dialed))
 	var refused refusals
 	pace := retry.Pace{First: firstPause, Most: longestPause}
 	for {
@@ -75,6 +76,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 			c.NC, err = connectOnce(ctx, cfg.URL, opts)
 		}
 		if err == nil {
+			dialed.belongs(c.NC)
 			break
 		}
 		if errors.Is(err, nats.ErrNoServers) && dialed.last() != nil {
@@ -141,11 +143,24 @@ func connectOnce(ctx context.Context, servers string, opts []nats.Option) (*nats
 }
 
 // dialer connects as the client itself does, and keeps the error: the client drops that a
-// connection was refused.
-type dialer struct{ err atomic.Pointer[error] }
+// connection was refused. It also has the key read again.
+type dialer struct {
+	err atomic.Pointer[error]
+	key *keyFile // nil without an nkey
+}
+
+// belongs says of which connection the dialer is, once it is made.
+func (d *dialer) belongs(nc *nats.Conn) {
+	if d.key != nil {
+		d.key.belongs(nc)
+	}
+}
 
 // Dial implements nats.CustomDialer.
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	if d.key != nil {
+		d.key.again()
+	}
 	nc, err := (&net.Dialer{Timeout: dialTimeout}).Dial(network, address)
 	if err != nil {
 		d.err.Store(&err)
@@ -179,10 +194,14 @@ func (r *refusals) end() { r.first = time.Time{} }
 // help.
 func classify(err error) (final bool, _ error) {
 	switch {
+	case errors.Is(err, ErrCertificate):
+		return true, err
 	case errors.Is(err, ErrCredentials):
 		return false, err
 	case isRefusal(err):
 		return false, fmt.Errorf("%w: %w", ErrCredentials, err)
+	case isOwnCertificate(err):
+		return true, fmt.Errorf("%w: %w", ErrOwnCertificate, err)
 	case isCertificate(err):
 		return true, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
@@ -204,7 +223,7 @@ func isRefusal(err error) bool {
 	return file || strings.Contains(err.Error(), "nkey") || strings.Contains(err.Error(), "key pair")
 }
 
-// isCertificate reports whether a certificate is at fault, ours or the server's.
+// isCertificate reports whether the server's certificate is at fault.
 func isCertificate(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -212,9 +231,12 @@ func isCertificate(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return true
-	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}
+
+// isOwnCertificate reports whether the server says that a certificate is at fault.
+func isOwnCertificate(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }

@@ -31,8 +31,10 @@ type Config struct {
 	ReadToken func() (string, error)
 	// Creds is the path of a credentials file; empty for none.
 	Creds string
-	// NKey is the path of a file with the seed of an nkey; empty for none.
+	// NKey is the path of a file with the seed of an nkey; empty for none. It is read again
+	// for each connection, so that the key may be replaced.
 	NKey string
+	TLS  TLS
 	// Name is that of the connection, for the server's operator.
 	Name string
 	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
@@ -50,13 +52,14 @@ type Config struct {
 func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	c := conn.New(cfg.Logger, cfg.Replicas)
 	c.Alive = cfg.Alive
-	opts, err := options(c, cfg)
+	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 0; ; attempt++ {
 		c.NC, err = nats.Connect(cfg.URL, opts...)
 		if err == nil {
+			dialed.belongs(c.NC)
 			break
 		}
 		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
@@ -70,9 +73,11 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 }
 
 // options returns the options of a connection that never gives up, with
-// whatever credentials there are.
-func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
+// whatever credentials there are, and the dialer among them.
+func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
+	dialed := &dialer{}
 	opts := []nats.Option{
+		nats.SetCustomDialer(dialed),
 		nats.Name(cfg.Name),
 		nats.Timeout(dialTimeout),
 		nats.PingInterval(20 * time.Second),
@@ -101,10 +106,11 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 	}
 	if cfg.InboxPrefix != "" {
 		if wire.InboxOnly(cfg.InboxPrefix) == "" {
-			return nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
+			return nil, nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
 		}
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))
 	}
+	opts = append(opts, cfg.TLS.options()...)
 	switch {
 	case cfg.Token != "":
 		opts = append(opts, nats.Token(cfg.Token))
@@ -119,11 +125,8 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, error) {
 	case cfg.Creds != "":
 		opts = append(opts, nats.UserCredentials(cfg.Creds))
 	case cfg.NKey != "":
-		opt, err := nats.NkeyOptionFromSeed(cfg.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("read the nkey seed: %w", err)
-		}
-		opts = append(opts, opt)
+		dialed.key = &keyFile{path: cfg.NKey, log: c.Log}
+		opts = append(opts, dialed.key.option)
 	}
-	return opts, nil
+	return opts, dialed, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
@@ -27,19 +27,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// guardedServer runs a server with the permissions that docs/guide-systems.md gives.
+// guardedServer runs a server with the permissions of package access: the five services, the
+// system scanner, the follower tracker and the person ada, these for the project shop, and
+// an administrator who may do everything. Each has its name in capitals as password.
 func guardedServer(t *testing.T) *server.Server {
 	t.Helper()
-	page, err := os.ReadFile("../docs/guide-systems.md")
-	if err != nil {
-		t.Fatal(err)
+	var users []access.User
+	add := func(role access.Role, name string, projects ...forge.ProjectID) {
+		account, err := access.NewAccount(role, name, projects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, access.User{Account: account, Proof: fmt.Sprintf("user: %s, password: %s", account.Name, strings.ToUpper(account.Name))})
 	}
-	conf := regexp.MustCompile("(?ms)^```conf\n(.*?)^```$").FindSubmatch(page)
-	if conf == nil {
-		t.Fatal("the page gives no permissions")
+	for _, role := range access.Services() {
+		add(role, "")
 	}
+	add(access.Submitter, "scanner", "shop")
+	add(access.Follower, "tracker", "shop")
+	add(access.Operator, "ada", "shop")
+	conf := access.Conf(users, access.Accounts(users))
+	conf = strings.Replace(conf, "users: [", "users: [ { user: admin, password: ADMIN }", 1)
 	path := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(path, conf[1], 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	opts, err := server.ProcessConfigFile(path)
@@ -157,7 +167,7 @@ func TestAnswersGoToInboxes(t *testing.T) {
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
 	seen := decider(ctx, t, b)
 	nc, _ := as(t, s, "scanner")
-	spy, _ := as(t, s, "runner")
+	spy, _ := as(t, s, "admin")
 	sub, err := spy.SubscribeSync("forge.wake.>")
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +209,7 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 	if err := b.Changes.AddFollower(ctx, changes.Follower{Name: "tracker"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
+	if err := connectAs(ctx, t, s, "admin", "ADMIN").Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
 	}
 	nc, refused := as(t, s, "tracker")
@@ -268,8 +278,9 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if _, err := b.Events.Idle(ctx); err != nil {
 		t.Errorf("run: %v", err)
 	}
-	readsTranscripts(ctx, t, runner, b)
-	cleaner(t, runner, func(_ context.Context, _ forge.ProjectID, person string, _ requests.CleanRequest) (requests.Cleaned, error) {
+	implementer := connectAs(ctx, t, s, "implementer", "IMPLEMENTER")
+	readsTranscripts(ctx, t, implementer, b)
+	cleaner(t, implementer, func(_ context.Context, _ forge.ProjectID, person string, _ requests.CleanRequest) (requests.Cleaned, error) {
 		return requests.Cleaned{Next: forge.IntentID(person)}, nil
 	})
 	if got, err := cleans(ctx, t, b, "ada", requests.CleanRequest{}); err != nil || got.Next != "ada" {

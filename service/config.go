@@ -2,10 +2,16 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 )
 
 // Config has the settings of a service. [Parse] fills and checks it; after that it is
@@ -19,6 +25,11 @@ type Config struct {
 	// TokenFile is the path of a file with a NATS token; empty: none. It excludes
 	// Creds.
 	TokenFile string
+	// NKey is the path of a file with the seed of an nkey; empty: none. It excludes Creds
+	// and TokenFile.
+	NKey string
+	// TLS names the files of an encrypted connection.
+	TLS bus.TLS
 	// Replica names this copy of the service, the same after a restart.
 	Replica forge.ReplicaID
 	// Projects are the repositories that are served, each id once.
@@ -87,10 +98,55 @@ func (c *Config) LogValue() slog.Value {
 	)
 }
 
-// check returns an error for settings that exclude each other.
+// credentialSettings names the settings of which one says who the service is, each with its
+// value.
+func (c *Config) credentialSettings() map[string]string {
+	return map[string]string{
+		"--creds (FORGE_CREDS)": c.Creds, "--token-file (FORGE_TOKEN_FILE)": c.TokenFile, "--nkey (FORGE_NKEY)": c.NKey,
+	}
+}
+
+// credentialSetting returns the name of the setting that says who the service is; with none,
+// the names of all that could.
+func (c *Config) credentialSetting() string {
+	all := c.credentialSettings()
+	names := slices.Sorted(maps.Keys(all))
+	for _, name := range names {
+		if all[name] != "" {
+			return name
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// The names of settings that go together, for errors.
+const (
+	tlsPairSettings = "--tls-cert (FORGE_TLS_CERT) and --tls-key (FORGE_TLS_KEY)"
+	authorities     = "--tls-ca (FORGE_TLS_CA)"
+)
+
+// check returns an error for settings that exclude each other, or do not go together.
 func (c *Config) check() error {
-	if c.Creds != "" && c.TokenFile != "" {
-		return errors.New("--creds (FORGE_CREDS) and --token-file (FORGE_TOKEN_FILE) exclude each other: give one")
+	var given []string
+	for name, value := range c.credentialSettings() {
+		if value != "" {
+			given = append(given, name)
+		}
+	}
+	slices.Sort(given)
+	switch {
+	case len(given) > 1:
+		return fmt.Errorf("%s exclude each other: give one", strings.Join(given, " and "))
+	case c.NKey != "" && userInServer.MatchString(c.Server):
+		return errors.New("--nkey (FORGE_NKEY): --server (FORGE_SERVER) names a user or a token, which would count instead: leave it out")
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
+		return errors.New(tlsPairSettings + ": give both or none")
+	}
+	if err := (bus.TLS{Cert: c.TLS.Cert, Key: c.TLS.Key}).Check(); err != nil {
+		return fmt.Errorf("%s: %w", tlsPairSettings, err)
 	}
 	return nil
 }
+
+// userInServer matches a URL with a user or a token before the host.
+var userInServer = regexp.MustCompile(`://[^/,]*@`)

@@ -2,8 +2,15 @@ package service
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"log/slog"
+	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,15 +19,61 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 )
 
 func env(m map[string]string) func(string) string {
 	return func(k string) string { return m[k] }
 }
 
+// merged returns an environment with more variables.
+func merged(a, b map[string]string) map[string]string {
+	c := maps.Clone(a)
+	maps.Copy(c, b)
+	return c
+}
+
+// keyFiles are the files of an account: an nkey's seed, and a certificate with its key.
+type keyFiles struct{ seed, cert, key string }
+
+func newKeyFiles(t *testing.T) keyFiles {
+	t.Helper()
+	dir := t.TempDir()
+	f := keyFiles{filepath.Join(dir, "nkey"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")}
+	_, seed, err := access.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		os.WriteFile(f.seed, seed, 0o600),
+		os.WriteFile(f.cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600),
+		os.WriteFile(f.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 	dir := t.TempDir()
 	creds, token := filepath.Join(dir, "creds"), filepath.Join(dir, "token")
+	key := newKeyFiles(t)
 	if err := errors.Join(os.WriteFile(creds, []byte("x"), 0o600), os.WriteFile(token, []byte(" s3cret\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +117,13 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 			full,
 			with(told, func(c *Config) { c.Creds, c.TokenFile, c.Listen = "", token, "" }),
 		},
+		"an nkey and certificates": {
+			[]string{"--creds=", "--nkey", key.seed, "--tls-cert", key.cert},
+			merged(full, map[string]string{"FORGE_TLS_CA": key.cert, "FORGE_TLS_KEY": key.key}),
+			with(told, func(c *Config) {
+				c.Creds, c.NKey, c.TLS = "", key.seed, bus.TLS{CA: key.cert, Cert: key.cert, Key: key.key}
+			}),
+		},
 		"an empty variable is none": {nil, map[string]string{"HOME": "/home/dev", "FORGE_REPLICA": "a", "FORGE_WORKERS": ""}, plain},
 		"replica names the directory": {
 			[]string{"--replica=b"},
@@ -94,7 +154,16 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	if err := os.WriteFile(two, []byte("a\nb\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	key := newKeyFiles(t)
 	tests := []struct{ flag, env, value, want string }{
+		{"nkey", "FORGE_NKEY", filepath.Join(dir, "none"), "no such file"},
+		{"nkey", "FORGE_NKEY", two, "does not hold the seed of an nkey"},
+		{"nkey", "FORGE_NKEY", dir, "not a regular file"},
+		{"tls-ca", "FORGE_TLS_CA", filepath.Join(dir, "none"), "no such file"},
+		{"tls-ca", "FORGE_TLS_CA", key.key, "holds none in PEM"},
+		{"tls-cert", "FORGE_TLS_CERT", filepath.Join(dir, "none"), "no such file"},
+		{"tls-cert", "FORGE_TLS_CERT", key.cert, "both or none"},
+		{"tls-key", "FORGE_TLS_KEY", key.key, "both or none"},
 		{"server", "FORGE_SERVER", "http://host", "does not begin with nats://"},
 		{"server", "FORGE_SERVER", "nats://", "names no host"},
 		{"server", "FORGE_SERVER", "nats://a:pw@b c", "not a URL"},
@@ -182,5 +251,31 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 	}
 	if !strings.Contains(buf.String(), `"shop"`) {
 		t.Errorf("the project is missing: %s", &buf)
+	}
+}
+
+// TestSecretsOfSettings checks that the seed of the service's nkey is taken out of whatever
+// leaves it, and that what excludes each other is refused with both names.
+func TestSecretsOfSettings(t *testing.T) {
+	key := newKeyFiles(t)
+	c, err := Parse("x", []string{"--nkey", key.seed}, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := os.ReadFile(key.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "it found " + string(seed[:20]) + " and " + string(seed) + "."
+	if got := (&Env{Config: c}).secrets().Text(text); strings.Contains(got, string(seed[2:20])) {
+		t.Errorf("got %q", got)
+	}
+	for _, args := range [][]string{
+		{"--nkey", key.seed, "--creds", key.cert}, {"--nkey", key.seed, "--token-file", key.seed}, {"--nkey", key.seed, "--server", "nats://a:pw1@b"},
+	} {
+		_, err := Parse("x", args, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
+		if err == nil || !strings.Contains(err.Error(), "--nkey (FORGE_NKEY)") || !strings.Contains(err.Error(), args[2]) || strings.Contains(err.Error(), "pw1") {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }

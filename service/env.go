@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 )
@@ -81,8 +82,11 @@ func (e *Env) open(ctx context.Context) error {
 	link := &link{env: e}
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
-		URL: e.Config.Server, Creds: e.Config.Creds, Replicas: e.Config.Replicas,
+		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas,
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
+	}
+	if cfg.NKey != "" { // a role's permissions name its inbox
+		cfg.InboxPrefix = access.Inbox(e.Name)
 	}
 	if e.Config.TokenFile != "" {
 		if _, err := e.Config.Token(); err != nil {
@@ -135,15 +139,15 @@ func (e *Env) measure(ctx context.Context) error {
 func (e *Env) named(err error) error {
 	switch {
 	case errors.Is(err, bus.ErrCredentials), errors.Is(err, bus.ErrNotAllowed):
-		switch {
-		case e.Config.TokenFile != "":
-			return fmt.Errorf("--token-file (FORGE_TOKEN_FILE): %w", err)
-		case e.Config.Creds != "":
-			return fmt.Errorf("--creds (FORGE_CREDS): %w", err)
-		}
-		return fmt.Errorf("--creds (FORGE_CREDS) or --token-file (FORGE_TOKEN_FILE): %w", err)
+		return fmt.Errorf("%s: %w", e.Config.credentialSetting(), err)
+	case errors.Is(err, bus.ErrOwnCertificate) && e.Config.TLS.Cert != "":
+		return fmt.Errorf("%s: %w", tlsPairSettings, err)
+	case errors.Is(err, bus.ErrOwnCertificate):
+		return fmt.Errorf("%s are missing: %w", tlsPairSettings, err)
+	case errors.Is(err, bus.ErrCertificate) && e.Config.TLS.CA != "":
+		return fmt.Errorf("%s: %w", authorities, err)
 	case errors.Is(err, bus.ErrCertificate):
-		return fmt.Errorf("--server (FORGE_SERVER), with authorities from SSL_CERT_FILE and SSL_CERT_DIR: %w", err)
+		return fmt.Errorf("--server (FORGE_SERVER), with authorities from SSL_CERT_FILE and SSL_CERT_DIR, or "+authorities+": %w", err)
 	case errors.Is(err, bus.ErrReplicas):
 		return fmt.Errorf("--stream-replicas (FORGE_STREAM_REPLICAS): %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 )
 
@@ -18,6 +19,11 @@ func (e *Env) secrets() *redact.Redactor {
 	}
 	if token, err := e.Config.Token(); err == nil { // it was read before
 		secrets = append(secrets, token)
+	}
+	if e.Config.NKey != "" {
+		if seed, err := bus.ReadSeed(e.Config.NKey); err == nil { // one that replaces it is known by its form
+			secrets = append(secrets, string(seed))
+		}
 	}
 	return redact.New(secrets...)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 )
 
 // setting is one setting of a service, given as a flag or in the environment.
@@ -43,6 +44,16 @@ func settings() []setting {
 		{flag: "server", env: "FORGE_SERVER", value: "URL,...", usage: "NATS servers", initial: fixed("nats://127.0.0.1:4222"), set: setServer},
 		{flag: "creds", env: "FORGE_CREDS", value: "FILE", usage: "NATS credentials", set: setFile(func(c *Config) *string { return &c.Creds })},
 		{flag: "token-file", env: "FORGE_TOKEN_FILE", value: "FILE", usage: "file that holds a NATS token", set: setTokenFile},
+		{flag: "nkey", env: "FORGE_NKEY", value: "FILE", usage: "file that holds the seed of an nkey", set: setNKey},
+		{flag: "tls-ca", env: "FORGE_TLS_CA", value: "FILE", usage: "authorities for the NATS servers, instead of the system's", set: setTLSCA},
+		{
+			flag: "tls-cert", env: "FORGE_TLS_CERT", value: "FILE", usage: "certificate to show to the NATS servers, with --tls-key",
+			set: setFile(func(c *Config) *string { return &c.TLS.Cert }),
+		},
+		{
+			flag: "tls-key", env: "FORGE_TLS_KEY", value: "FILE", usage: "key of that certificate",
+			set: setFile(func(c *Config) *string { return &c.TLS.Key }),
+		},
 		{flag: "replica", env: "FORGE_REPLICA", value: "ID", usage: "name of this copy, the same after a restart", initial: hostReplica, set: setReplica},
 		{flag: "project", env: "FORGE_PROJECTS", value: "NAME=URL", usage: "repository to work on; may be repeated", set: addProject, many: true},
 		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
@@ -107,6 +118,25 @@ func setTokenFile(c *Config, s string) error {
 	c.TokenFile = s
 	_, err := readToken(s)
 	return err
+}
+
+// setNKey also reads the seed once, to report errors at the start.
+func setNKey(c *Config, s string) error {
+	if err := checkSecretFile(s); err != nil {
+		return err
+	}
+	c.NKey = s
+	_, err := bus.ReadSeed(s)
+	return err
+}
+
+// setTLSCA also reads the authorities once.
+func setTLSCA(c *Config, s string) error {
+	if err := checkSecretFile(s); err != nil {
+		return err
+	}
+	c.TLS.CA = s
+	return bus.TLS{CA: s}.Check()
 }
 
 // addProject adds a repository, and refuses an id that was given before.

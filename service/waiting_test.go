@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -186,5 +187,38 @@ func TestHeldCommandComesAgain(t *testing.T) {
 	there.Store(true)
 	if got := r.result(); got.Failure() != nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestServiceNamesItsKeys checks that what is wrong with an nkey or a certificate ends a
+// service with the name of that setting, and that with the right ones it is ready.
+func TestServiceNamesItsKeys(t *testing.T) {
+	s := bustest.StartServer(t)
+	authority, _ := s.UseTLS(t)
+	s.Restart(t)
+	other, _ := bustest.StartServer(t).UseTLS(t)
+	_, seed, err := access.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "nkey")
+	if err := os.WriteFile(key, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, "--server", s.URL(), "--replica=w1", "--tls-ca", authority)
+	c.mentions("stream not found") // which is heard through TLS
+	for want, args := range map[string][]string{
+		"--tls-ca (FORGE_TLS_CA): ":  {"--tls-ca", other},
+		"or --tls-ca (FORGE_TLS_CA)": {"--server", strings.Replace(s.URL(), "nats://", "tls://", 1)},
+		"--nkey (FORGE_NKEY): ":      {"--tls-ca", authority, "--nkey", key},
+	} {
+		c := startChild(t, append([]string{"--server", s.URL(), "--replica=w1"}, args...)...)
+		end, _ := c.waitFor("end")["err"].(string)
+		if !strings.Contains(end, want) || strings.Contains(end, string(seed)) {
+			t.Errorf("%v: ended with %q", args, end)
+		}
+		if code := c.exitCode(); code != 1 {
+			t.Errorf("%v: exit %d", args, code)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -164,12 +165,24 @@ func TestRunsAtOnce(t *testing.T) {
 	}
 }
 
-func TestRunIdleWatchSeesOutput(t *testing.T) {
-	c := shell(t, "for i in 1 2 3 4 5 6 7 8; do printf .; sleep 0.1; done")
-	c.Limits.Idle = 600 * time.Millisecond
-	if r := run(t, c); string(r.Output) != "........" {
-		t.Errorf("output %q", r.Output)
-	}
+// TestIdleWatchSeesOutput has output come just before the limit of silence, many times, and
+// then none. The clock is the test's, because a busy machine has pauses of its own.
+func TestIdleWatchSeesOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		out := newOutputCapture(Command{Limits: Limits{Idle: time.Second, OutputBytes: 100, LineBytes: 100}}, stop)
+		defer out.close()
+		for range 20 {
+			time.Sleep(999 * time.Millisecond)
+			if _, err := out.stderr().Write([]byte(".")); err != nil || ctx.Err() != nil {
+				t.Fatal(err, context.Cause(ctx))
+			}
+		}
+		time.Sleep(1001 * time.Millisecond)
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrIdle) {
+			t.Errorf("silence for longer than allowed: %v", cause)
+		}
+	})
 }
 
 func TestRunStopsWithItsContext(t *testing.T) {

@@ -55,6 +55,9 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 	c.running.Go(func() {
 		defer func() { <-c.slots }()
 		ev, err := readResult(m.Subject, m.Data)
+		if relayed := wire.Relayed(m.Header); relayed != nil {
+			err = relayed
+		}
 		if err != nil {
 			c.unreadableResult(work, m, err)
 			return

@@ -13,8 +13,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -39,7 +41,7 @@ func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Re
 	if err != nil {
 		return nil, err
 	}
-	inbox := s.conn.NC.NewInbox()
+	inbox := access.PresenceInbox() + "." + nuid.Next() // services may answer there, and in no other inbox of a runner
 	sub, err := s.conn.NC.SubscribeSync(inbox)
 	if err != nil {
 		return nil, fmt.Errorf("gather services: %w", err)

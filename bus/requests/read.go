@@ -36,6 +36,9 @@ func ReadIntent(m jetstream.Msg) (forge.Event, error) {
 	if err != nil {
 		return forge.Event{}, wire.Garbage("Event", "%w", err)
 	}
+	if err := wire.Relayed(m.Headers()); err != nil {
+		return forge.Event{}, err
+	}
 	if from.Person {
 		return readPersonal(m, from)
 	}

@@ -15,10 +15,10 @@ var (
 	fence        = regexp.MustCompile("(?ms)^```.*?^```$")
 	namedTest    = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	namedMake    = regexp.MustCompile("`make ([a-z-]+)")
+	namedMake    = regexp.MustCompile("`make ([a-z0-9-]+)")
 	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|deploy|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
 		"services?|tools|forgedir)/[A-Za-z0-9_./-]+)`")
-	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
 // TestDocuments checks that what documents refer to exists: files, headings, tests and

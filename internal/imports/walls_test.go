@@ -47,6 +47,12 @@ var allowLists = []allowList{
 		reason:   "what a subject looks like is known without a connection, and without the wire format",
 	},
 	{
+		packages: []string{"./bus/access"},
+		may:      []string{"std", ".", "./bus/subjects", "./bus/internal/streams", "github.com/nats-io/nkeys"},
+		never:    []string{"net/...", "os/..."},
+		reason:   "who may what is a table that is read without a connection",
+	},
+	{
 		packages: []string{"./git"},
 		may:      []string{"std", "golang.org/x/sys/unix"},
 		reason:   "it runs git and names what git works on; every package below stands on it",
@@ -144,15 +150,16 @@ var allowLists = []allowList{
 
 var restrictions = []restriction{
 	{
+		// What a test runs as another system knows NATS, and nothing of ours.
 		imports:  []string{"github.com/nats-io/nats.go/..."},
-		packages: []string{"./bus/...", "./natsd/..."},
+		packages: []string{"./bus/...", "./natsd/...", "./deploy/k8s/internal/testpod"},
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
 	{
 		// The runner's benchmark compares itself with a bare loop over JetStream, and
 		// an end-to-end test sends garbage that bus would not.
 		imports:  []string{"github.com/nats-io/nats.go/..."},
-		packages: []string{"./bus/...", "./natsd/...", "./services/runner", "./cmd/pfl-forge/internal/e2e"},
+		packages: []string{"./bus/...", "./natsd/...", "./services/runner", "./cmd/pfl-forge/internal/e2e", "./deploy/k8s/internal/testpod"},
 		tests:    true,
 		reason:   "subjects, headers and acknowledgements are decided once, in bus",
 	},
@@ -246,6 +253,12 @@ var restrictions = []restriction{
 		packages: []string{"./deploy/monitoring"},
 		tests:    true,
 		reason:   "the server's engine is for trying the alerts, and in no program",
+	},
+	{
+		imports:  []string{"k8s.io/...", "sigs.k8s.io/..."},
+		packages: []string{"./deploy/k8s"},
+		tests:    true,
+		reason:   "services do not know that they run in a cluster; manifests and their tests do",
 	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/implementer/..."),

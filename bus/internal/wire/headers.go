@@ -2,6 +2,8 @@ package wire
 
 import (
 	"strings"
+
+	"github.com/nats-io/nats.go"
 )
 
 // OneLine makes a header's value out of any text.
@@ -34,6 +36,17 @@ func InboxOnly(subject string) string {
 		return subject
 	}
 	return ""
+}
+
+// Relayed returns a *GarbageError for a message that the server itself put where it is, as
+// the answer to a direct get. The server does not check whether the one who named that subject
+// may publish there, so that the permissions of its sender say nothing. Messages that are
+// read by a direct get have the same header.
+func Relayed(header nats.Header) error {
+	if from := header.Get("Nats-Stream"); from != "" {
+		return Garbage("Event", "it is a copy from stream %q, which nobody may send here", from)
+	}
+	return nil
 }
 
 // Results are stored nowhere but in the journal: a worker asks a runner to decide

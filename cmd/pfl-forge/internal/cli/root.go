@@ -6,6 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/answer"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/audit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/clean"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/control"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
@@ -66,7 +67,7 @@ func newRoot(a *kit.App) *cobra.Command {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),
 			control.ResumeCommand(a), control.CancelCommand(a),
 		},
-		groupOther: {clean.Command(a), demo.Command(a), admin.DoctorCommand(a), admin.VersionCommand(a)},
+		groupOther: {auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), admin.VersionCommand(a)},
 	} {
 		for _, c := range commands {
 			c.GroupID = id

@@ -18,14 +18,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// cluster is a distributed set-up: a plain nats-server, the five services with
-// two implementers, and a bare repository as origin.
+// cluster is a distributed set-up: a plain nats-server with the permissions and the
+// certificate that auth init makes, the five services with two implementers, and a bare
+// repository as origin. No test may need more than these permissions.
 type cluster struct {
 	t      testing.TB
 	dir    string
 	origin string
 	url    string
 	procs  []*process
+	keys   string // the folder of auth init
 }
 
 // process is one program of the cluster, which can be killed and started again.
@@ -46,12 +48,30 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
-	token := filepath.Join(c.dir, "token")
-	conf := filepath.Join(c.dir, "nats.conf")
-	write(t, token, "secret")
-	write(t, conf, fmt.Sprintf("listen: %q\nauthorization { token: secret }\njetstream { store_dir: %q, sync_interval: always }\n",
-		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats")))
-	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", conf}})
+	c.keys = filepath.Join(c.dir, "keys")
+	c.initKeys()
+	c.run()
+	return c
+}
+
+// authorised returns the settings by which a service, or a person with pfl-forge, connects.
+func (c *cluster) authorised(program string) []string {
+	account := program
+	if program == "pfl-forge" {
+		account = "operator"
+	}
+	return []string{"--nkey", c.seed(account), "--tls-ca", filepath.Join(c.keys, "ca.crt")}
+}
+
+// run starts everything.
+func (c *cluster) run() {
+	t := c.t
+	t.Helper()
+	conf := fmt.Sprintf("tls { cert_file: %q, key_file: %q }\ninclude ./auth.conf", filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
+	path := filepath.Join(c.dir, "nats.conf")
+	write(t, path, fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\n%s\n",
+		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats"), conf))
+	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", path}})
 	for _, s := range []struct{ program, replica string }{
 		{"runner", "runner-1"},
 		{"analyzer", "analyzer-1"},
@@ -60,10 +80,10 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 		{"reviewer", "reviewer-1"},
 		{"reflector", "reflector-1"},
 	} {
-		c.procs = append(c.procs, &process{name: s.program, args: []string{
-			"--server", c.url, "--token-file", token, "--project", project + "=" + c.origin,
+		c.procs = append(c.procs, &process{name: s.program, args: append([]string{
+			"--server", c.url, "--project", project + "=" + c.origin,
 			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica),
-		}})
+		}, c.authorised(s.program)...)})
 	}
 	for i, p := range c.procs {
 		log, err := os.Create(filepath.Join(c.dir, fmt.Sprintf("%d-%s.log", i, p.name)))
@@ -77,6 +97,11 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 		for _, p := range c.procs {
 			p.kill()
 			_ = p.log.Close()
+		}
+		if refused := c.refusals(); len(refused) > 0 {
+			t.Errorf("the server refused what is needed:\n%s", strings.Join(refused, "\n"))
+		}
+		for _, p := range c.procs {
 			if t.Failed() {
 				content, _ := os.ReadFile(p.log.Name())
 				t.Logf("%s:\n%s", filepath.Base(p.log.Name()), tail(content, 3000))
@@ -84,7 +109,6 @@ func newCluster(t testing.TB, files map[string]string) *cluster {
 		}
 	})
 	wait.Until(t, "the cluster is up", func() bool { return c.forge("status").code == 0 })
-	return c
 }
 
 func (c *cluster) start(p *process) {
@@ -110,7 +134,8 @@ func (p *process) kill() {
 // forge runs pfl-forge against the cluster, from nowhere near a repository.
 func (c *cluster) forge(args ...string) result {
 	c.t.Helper()
-	all := append([]string{"--server", c.url, "--token-file", filepath.Join(c.dir, "token"), "--project", project}, args...)
+	all := append(c.authorised("pfl-forge"), "--server", c.url, "--project", project)
+	all = append(all, args...)
 	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), all...)
 	cmd.Dir = c.t.TempDir()
 	return launch(c.t, cmd).finish()

@@ -89,7 +89,7 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", o.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
 	o.c = newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - test ! -e broken\n"})
-	b, err := bus.Connect(t.Context(), bus.Config{URL: o.c.url, Token: "secret", Name: t.Name()})
+	b, err := bus.Connect(t.Context(), o.c.administrator())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func (c *cluster) logged() []string {
 // dropTranscripts has the stream of transcripts deleted, and made again.
 func (c *cluster) dropTranscripts() {
 	c.t.Helper()
-	nc, err := nats.Connect(c.url, nats.Token("secret"))
+	admin := c.administrator()
+	nc, err := nats.Connect(admin.URL, nats.RootCAs(admin.TLS.CA))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func (c *cluster) dropTranscripts() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	b, err := bus.Connect(c.t.Context(), bus.Config{URL: c.url, Token: "secret", Name: c.t.Name()})
+	b, err := bus.Connect(c.t.Context(), admin)
 	if err != nil {
 		c.t.Fatal(err)
 	}

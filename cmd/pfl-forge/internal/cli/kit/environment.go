@@ -8,7 +8,8 @@ import (
 )
 
 // Complete fills in from the environment what the flags leave open: FORGE_SERVER or
-// FORGE_CONTEXT, and with either of them FORGE_PROJECT, FORGE_TOKEN_FILE and FORGE_CREDS.
+// FORGE_CONTEXT, and with either of them FORGE_PROJECT, FORGE_PERSON and the variables of
+// credentials and certificates.
 // Outside of a repository the context counts that `nats context select` has remembered, of
 // which it returns the name.
 func (w *Where) Complete(getenv func(string) string) (remembered string) {
@@ -28,8 +29,17 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 	if w.Project == "" {
 		w.Project = getenv("FORGE_PROJECT")
 	}
-	if w.TokenFile == "" && w.Creds == "" {
-		w.TokenFile, w.Creds = getenv("FORGE_TOKEN_FILE"), getenv("FORGE_CREDS")
+	if w.TokenFile == "" && w.Creds == "" && w.NKey == "" {
+		w.TokenFile, w.Creds, w.NKey = getenv("FORGE_TOKEN_FILE"), getenv("FORGE_CREDS"), getenv("FORGE_NKEY")
+	}
+	if w.TLSCA == "" {
+		w.TLSCA = getenv("FORGE_TLS_CA")
+	}
+	if w.TLSCert == "" && w.TLSKey == "" {
+		w.TLSCert, w.TLSKey = getenv("FORGE_TLS_CERT"), getenv("FORGE_TLS_KEY")
+	}
+	if w.Person == "" {
+		w.Person = getenv("FORGE_PERSON")
 	}
 	return remembered
 }
@@ -95,6 +105,11 @@ func (w *Where) Remember() {
 		{"--context", w.Context, ""},
 		{"--token-file", w.TokenFile, ""},
 		{"--creds", w.Creds, ""},
+		{"--nkey", w.NKey, ""},
+		{"--tls-ca", w.TLSCA, ""},
+		{"--tls-cert", w.TLSCert, ""},
+		{"--tls-key", w.TLSKey, ""},
+		{"--person", w.Person, ""},
 		{"--project", w.Project, ""},
 	} {
 		if f.value != f.initial {

@@ -51,6 +51,13 @@ type Where struct {
 	// credentials.
 	TokenFile string
 	Creds     string // file with NATS credentials
+	NKey      string // file with the seed of an nkey
+	// TLSCA has the authorities that the server's certificate is checked against, TLSCert
+	// and TLSKey the certificate to show to it. All are files.
+	TLSCA, TLSCert, TLSKey string
+	// Person is the name of the account; empty for the one that git or the system
+	// knows, or, with NKey, for "operator".
+	Person string
 	// Project is the id of the organisation's project; empty for the one of the
 	// repository at Dir.
 	Project string
@@ -71,10 +78,15 @@ func (a *App) AddFlags(root *cobra.Command) {
 	flags.StringVar(&a.Context, "context", "", "`name` of a NATS context to connect with, instead of --server")
 	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a NATS token, with --server")
 	flags.StringVar(&a.Creds, "creds", "", "`file` with NATS credentials, with --server")
+	flags.StringVar(&a.NKey, "nkey", "", "`file` with the seed of an nkey, with --server")
+	flags.StringVar(&a.TLSCA, "tls-ca", "", "`file` with the authorities of the server's certificate, with --server; default: the system's")
+	flags.StringVar(&a.TLSCert, "tls-cert", "", "`file` with the certificate to show to the server, with --tls-key")
+	flags.StringVar(&a.TLSKey, "tls-key", "", "`file` with its key")
+	flags.StringVar(&a.Person, "person", "", "`name` of your account, with --server; default: operator with --nkey, else the author that git knows")
 	flags.StringVar(&a.Project, "project", "", "`id` of the project, with --server; default: the folder's name")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "log to standard error")
 	root.MarkFlagsMutuallyExclusive("server", "context")
-	root.MarkFlagsMutuallyExclusive("token-file", "creds")
+	root.MarkFlagsMutuallyExclusive("token-file", "creds", "nkey")
 }
 
 // Log returns the logger of a command that has no log file: silent unless --verbose is

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
@@ -23,8 +24,8 @@ func connection(a *kit.App) (bus.Config, error) {
 			return cfg, err
 		}
 	}
-	if a.Creds != "" {
-		cfg.Creds = a.Creds
+	if a.Creds+a.TokenFile+a.NKey != "" { // one of them, which takes the place of the context's
+		cfg.Token, cfg.Creds, cfg.NKey = "", a.Creds, a.NKey
 	}
 	if a.TokenFile != "" {
 		token, err := os.ReadFile(a.TokenFile)
@@ -35,7 +36,58 @@ func connection(a *kit.App) (bus.Config, error) {
 			return cfg, fmt.Errorf("--token-file: %s is empty", a.TokenFile)
 		}
 	}
-	return cfg, nil
+	if a.NKey != "" && userInfo.MatchString(cfg.URL) {
+		return cfg, kit.Usage(errors.New("--nkey: the server's URL names a user or a token, which would count instead: leave it out"))
+	}
+	if err := encryption(a, &cfg); err != nil {
+		return cfg, err
+	}
+	return cfg, account(a, &cfg)
+}
+
+// encryption fills in the files of an encrypted connection, and checks them together with
+// the nkey, so that an error names the flag.
+func encryption(a *kit.App, cfg *bus.Config) error {
+	if a.TLSCA != "" {
+		cfg.TLS.CA = a.TLSCA
+	}
+	if a.TLSCert != "" || a.TLSKey != "" {
+		cfg.TLS.Cert, cfg.TLS.Key = a.TLSCert, a.TLSKey
+	}
+	if (cfg.TLS.Cert == "") != (cfg.TLS.Key == "") {
+		return kit.Usage(errors.New("--tls-cert and --tls-key: give both or none"))
+	}
+	if err := (bus.TLS{CA: cfg.TLS.CA}).Check(); err != nil {
+		return fmt.Errorf("--tls-ca: %w", err)
+	}
+	if err := (bus.TLS{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key}).Check(); err != nil {
+		return fmt.Errorf("--tls-cert and --tls-key: %w", err)
+	}
+	if cfg.NKey == "" {
+		return nil
+	}
+	if _, err := bus.ReadSeed(cfg.NKey); err != nil {
+		return fmt.Errorf("--nkey: %w", err)
+	}
+	return nil
+}
+
+// account notes the name of the account that is used, and with it the inbox that its
+// permissions name. A context may name another inbox.
+func account(a *kit.App, cfg *bus.Config) error {
+	if a.Person == "" && a.NKey != "" {
+		a.Person = string(access.Operator)
+	}
+	if a.Person == "" {
+		return nil
+	}
+	if _, err := access.NewAccount(access.Operator, a.Person); err != nil {
+		return kit.Usage(fmt.Errorf("--person: %w", err))
+	}
+	if cfg.InboxPrefix == "" {
+		cfg.InboxPrefix = access.Inbox(a.Person)
+	}
+	return nil
 }
 
 // natsContext reads a context where the nats command line keeps them:
@@ -59,6 +111,9 @@ func natsContext(a *kit.App, name string) (bus.Config, error) {
 		Password string `json:"password"`
 		Creds    string `json:"creds"`
 		NKey     string `json:"nkey"`
+		CA       string `json:"ca"`
+		Cert     string `json:"cert"`
+		Key      string `json:"key"`
 		Inbox    string `json:"inbox_prefix"`
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -70,5 +125,7 @@ func natsContext(a *kit.App, name string) (bus.Config, error) {
 	if c.URL == "" {
 		return bus.Config{}, fmt.Errorf("--context: %s has no url", file)
 	}
-	return bus.Config{URL: c.URL, Token: c.Token, Creds: c.Creds, NKey: c.NKey, InboxPrefix: c.Inbox}, nil
+	return bus.Config{
+		URL: c.URL, Token: c.Token, Creds: c.Creds, NKey: c.NKey, InboxPrefix: c.Inbox, TLS: bus.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},
+	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
@@ -28,6 +29,12 @@ func TestConnection(t *testing.T) {
 	write(".config/nats/context/password.json", `{"url":"nats://org:4222","user":"u","password":"p"}`)
 	write(".config/nats/context/empty.json", `{}`)
 	write(".config/nats/context/broken.json", `{`)
+	write(".config/nats/context/key.json", `{"url":"nats://org:4222","token":"t","inbox_prefix":"_INBOX_mine"}`)
+	_, text, err := access.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := write("seed", string(text))
 	token, empty := write("token", " secret\n"), write("empty", "\n")
 
 	for name, test := range map[string]struct {
@@ -40,6 +47,16 @@ func TestConnection(t *testing.T) {
 		"credentials":      {kit.Where{Server: "nats://a:1", Creds: "/b.creds"}, bus.Config{URL: "nats://a:1", Creds: "/b.creds"}, ""},
 		"context":          {kit.Where{Context: "org"}, bus.Config{URL: "nats://org:4222", Token: "t"}, ""},
 		"context, flag":    {kit.Where{Context: "creds", Creds: "/b.creds"}, bus.Config{URL: "nats://org:4222", Creds: "/b.creds"}, ""},
+		"nkey":             {kit.Where{Server: "nats://a:1", NKey: seed}, bus.Config{URL: "nats://a:1", NKey: seed, InboxPrefix: "_INBOX_operator"}, ""},
+		"person":           {kit.Where{Server: "nats://a:1", NKey: seed, Person: "ada"}, bus.Config{URL: "nats://a:1", NKey: seed, InboxPrefix: "_INBOX_ada"}, ""},
+		"context, nkey":    {kit.Where{Context: "key", NKey: seed}, bus.Config{URL: "nats://org:4222", NKey: seed, InboxPrefix: "_INBOX_mine"}, ""},
+		"bad person":       {kit.Where{Server: "nats://a:1", NKey: seed, Person: "a.b"}, bus.Config{}, "--person: name of the account"},
+		"a service":        {kit.Where{Server: "nats://a:1", NKey: seed, Person: "runner"}, bus.Config{}, "taken by pfl-forge"},
+		"no seed":          {kit.Where{Server: "nats://a:1", NKey: token}, bus.Config{}, "--nkey: " + token + " does not hold"},
+		"nkey, user":       {kit.Where{Server: "nats://u:p@a:1", NKey: seed}, bus.Config{}, "--nkey: the server's URL names a user"},
+		"no authority":     {kit.Where{Server: "nats://a:1", TLSCA: token}, bus.Config{}, "--tls-ca: "},
+		"half a pair":      {kit.Where{Server: "nats://a:1", TLSKey: token}, bus.Config{}, "--tls-cert and --tls-key: give both"},
+		"bad pair":         {kit.Where{Server: "nats://a:1", TLSCert: token, TLSKey: token}, bus.Config{}, "--tls-cert and --tls-key: "},
 		"empty token":      {kit.Where{Server: "nats://a:1", TokenFile: empty}, bus.Config{}, "is empty"},
 		"no token":         {kit.Where{Server: "nats://a:1", TokenFile: home + "/none"}, bus.Config{}, "--token-file"},
 		"unknown context":  {kit.Where{Context: "none"}, bus.Config{}, "there is no NATS context none"},

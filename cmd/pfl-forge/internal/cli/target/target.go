@@ -98,8 +98,8 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 	if a.Remote() {
 		return Connect(ctx, a)
 	}
-	if a.Project != "" || a.TokenFile != "" || a.Creds != "" {
-		return nil, kit.Usage(errors.New("--project, --token-file and --creds need --server"))
+	if a.Project != "" || a.Person != "" || a.TokenFile+a.Creds+a.NKey+a.TLSCA+a.TLSCert+a.TLSKey != "" {
+		return nil, kit.Usage(errors.New("--project, --person and what says how to connect need --server"))
 	}
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {
@@ -128,6 +128,9 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 		t.Repo, t.Project, t.Actor = repo, repo.Project, repo.Actor
 	} else if u, err := user.Current(); err == nil {
 		t.Actor = u.Username
+	}
+	if a.Person != "" {
+		t.Actor = a.Person
 	}
 	if a.Project != "" {
 		if t.Project, err = forge.ParseProjectID(a.Project); err != nil {

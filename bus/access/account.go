@@ -1,0 +1,90 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Role is a kind of account. What an account may do follows from its role, and for people and
+// systems also from its name and projects.
+type Role string
+
+// The roles: the five services, and those outside of them.
+const (
+	Runner      Role = "runner"
+	Analyzer    Role = "analyzer"
+	Implementer Role = "implementer"
+	Reviewer    Role = "reviewer"
+	Reflector   Role = "reflector"
+	// Operator is a person with the command line.
+	Operator Role = "operator"
+	// Submitter is another system that asks for changes, and reads nothing but its answers.
+	Submitter Role = "submitter"
+	// Follower is another system that follows changes, by a consumer that an administrator
+	// has made under its name.
+	Follower Role = "follower"
+)
+
+// Roles returns every role, services first.
+func Roles() []Role {
+	return append(Services(), Operator, Submitter, Follower)
+}
+
+// Services returns the roles that services have.
+func Services() []Role {
+	return []Role{Runner, Analyzer, Implementer, Reviewer, Reflector}
+}
+
+// Account is one user of the server, with credentials of its own.
+type Account struct {
+	// Name is unique in an installation: of a service its role, of a person or a system the
+	// token that names them in subjects.
+	Name string
+	Role Role
+	// Projects limits which projects a person or a system may speak about; none means all.
+	// Journals are read as a whole.
+	Projects []forge.ProjectID
+}
+
+// NewAccount returns an account, or an error that says what is wrong with the name, which is
+// that of the person or system; a service has none.
+func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, error) {
+	if !slices.Contains(Roles(), role) {
+		return Account{}, fmt.Errorf("there is no role %q", role)
+	}
+	if slices.Contains(Services(), role) {
+		if name != "" && name != string(role) || len(projects) > 0 {
+			return Account{}, fmt.Errorf("the service %s has no name and no projects of its own", role)
+		}
+		return Account{Name: string(role), Role: role}, nil
+	}
+	if _, err := forge.ParseReplicaID(name); err != nil {
+		return Account{}, fmt.Errorf("name of the account %q: use a-z, 0-9 and hyphens", name)
+	}
+	if slices.Contains(Services(), Role(name)) || slices.Contains(reserved, name) {
+		return Account{}, fmt.Errorf("name of the account %q: it is taken by pfl-forge itself", name)
+	}
+	for _, p := range projects {
+		if _, err := forge.ParseProjectID(string(p)); err != nil {
+			return Account{}, err
+		}
+	}
+	return Account{Name: name, Role: role, Projects: projects}, nil
+}
+
+// reserved are names that no account may have: those of other Secrets, and of an inbox.
+var reserved = []string{"server", "ca", presence}
+
+// Inbox returns the prefix of the subjects on which an account gets its answers. No
+// other account may listen there.
+func Inbox(account string) string { return "_INBOX_" + account }
+
+// presence names the inbox in which services say that they are there.
+const presence = "services"
+
+// PresenceInbox returns the prefix of the subjects on which a runner hears which services
+// run. It is apart from the runner's own inbox, so that a worker that answers cannot make up
+// an answer to another request.
+func PresenceInbox() string { return Inbox(presence) }

@@ -1,0 +1,157 @@
+package access
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// User is an account with what proves it to the server.
+type User struct {
+	Account
+
+	// Proof is in the form of the server's configuration: nkey: U..., or user: ada,
+	// password: ...
+	Proof string
+}
+
+// NKey returns the proof by an nkey, of which the server knows the public part.
+func NKey(public string) string { return "nkey: " + public }
+
+// Conf returns the authorization block of a nats-server's configuration, to be included in
+// it. all are the accounts of the installation, those of the users among them.
+func Conf(users []User, all []Account) string {
+	var b strings.Builder
+	b.WriteString("authorization {\n  users: [\n")
+	for i, u := range users {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "    # %s\n    { %s\n      permissions: {\n", u.title(), u.Proof)
+		publish, deny, subscribe := u.subjects(all)
+		fmt.Fprintf(&b, "        publish: {\n%s", lists("allow", publish))
+		b.WriteString(lists("deny", deny))
+		fmt.Fprintf(&b, "        }\n        subscribe: {\n%s        }\n      }\n    }\n", lists("allow", subscribe))
+	}
+	b.WriteString("  ]\n}\n")
+	return b.String()
+}
+
+// subjects returns the subjects of all rights of an account.
+func (a Account) subjects(all []Account) (publish, deny, subscribe []string) {
+	for _, r := range a.Rights(all) {
+		publish, deny, subscribe = append(publish, r.Publish...), append(deny, r.Deny...), append(subscribe, r.Subscribe...)
+	}
+	return publish, deny, subscribe
+}
+
+// width bounds the lines of a list of subjects.
+const width = 150
+
+// lists returns a list of subjects as lines of the configuration; nothing if it is empty. No
+// account has an empty list of what is allowed, which the server takes for everything.
+func lists(name string, subjects []string) string {
+	if len(subjects) == 0 {
+		return ""
+	}
+	const indent = "          "
+	var text strings.Builder
+	text.WriteString(indent + name + ": [")
+	line := ""
+	for i, s := range subjects {
+		part := fmt.Sprintf("%q", s)
+		if i < len(subjects)-1 {
+			part += ","
+		}
+		if line != "" && len(indent)+len(line)+len(part) > width {
+			text.WriteString("\n" + indent + " " + line)
+			line = ""
+		}
+		line += " " + part
+	}
+	return text.String() + "\n" + indent + " " + line + "\n" + indent + "]\n"
+}
+
+// title returns the comment that tells an account apart, which ParseConf reads.
+func (a Account) title() string {
+	s := "account " + a.Name + ", role " + string(a.Role)
+	if len(a.Projects) > 0 {
+		s += ", projects " + strings.Join(a.projects(), " ")
+	}
+	return s
+}
+
+// titled matches an account in a file of Conf: name, role, projects and public nkey.
+var titled = regexp.MustCompile(`(?m)^    # account (\S+), role ([a-z]+)(?:, projects ([a-z0-9 -]+))?\n    \{ nkey: (U[A-Z2-7]{55})$`)
+
+// ErrNotOurs says that a configuration is not one that Conf has written.
+var ErrNotOurs = errors.New("it was not written by pfl-forge auth init")
+
+// ParseConf returns the users of a configuration that Conf has written for users with nkeys.
+// Permissions are not read: they follow from the accounts. It refuses a configuration with
+// other users, which would be lost. Error: ErrNotOurs.
+func ParseConf(text string) ([]User, error) {
+	var users []User
+	for _, m := range titled.FindAllStringSubmatch(text, -1) {
+		var projects []forge.ProjectID
+		for p := range strings.FieldsSeq(m[3]) {
+			projects = append(projects, forge.ProjectID(p))
+		}
+		a, err := NewAccount(Role(m[2]), m[1], projects...)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
+		}
+		users = append(users, User{Account: a, Proof: NKey(m[4])})
+	}
+	if len(users) == 0 || strings.Count(text, "nkey:") != len(users) || strings.Contains(text, "password") {
+		return nil, ErrNotOurs
+	}
+	return users, nil
+}
+
+// Accounts returns the accounts of users.
+func Accounts(users []User) []Account {
+	list := make([]Account, len(users))
+	for i, u := range users {
+		list[i] = u.Account
+	}
+	return list
+}
+
+// Public returns the public nkey of a user; empty if it proves itself otherwise.
+func (u User) Public() string {
+	public, _ := strings.CutPrefix(u.Proof, "nkey: ")
+	if strings.Contains(public, " ") {
+		return ""
+	}
+	return public
+}
+
+// Find returns the index of the user whose account has a name, -1 if there is none.
+func Find(users []User, name string) int {
+	return slices.IndexFunc(users, func(u User) bool { return u.Name == name })
+}
+
+// NewKey returns a new nkey of a user: the public part, which the server knows, and the seed,
+// which is secret.
+func NewKey() (public string, seed []byte, err error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return "", nil, err
+	}
+	defer pair.Wipe()
+	if public, err = pair.PublicKey(); err != nil {
+		return "", nil, err
+	}
+	if seed, err = pair.Seed(); err != nil {
+		return "", nil, err
+	}
+	return public, bytes.Clone(seed), nil
+}

@@ -1,0 +1,267 @@
+package access
+
+import (
+	"slices"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Right is a group of subjects that an account needs for one reason.
+type Right struct {
+	// Why completes the sentence that begins with the account's role.
+	Why string
+	// Publish and Subscribe list the subjects that are allowed.
+	Publish, Subscribe []string
+	// Deny is not to be published although Publish matches it.
+	Deny []string
+}
+
+// Rights returns everything that the account may do. all are the accounts of the
+// installation, this one among them: a service answers in their inboxes.
+func (a Account) Rights(all []Account) []Right {
+	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{Inbox(a.Name) + ".>"}}}
+	switch a.Role {
+	case Runner:
+		return append(list, runner(all)...)
+	case Operator:
+		return append(list, a.operator()...)
+	case Submitter:
+		return append(list, a.submitter()...)
+	case Follower:
+		return append(list, a.follower()...)
+	case Implementer:
+		list = append(list, worker(a.Role)...)
+		return append(list, listsJournals, cleans(all))
+	case Analyzer:
+		list = append(list, worker(a.Role)...)
+		return append(list, listsJournals)
+	default:
+		return append(list, worker(a.Role)...)
+	}
+}
+
+// runner returns the rights of a runner, besides its inbox.
+func runner(all []Account) []Right {
+	var stores, commands []string
+	for _, cfg := range streams.All(1) {
+		stores = append(stores, api("STREAM.CREATE", cfg.Name), api("STREAM.UPDATE", cfg.Name), api("STREAM.INFO", cfg.Name))
+	}
+	for _, step := range forge.Steps() {
+		commands = append(commands, api("CONSUMER.INFO", streams.Commands, string(step)), sharedConsumer(step))
+	}
+	var inboxes []string
+	for _, other := range all {
+		if other.Role != Follower {
+			inboxes = append(inboxes, Inbox(other.Name)+".>")
+		}
+	}
+	return []Right{
+		{Why: "makes the streams", Publish: append(stores, "$JS.API.STREAM.NAMES")},
+		{Why: "makes streams in memory anew that have no leader", Publish: []string{
+			api("STREAM.DELETE", streams.Commands), api("STREAM.DELETE", streams.Wakes), "forge.epoch.*",
+		}},
+		{Why: "makes the consumers that the replicas of a worker share", Publish: commands},
+		{Why: "takes what people and systems ask for, timers, and events between machines", Publish: slices.Concat(
+			consumes(streams.Intents, "runner"), consumes(streams.Wakes, "runner"),
+			[]string{api("CONSUMER.CREATE", streams.Intents, "runner.forge.intent.>"), api("CONSUMER.CREATE", streams.Wakes, "runner.forge.wake.>")},
+		)},
+		{Why: "takes the results of workers", Subscribe: []string{subjects.EveryResult}},
+		{Why: "answers workers, people, systems, and itself where it stores a submission", Publish: inboxes},
+		{Why: "journals decisions, and reads them", Publish: []string{
+			subjects.EveryJournal, subjects.EveryProject,
+			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
+			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects),
+		}},
+		{Why: "issues commands, timers and events between machines, and takes them back", Publish: []string{
+			"forge.command.>", "forge.wake.>", "forge.timer.*.*.*", "forge.control.*.*",
+			api("STREAM.PURGE", streams.Commands), api("STREAM.PURGE", streams.Wakes),
+			api("STREAM.MSG.GET", streams.Commands), api("STREAM.MSG.GET", streams.Wakes),
+		}},
+		{Why: "publishes changes and refusals, and follows the former to notify people", Publish: append(
+			[]string{
+				"forge.event.*.*.*", "forge.refusal.*.*", api("STREAM.MSG.GET", streams.Events), api("CONSUMER.CREATE", streams.Events, ">"),
+			}, consumes(streams.Events, "*")...,
+		)},
+		{
+			Why:     "serves requests of people and systems, and stores what these submit",
+			Publish: []string{"forge.intent.*.submit"},
+			Subscribe: append([]string{
+				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIList, subjects.APIShow, subjects.APIServices,
+			}, microService("pfl-forge")...),
+		},
+		{
+			Why:       "asks which services run, and says that it does",
+			Publish:   []string{"$SRV.INFO", PresenceInbox() + ".*"},
+			Subscribe: append([]string{PresenceInbox() + ".*"}, microService("pfl-forge-runner")...),
+		},
+		{Why: "puts aside what cannot be handled", Publish: []string{"forge.dead.*"}},
+	}
+}
+
+// worker returns the rights that the workers of a service have, besides their inbox.
+func worker(role Role) []Right {
+	var commands, others, results []string
+	for _, step := range forge.Steps() {
+		name := string(step)
+		if step.Service() != string(role) {
+			others = append(others,
+				api("CONSUMER.CREATE", streams.Commands, name+".>"), api("CONSUMER.MSG.NEXT", streams.Commands, name),
+				"$JS.ACK."+streams.Commands+"."+name+".>", "$JS.ACK.*.*."+streams.Commands+"."+name+".>")
+			continue
+		}
+		commands = append(commands, sharedConsumer(step), api("CONSUMER.CREATE", streams.Commands, "*.forge.command."+name+".on.*.>"))
+		results = append(results, "forge.result."+name+".*.*", "forge.lease."+name+".*.*.*", "forge.transcript.*.*.*."+name+".*.*")
+	}
+	return []Right{
+		{
+			Why: "takes commands of its steps; consumers of single replicas have no name that tells services apart",
+			Publish: slices.Concat(commands, consumes(streams.Commands, "*"), []string{
+				api("STREAM.INFO", streams.Commands), api("STREAM.MSG.GET", streams.Commands),
+			}),
+			Deny: others,
+		},
+		{Why: "reports results, leases and transcripts of its steps", Publish: results},
+		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands"}},
+		{Why: "asks whether a command is still wanted", Publish: []string{
+			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
+		}},
+		{Why: "reads leases", Publish: reads(streams.Leases)},
+		{
+			Why: "reads transcripts, and stores them as a whole, as well as the sessions of agents",
+			Publish: slices.Concat(
+				[]string{api("STREAM.MSG.GET", streams.Transcripts), api("DIRECT.GET", streams.Transcripts)},
+				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
+			),
+		},
+		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
+		{
+			Why:       "says that it runs",
+			Publish:   []string{PresenceInbox() + ".*"},
+			Subscribe: microService("pfl-forge-" + string(role)),
+		},
+	}
+}
+
+// listsJournals is needed by workers that look at all intents of a project.
+var listsJournals = Right{Why: "lists the intents of a project", Publish: []string{
+	api("STREAM.INFO", streams.Journal), api("DIRECT.GET", streams.Journal), api("DIRECT.GET", streams.Projects),
+	"forge.dead.journal", "forge.dead.projects",
+}}
+
+// cleans returns the right of an implementer to clean for people.
+func cleans(all []Account) Right {
+	r := Right{
+		Why: "cleans for people, and tells the others", Publish: []string{"forge.cleaned.*"},
+		Subscribe: append([]string{subjects.APIClean}, microService("pfl-forge-clean")...),
+	}
+	for _, other := range all {
+		if other.Role == Operator {
+			r.Publish = append(r.Publish, Inbox(other.Name)+".>")
+		}
+	}
+	return r
+}
+
+// operator returns the rights of a person with the command line.
+func (a Account) operator() []Right {
+	var asks, progress []string
+	for _, p := range a.projects() {
+		asks = append(asks, "forge.intent."+p+".by."+a.token()+".*", "forge.api."+p+".by."+a.token()+"."+subjects.VerbClean,
+			"forge.api."+p+".list", "forge.api."+p+".show", "forge.api."+p+".services")
+		progress = append(progress, "forge.progress."+p+".*")
+	}
+	objects := streams.BucketTranscripts.Stream()
+	return []Right{
+		{Why: "asks and decides under one name", Publish: asks},
+		{Why: "reads journals, of all projects", Publish: slices.Concat(
+			reads(streams.Journal), follows(streams.Journal), reads(streams.Projects), follows(streams.Projects),
+		)},
+		{Why: "looks whether everything is decided on", Publish: []string{
+			api("STREAM.MSG.GET", streams.Intents), api("STREAM.MSG.GET", streams.Wakes),
+			api("CONSUMER.INFO", streams.Intents, "runner"), api("CONSUMER.INFO", streams.Wakes, "runner"),
+		}},
+		{Why: "reads dead letters", Publish: []string{api("STREAM.INFO", streams.Dead), api("DIRECT.GET", streams.Dead)}},
+		{Why: "reads transcripts", Publish: slices.Concat(
+			follows(streams.Transcripts), []string{api("STREAM.MSG.GET", streams.Transcripts)}, reads(objects),
+		)},
+		{Why: "watches progress", Subscribe: progress},
+	}
+}
+
+// submitter returns the right of another system to ask for changes.
+func (a Account) submitter() []Right {
+	r := Right{Why: "asks for changes under one name"}
+	for _, p := range a.projects() {
+		r.Publish = append(r.Publish, "forge.intent."+p+".from."+a.token()+".submit", "forge.api."+p+".from."+a.token()+".submit")
+	}
+	return []Right{r}
+}
+
+// follower returns the right of another system to follow changes.
+func (a Account) follower() []Right {
+	return []Right{{Why: "takes changes from the consumer of its name", Publish: consumes(streams.Events, a.Name)}}
+}
+
+// projects returns the tokens of the projects that the account may speak about.
+func (a Account) projects() []string {
+	if len(a.Projects) == 0 {
+		return []string{"*"}
+	}
+	list := make([]string, len(a.Projects))
+	for i, p := range a.Projects {
+		list[i] = string(p)
+	}
+	return list
+}
+
+// token returns the account's name as a token of a subject, which it is: see NewAccount.
+func (a Account) token() string { return a.Name }
+
+// api returns the subject of a JetStream call about a stream, or about a consumer of it.
+func api(call, stream string, consumer ...string) string {
+	return "$JS.API." + strings.Join(append([]string{call, stream}, consumer...), ".")
+}
+
+// reads returns the calls that read a stream without a consumer.
+func reads(stream string) []string {
+	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream), api("DIRECT.GET", stream)}
+}
+
+// follows returns the calls that read a stream by a consumer of the reader's own.
+func follows(stream string) []string {
+	return []string{
+		api("CONSUMER.CREATE", stream, ">"), api("CONSUMER.INFO", stream, ">"),
+		api("CONSUMER.MSG.NEXT", stream, ">"), api("CONSUMER.DELETE", stream, ">"),
+	}
+}
+
+// consumes returns the calls that take messages from a consumer that is there.
+func consumes(stream, consumer string) []string {
+	return []string{
+		api("CONSUMER.INFO", stream, consumer), api("CONSUMER.MSG.NEXT", stream, consumer),
+		"$JS.ACK." + stream + "." + consumer + ".>", "$JS.ACK.*.*." + stream + "." + consumer + ".>",
+	}
+}
+
+// microService returns the subjects on which a NATS micro service is asked about itself. They
+// are spelled out, because an account that may listen on $SRV.* may do so on $SRV.>, too.
+func microService(name string) []string {
+	var list []string
+	for _, verb := range []string{"PING", "STATS", "INFO"} {
+		list = append(list, "$SRV."+verb, "$SRV."+verb+"."+name, "$SRV."+verb+"."+name+".*")
+	}
+	return list
+}
+
+// stores returns the calls of an object store.
+func stores(b streams.Bucket) []string {
+	return append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*", api("STREAM.PURGE", b.Stream()))
+}
+
+// sharedConsumer returns the call that makes the consumer of a step that all replicas share.
+func sharedConsumer(step forge.Step) string {
+	return api("CONSUMER.CREATE", streams.Commands, string(step)+".forge.command."+string(step)+".any.>")
+}

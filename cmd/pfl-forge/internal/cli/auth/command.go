@@ -1,0 +1,205 @@
+// Package auth makes the credentials of an installation: an nkey for each account, the
+// permissions of all for the nats-server, and certificates.
+//
+// An installation is a set of secrets, each with a few entries. plan.go decides which of them
+// are new; files.go reads and writes them as plain files, kubernetes.go as Secrets. The
+// permissions are those of package bus/access.
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+const initHelp = `Make the credentials of an organisation's pfl-forge: an nkey for each of the five services,
+for a person ("operator") and for a system that submits intents ("submitter"), the permissions of
+all as a file for nats-server, and a certificate for it by an authority of its own.
+
+Without --kubernetes the files go to the folder of --out, with an example nats.conf. With it
+they are Secrets, printed as YAML for kubectl, or written to the folder of --out.
+
+What exists is kept. --role renews the key of one account, or with "server" the certificate;
+--person, --system and --follower add accounts; --force renews everything. Give a renewed key to
+who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
+
+const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
+  pfl-forge auth init --out /etc/pfl-forge/nats --person ada --projects shop
+  pfl-forge auth init --kubernetes --namespace pfl-forge | kubectl create -f -
+  kubectl -n pfl-forge get secrets -l app.kubernetes.io/part-of=pfl-forge -o json |
+    pfl-forge auth init --kubernetes --role implementer --from - | kubectl apply -f -`
+
+// Command returns the command auth with those below it.
+func Command(a *kit.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "auth",
+		Short: "keys, permissions and certificates of an organisation's installation",
+		Args:  kit.KnownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(initCommand(a))
+	return cmd
+}
+
+// options are the flags of auth init.
+type options struct {
+	kubernetes bool
+	namespace  string
+	out        string
+	from       string
+
+	renew     []string
+	people    []string
+	systems   []string
+	followers []string
+	projects  []string
+	force     bool
+
+	hosts         []string
+	caCert, caKey string
+	noTLS         bool
+
+	format render.Format
+}
+
+// initCommand returns the command auth init.
+func initCommand(a *kit.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "init",
+		Short:   "make nkeys, permissions and certificates, or renew some of them",
+		Long:    initHelp,
+		Example: initExample,
+		Args:    kit.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.check(); err != nil {
+				return kit.Usage(err)
+			}
+			return initialise(a, &o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.kubernetes, "kubernetes", false, "as Secrets")
+	flags.StringVar(&o.namespace, "namespace", "pfl-forge", "`namespace` of the Secrets, and in the names of the server")
+	flags.StringVar(&o.out, "out", "", "`folder` to write to; it is made if it is missing")
+	flags.StringVar(&o.from, "from", "", "with --kubernetes: `file` with the Secrets that exist, as kubectl get -o json prints them; - for standard input")
+	flags.StringSliceVar(&o.renew, "role", nil, "renew the key of this `account`, or of \"server\" the certificate; may be repeated")
+	flags.StringSliceVar(&o.people, "person", nil, "add an account for a person of this `name`; may be repeated")
+	flags.StringSliceVar(&o.systems, "system", nil, "add an account for a system of this `name` that submits intents; may be repeated")
+	flags.StringSliceVar(&o.followers, "follower", nil, "add an account for a system of this `name` that follows changes; may be repeated")
+	flags.StringSliceVar(&o.projects, "projects", nil, "`ids` of the projects that new accounts of people and systems may speak about; default: all")
+	flags.BoolVar(&o.force, "force", false, "renew everything that exists")
+	flags.StringSliceVar(&o.hosts, "host", nil, "further `name` or address of the server, for its certificate; may be repeated")
+	flags.StringVar(&o.caCert, "ca-cert", "", "`file` with the certificate of an authority to use instead of a new one, with --ca-key")
+	flags.StringVar(&o.caKey, "ca-key", "", "`file` with its key")
+	flags.BoolVar(&o.noTLS, "no-tls-certs", false, "make no certificates: they come from elsewhere, such as cert-manager")
+	kit.OutputFlag(cmd, &o.format)
+	cmd.MarkFlagsMutuallyExclusive("no-tls-certs", "ca-cert")
+	cmd.MarkFlagsMutuallyExclusive("no-tls-certs", "host")
+	cmd.MarkFlagsMutuallyExclusive("force", "role")
+	cmd.MarkFlagsRequiredTogether("ca-cert", "ca-key")
+	_ = cmd.MarkFlagDirname("out")
+	for _, name := range []string{"from", "ca-cert", "ca-key"} {
+		_ = cmd.MarkFlagFilename(name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(renewable(), cobra.ShellCompDirectiveNoFileComp))
+	for _, name := range []string{"namespace", "person", "system", "follower", "projects", "host"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+// renewable returns the names that --role takes in every installation.
+func renewable() []string {
+	names := []string{serverSecret, string(access.Operator), string(access.Submitter)}
+	for _, role := range access.Services() {
+		names = append(names, string(role))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// hostNames matches names of servers, of which the first part may be a wildcard.
+var hostNames = regexp.MustCompile(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*\.?$`)
+
+// check refuses flags that make no sense together.
+func (o *options) check() error {
+	switch {
+	case !o.kubernetes && o.out == "":
+		return kit.Missing("--out, the folder to write to, or --kubernetes")
+	case o.from != "" && !o.kubernetes:
+		return errors.New("--from needs --kubernetes; plain files are read from the folder of --out")
+	case o.from != "" && o.out != "":
+		return errors.New("--from and --out cannot be given together: what exists is read from one place")
+	case o.kubernetes && o.out == "" && o.format.Data():
+		return errors.New("--output json or yaml needs --out: without it the Secrets themselves are printed")
+	case !namespaces.MatchString(o.namespace):
+		return errors.New("--namespace: use a-z, 0-9 and hyphens, at most 63")
+	}
+	for _, host := range o.hosts {
+		if net.ParseIP(host) == nil && !hostNames.MatchString(host) {
+			return fmt.Errorf("--host: %q is no name and no address of a server", host)
+		}
+	}
+	_, err := o.accounts()
+	return err
+}
+
+// accounts returns the accounts that the flags add.
+func (o *options) accounts() ([]access.Account, error) {
+	var projects []forge.ProjectID
+	for _, p := range o.projects {
+		id, err := forge.ParseProjectID(p)
+		if err != nil {
+			return nil, err
+		}
+		projects = append(projects, id)
+	}
+	var list []access.Account
+	for _, group := range []struct {
+		flag  string
+		role  access.Role
+		names []string
+	}{
+		{"--person", access.Operator, o.people}, {"--system", access.Submitter, o.systems}, {"--follower", access.Follower, o.followers},
+	} {
+		for _, name := range group.names {
+			account, err := access.NewAccount(group.role, name, projects...)
+			if err != nil {
+				return nil, errors.New(group.flag + ": " + err.Error())
+			}
+			list = append(list, account)
+		}
+	}
+	return list, nil
+}
+
+// initialise makes the secrets that are missing or to be renewed, and writes them.
+func initialise(a *kit.App, o *options) error {
+	var place store = &folder{path: o.out}
+	if o.kubernetes {
+		place = &cluster{namespace: o.namespace, folder: o.out, from: o.from, in: a.In, out: a.Out}
+	}
+	before, err := place.read()
+	if err != nil {
+		return err
+	}
+	p, err := newPlan(o, before)
+	if err != nil {
+		return err
+	}
+	written, err := place.write(p.changed, p.whole)
+	if err != nil {
+		return err
+	}
+	return report(a, o, p, written)
+}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// folder keeps an installation's secrets as plain files.
+type folder struct{ path string }
+
+// seedFile ends the name of a file with an account's seed.
+const seedFile = ".nk"
+
+// exampleConf is a nats.conf that uses the files.
+const exampleConf = `# An example: nats-server -c nats.conf. It is written once, and then yours.
+listen: 0.0.0.0:4222
+max_payload: 8MB
+jetstream {
+  store_dir: %q
+  sync_interval: always
+}
+%sinclude ./auth.conf
+`
+
+// tlsConf is the part of exampleConf about certificates.
+const tlsConf = `tls {
+  cert_file: %q
+  key_file: %q
+}
+`
+
+// read implements store. Seeds are not read: those that stay need not be known.
+func (f *folder) read() (secrets, error) {
+	found := secrets{}
+	for name, secret := range serverFiles() {
+		text, err := os.ReadFile(filepath.Join(f.path, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		if found[secret] == nil {
+			found[secret] = map[string][]byte{}
+		}
+		found[secret][name] = text
+	}
+	if ca := found[authoritySecret]; ca != nil { // one file for both
+		ca[entryCA] = found[serverSecret][entryCA]
+	}
+	return found, nil
+}
+
+// serverFiles returns the files that belong to no account, each with its secret.
+func serverFiles() map[string]string {
+	return map[string]string{
+		entryConf: serverSecret, entryCert: serverSecret, entryKey: serverSecret, entryCA: serverSecret, entryCAKey: authoritySecret,
+	}
+}
+
+// write implements store. The permissions come last: what they let in is there then.
+func (f *folder) write(changed, whole secrets) ([]string, error) {
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	files := map[string][]byte{}
+	for name, entries := range changed {
+		if name == serverSecret || name == authoritySecret {
+			maps.Copy(files, entries)
+			continue
+		}
+		files[name+seedFile] = []byte(string(entries[entrySeed]) + "\n")
+	}
+	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
+		if (a == entryConf) != (b == entryConf) {
+			return map[bool]int{true: 1, false: -1}[a == entryConf]
+		}
+		return strings.Compare(a, b)
+	})
+	var written []string
+	for _, name := range names {
+		path := filepath.Join(f.path, name)
+		if before, err := os.ReadFile(path); err == nil && string(before) == string(files[name]) {
+			continue
+		}
+		if err := replace(path, files[name]); err != nil {
+			return written, fmt.Errorf("--out: %w", err)
+		}
+		written = append(written, path)
+	}
+	made, err := f.example(whole)
+	return append(written, made...), err
+}
+
+// example writes nats.conf unless it is there.
+func (f *folder) example(whole secrets) ([]string, error) {
+	dir, err := filepath.Abs(f.path)
+	if err != nil {
+		return nil, err
+	}
+	encryption := ""
+	if whole[serverSecret][entryCert] != nil {
+		encryption = fmt.Sprintf(tlsConf, filepath.Join(dir, entryCert), filepath.Join(dir, entryKey))
+	}
+	path := filepath.Join(f.path, "nats.conf")
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	_, err = fmt.Fprintf(file, exampleConf, filepath.Join(dir, "data"), encryption)
+	return []string{path}, errors.Join(err, file.Close())
+}
+
+// replace puts a file in place as a whole, for its owner alone.
+func replace(path string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	_, err = tmp.Write(content)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,179 @@
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// namespaces matches the names of namespaces.
+var namespaces = regexp.MustCompile(namespaceRule)
+
+const (
+	// secretPrefix begins the names of our Secrets.
+	secretPrefix = "forge-nats-" //nolint:gosec // the beginning of a name
+	// partOf is the label of everything in an installation.
+	partOf = "app.kubernetes.io/part-of"
+	// secretBytes bounds the text in which the Secrets that exist are read.
+	secretBytes = 16 << 20
+)
+
+// cluster keeps an installation's secrets as Secrets of Kubernetes.
+type cluster struct {
+	namespace string
+	folder    string // to write to; empty for out
+	from      string // file with those that exist; - for in
+	in        io.Reader
+	out       io.Writer
+}
+
+// secretObject is a Secret.
+type secretObject struct {
+	APIVersion string            `json:"apiVersion" yaml:"apiVersion"` //nolint:tagliatelle // as Kubernetes has it
+	Kind       string            `json:"kind"       yaml:"kind"`
+	Metadata   secretMetadata    `json:"metadata"   yaml:"metadata"`
+	Type       string            `json:"type"       yaml:"type"`
+	Data       map[string]string `json:"data"       yaml:"data"`
+}
+
+// secretMetadata names a Secret.
+type secretMetadata struct {
+	Name      string            `json:"name"      yaml:"name"`
+	Namespace string            `json:"namespace" yaml:"namespace"`
+	Labels    map[string]string `json:"labels"    yaml:"labels"`
+}
+
+// read implements store.
+func (c *cluster) read() (secrets, error) {
+	switch {
+	case c.from == "-":
+		return c.parseList(c.in)
+	case c.from != "":
+		f, err := os.Open(c.from)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		return c.parseList(f)
+	case c.folder != "":
+		return c.readFolder()
+	}
+	return secrets{}, nil
+}
+
+// parseList reads Secrets as kubectl get -o json prints them.
+func (c *cluster) parseList(r io.Reader) (secrets, error) {
+	text, err := io.ReadAll(io.LimitReader(r, secretBytes))
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	var list struct {
+		Kind  string         `json:"kind"`
+		Items []secretObject `json:"items"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil || list.Kind != "List" && list.Kind != "SecretList" {
+		return nil, errors.New("--from: this is no list of Secrets, as kubectl get secrets -o json prints it")
+	}
+	found := secrets{}
+	for i := range list.Items {
+		if err := c.take(found, &list.Items[i]); err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+	}
+	if found[serverSecret] == nil {
+		return nil, fmt.Errorf("--from: there is no Secret %s%s of namespace %s in it", secretPrefix, serverSecret, c.namespace)
+	}
+	return found, nil
+}
+
+// readFolder reads Secrets that were written to the folder.
+func (c *cluster) readFolder() (secrets, error) {
+	names, err := filepath.Glob(filepath.Join(c.folder, secretPrefix+"*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	found := secrets{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+		var s secretObject
+		if _, err := strictyaml.Decode(text, &s, strictyaml.Options{MaxBytes: secretBytes}); err != nil {
+			return nil, fmt.Errorf("--out: %s: %w", name, err)
+		}
+		if err := c.take(found, &s); err != nil {
+			return nil, fmt.Errorf("--out: %s: %w", name, err)
+		}
+	}
+	return found, nil
+}
+
+// take adds a Secret to those that exist. Others than ours are left out.
+func (c *cluster) take(found secrets, s *secretObject) error {
+	name, ours := strings.CutPrefix(s.Metadata.Name, secretPrefix)
+	if !ours || s.Kind != "Secret" || s.Metadata.Namespace != c.namespace {
+		return nil
+	}
+	entries := map[string][]byte{}
+	for key, value := range s.Data {
+		content, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return fmt.Errorf("entry %s of Secret %s is not in base64", key, s.Metadata.Name)
+		}
+		entries[key] = content
+	}
+	found[name] = entries
+	return nil
+}
+
+// write implements store.
+func (c *cluster) write(changed, _ secrets) ([]string, error) {
+	var written []string
+	for i, name := range slices.Sorted(maps.Keys(changed)) {
+		s := secretObject{
+			APIVersion: "v1", Kind: "Secret", Type: "Opaque", Data: map[string]string{},
+			Metadata: secretMetadata{Name: secretPrefix + name, Namespace: c.namespace, Labels: map[string]string{partOf: "pfl-forge"}},
+		}
+		for key, content := range changed[name] {
+			s.Data[key] = base64.StdEncoding.EncodeToString(content)
+		}
+		text, err := strictyaml.Encode(s)
+		if err != nil {
+			return written, err
+		}
+		if c.folder == "" {
+			if i > 0 {
+				text = append([]byte("---\n"), text...)
+			}
+			if _, err := c.out.Write(text); err != nil {
+				return written, err
+			}
+			written = append(written, s.Metadata.Name)
+			continue
+		}
+		if err := os.MkdirAll(c.folder, 0o700); err != nil {
+			return written, fmt.Errorf("--out: %w", err)
+		}
+		path := filepath.Join(c.folder, s.Metadata.Name+".yaml")
+		if err := replace(path, text); err != nil {
+			return written, fmt.Errorf("--out: %w", err)
+		}
+		written = append(written, path)
+	}
+	return written, nil
+}

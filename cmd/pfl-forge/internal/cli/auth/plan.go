@@ -1,0 +1,192 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus/access"
+)
+
+// secrets are the credentials of an installation, by the name of the secret that holds them:
+// an account's, or one of those below. Each has entries.
+type secrets map[string]map[string][]byte
+
+const (
+	// serverSecret has the files that the nats-server reads.
+	serverSecret = "server"
+	// authoritySecret has the authority that we made, to renew the server's certificate.
+	authoritySecret = "ca"
+)
+
+// The entries of secrets.
+const (
+	entryConf     = "auth.conf"
+	entryCert     = "tls.crt"
+	entryKey      = "tls.key"
+	entryCA       = "ca.crt"
+	entryCAKey    = "ca.key"
+	entrySeed     = "nkey"
+	namespaceRule = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
+)
+
+// store reads and writes secrets.
+type store interface {
+	// read returns the secrets that exist, which may be none.
+	read() (secrets, error)
+	// write writes the secrets that have changed; whole are all of them, as far as they are
+	// known. It returns the names of what it has written.
+	write(changed, whole secrets) ([]string, error)
+}
+
+// plan is an installation as it is to be.
+type plan struct {
+	users []access.User
+	// changed are the secrets to write, and whole those together with what exists.
+	changed, whole secrets
+	// renewed are the accounts with a new key.
+	renewed map[string]bool
+	// tls describes the server's certificate; nil without one.
+	tls *certificate
+}
+
+// newPlan decides what is made new: everything where nothing exists.
+func newPlan(o *options, before secrets) (*plan, error) {
+	p := &plan{changed: secrets{}, whole: maps.Clone(before), renewed: map[string]bool{}}
+	if p.whole == nil {
+		p.whole = secrets{}
+	}
+	if conf := before[serverSecret][entryConf]; conf != nil {
+		users, err := access.ParseConf(string(conf))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; move it away to begin anew", entryConf, err)
+		}
+		p.users = users
+	}
+	exists := len(p.users) > 0
+	added, err := o.accounts()
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		added = append(basis(), added...)
+	}
+	switch {
+	case !exists && len(o.renew) > 0:
+		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
+	case exists && len(added)+len(o.renew) == 0 && !o.force:
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system or --follower to add one, " +
+			"or --force to renew all")
+	}
+	if err := p.keys(o, added); err != nil {
+		return nil, err
+	}
+	if !o.noTLS && (!exists || o.force || slices.Contains(o.renew, serverSecret)) {
+		if err := p.certify(o); err != nil {
+			return nil, err
+		}
+	}
+	p.entry(serverSecret, entryConf, []byte(access.Conf(p.users, access.Accounts(p.users))))
+	return p, nil
+}
+
+// basis returns the accounts that every installation has.
+func basis() []access.Account {
+	var list []access.Account
+	for _, role := range access.Services() {
+		list = append(list, access.Account{Name: string(role), Role: role})
+	}
+	return append(list,
+		access.Account{Name: string(access.Operator), Role: access.Operator},
+		access.Account{Name: string(access.Submitter), Role: access.Submitter},
+	)
+}
+
+// keys makes the keys that are new.
+func (p *plan) keys(o *options, added []access.Account) error {
+	for _, account := range added {
+		if access.Find(p.users, account.Name) >= 0 {
+			return fmt.Errorf("account %q exists already: give --role %s to renew its key", account.Name, account.Name)
+		}
+		p.users = append(p.users, access.User{Account: account})
+		p.renewed[account.Name] = true
+	}
+	for _, name := range o.renew {
+		if access.Find(p.users, name) < 0 && name != serverSecret {
+			return fmt.Errorf("--role: there is no account %q", name)
+		}
+		p.renewed[name] = name != serverSecret
+	}
+	for i := range p.users {
+		u := &p.users[i]
+		if !p.renewed[u.Name] && !o.force {
+			continue
+		}
+		public, seed, err := access.NewKey()
+		if err != nil {
+			return fmt.Errorf("make an nkey: %w", err)
+		}
+		p.renewed[u.Name] = true
+		u.Proof = access.NKey(public)
+		p.entry(u.Name, entrySeed, seed)
+		if ca := p.whole[serverSecret][entryCA]; ca != nil {
+			p.entry(u.Name, entryCA, ca)
+		}
+	}
+	return nil
+}
+
+// certify makes the server's certificate, and the authority that signs it where none is given
+// or kept.
+func (p *plan) certify(o *options) error {
+	now := time.Now()
+	authority, err := p.authority(o, now)
+	if err != nil {
+		return err
+	}
+	p.tls, err = authority.certify(serverNames(o), now)
+	if err != nil {
+		return err
+	}
+	p.entry(serverSecret, entryCert, p.tls.cert)
+	p.entry(serverSecret, entryKey, p.tls.key)
+	p.entry(serverSecret, entryCA, authority.cert)
+	for i := range p.users {
+		if name := p.users[i].Name; p.renewed[name] {
+			p.entry(name, entryCA, authority.cert)
+		}
+	}
+	return nil
+}
+
+// authority returns the one that is given, or kept from before, or a new one.
+func (p *plan) authority(o *options, now time.Time) (*certificate, error) {
+	kept := p.whole[authoritySecret]
+	switch {
+	case o.caCert != "":
+		return loadAuthority(o.caCert, o.caKey)
+	case kept != nil && !o.force:
+		return parseAuthority(kept[entryCA], kept[entryCAKey])
+	case len(p.whole[serverSecret][entryCert]) > 0 && !o.force:
+		return nil, errors.New("--role server: the authority that signed the certificate is not here: give --ca-cert and --ca-key")
+	}
+	made, err := newAuthority(now)
+	if err != nil {
+		return nil, err
+	}
+	p.entry(authoritySecret, entryCA, made.cert)
+	p.entry(authoritySecret, entryCAKey, made.key)
+	return made, nil
+}
+
+// entry sets an entry of a secret, which is written then with all its entries.
+func (p *plan) entry(name, key string, content []byte) {
+	entries := maps.Clone(p.whole[name])
+	if entries == nil {
+		entries = map[string][]byte{}
+	}
+	entries[key] = content
+	p.whole[name], p.changed[name] = entries, entries
+}

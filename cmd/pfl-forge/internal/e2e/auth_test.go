@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// initKeys runs auth init, and reloads the server if it runs. The tests have an account of
+// their own there, which may do everything.
+func (c *cluster) initKeys(args ...string) {
+	c.t.Helper()
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), append([]string{"auth", "init", "--out", c.keys}, args...)...)
+	if got := launch(c.t, cmd).finish(); got.code != 0 {
+		c.t.Fatalf("auth init %v: exit code %d\n%s%s", args, got.code, got.stdout, got.stderr)
+	}
+	conf, err := os.ReadFile(filepath.Join(c.keys, "auth.conf"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	write(c.t, filepath.Join(c.dir, "auth.conf"), strings.Replace(string(conf), "users: [", "users: [ { user: admin, password: secret }", 1))
+	if len(c.procs) == 0 {
+		return
+	}
+	server := c.procs[0]
+	reloads := func() int { return strings.Count(c.log(server), "Reloaded server configuration") }
+	before := reloads()
+	if err := server.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		c.t.Fatal(err)
+	}
+	wait.Until(c.t, "the server has read its configuration again", func() bool { return reloads() > before })
+}
+
+func (c *cluster) seed(account string) string { return filepath.Join(c.keys, account+".nk") }
+
+// administrator returns how a test connects that does what no account may.
+func (c *cluster) administrator() bus.Config {
+	return bus.Config{
+		URL: strings.Replace(c.url, "://", "://admin:secret@", 1), TLS: bus.TLS{CA: filepath.Join(c.keys, "ca.crt")}, Name: c.t.Name(),
+	}
+}
+
+// log returns everything that a process has logged.
+func (c *cluster) log(p *process) string {
+	c.t.Helper()
+	text, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// violation matches the server's log lines about a subject that an account may not use.
+var violation = regexp.MustCompile(`.*(Publish|Subscription) Violation.*`)
+
+// refusals returns what the server has refused.
+func (c *cluster) refusals() []string { return violation.FindAllString(c.log(c.procs[0]), -1) }
+
+// connect returns a plain connection of an account, as any client could make it.
+func (c *cluster) connect(account string, options ...nats.Option) (*nats.Conn, error) {
+	c.t.Helper()
+	key, err := nats.NkeyOptionFromSeed(c.seed(account))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	nc, err := nats.Connect(c.url, append(options, key, nats.RootCAs(filepath.Join(c.keys, "ca.crt")), nats.CustomInboxPrefix("_INBOX_"+account))...)
+	if err == nil {
+		c.t.Cleanup(nc.Close)
+	}
+	return nc, err
+}
+
+// TestGuardedCluster runs the whole product with the permissions and certificates that
+// auth init makes: a person and a system ask for changes, all are merged, and nothing that
+// a service, the person or the system does is refused.
+func TestGuardedCluster(t *testing.T) {
+	g := newCluster(t, appending)
+	wait.Until(t, "all services are seen", func() bool {
+		got := g.forge("doctor")
+		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
+	})
+	lines := g.append(2)
+	nc, err := g.connect("submitter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := nc.RequestWithContext(wait.Context(t), "forge.api."+project+".from.submitter.submit",
+		[]byte(`{"title": "Append far", "body": "Please.", "recipe": "append", "with": {"LINE": "far"}, "origin": {"event_id": "1"}}`))
+	var accepted struct{ Intent, Result string }
+	if err != nil || json.Unmarshal(answer.Data, &accepted) != nil || accepted.Result != "new" {
+		t.Fatalf("submitted: %s, %v", answer.Data, err)
+	}
+	wait.Until(t, "a person approves what the system wants", func() bool { return g.forge("approve", accepted.Intent).code == 0 })
+	if got := g.forge("run"); got.code != 0 {
+		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	for _, args := range [][]string{
+		{"status"},
+		{"inbox"},
+		{"history"},
+		{"costs"},
+		{"logs", "append-00"},
+		{"show", "append-00"},
+		{"doctor"},
+		{"clean"},
+		{"pause", "--all"},
+		{"resume", "--all"},
+	} {
+		if got := g.forge(args...); got.code != 0 {
+			t.Errorf("%v: exit code %d\n%s%s", args, got.code, got.stdout, got.stderr)
+		}
+	}
+	r := g.clone()
+	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
+	g.noSeeds()
+}
+
+// noSeeds checks that no process has logged a seed.
+func (c *cluster) noSeeds() {
+	c.t.Helper()
+	files, err := filepath.Glob(c.seed("*"))
+	if err != nil || len(files) < 7 {
+		c.t.Fatalf("seeds: %v, %v", files, err)
+	}
+	for _, file := range files {
+		seed, err := os.ReadFile(file)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, p := range c.procs {
+			if strings.Contains(c.log(p), strings.TrimSpace(string(seed))) {
+				c.t.Errorf("%s has logged %s", p.name, filepath.Base(file))
+			}
+		}
+	}
+}
+
+// TestRenewedKeys renews every key and the certificate while work is done, and has the
+// server read them: services go on in the same processes, and each of the former keys is
+// refused.
+func TestRenewedKeys(t *testing.T) {
+	g := newCluster(t, appending)
+	lines := g.append(2)
+	former := filepath.Join(g.dir, "former")
+	if err := os.CopyFS(former, os.DirFS(g.keys)); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--role", "server"}
+	for _, account := range accounts {
+		args = append(args, "--role", account)
+	}
+	g.initKeys(args...)
+	if got := g.forge("run"); got.code != 0 {
+		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	r := g.clone()
+	checkAppended(t, r, r.read("log.txt"), lines)
+	for _, p := range g.procs {
+		select {
+		case <-p.gone:
+			t.Errorf("%s has ended", p.name)
+		default:
+		}
+	}
+	renewed := g.keys
+	for _, account := range accounts {
+		g.keys = renewed
+		if _, err := g.connect(account); err != nil {
+			t.Errorf("%s with the new key: %v", account, err)
+		}
+		g.keys = former
+		if _, err := g.connect(account); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("%s with the former key: %v", account, err)
+		}
+	}
+	g.keys = renewed
+	g.noSeeds()
+}
+
+// accounts are those that auth init makes without being told.
+var accounts = []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "operator", "submitter"}

@@ -1,0 +1,120 @@
+//go:build cluster
+
+package k8s
+
+import (
+	"strings"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestClusterAgentsPolicy applies the policy of the agents' namespace, and asks for pods that
+// break one rule each; another one than Pod Security has to refuse them.
+func TestClusterAgentsPolicy(t *testing.T) {
+	c := findCluster(t)
+	c.leavesNothing(t)
+	m := build(t, "overlays/agents-policy")
+	for _, u := range m.objects {
+		if u.GetKind() == "Namespace" {
+			t.Cleanup(func() { c.removeNamespace(t, u.GetName()) })
+			continue
+		}
+		t.Cleanup(func() { c.remove(t, u) })
+	}
+	c.applyAll(t, m)
+	const namespace = "pfl-forge-agents"
+	wait.Until(t, "pods have an account", func() bool {
+		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(wait.Context(t), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	if err := c.judge(t, namespace, agentPod()); err != nil {
+		t.Fatalf("a pod as it should be: %v", err)
+	}
+	first := true
+	for _, bad := range []struct {
+		says  string
+		spoil func(*core.Pod)
+	}{
+		{"automountServiceAccountToken", func(p *core.Pod) { p.Spec.AutomountServiceAccountToken = nil }},
+		{"hostUsers", func(p *core.Pod) { p.Spec.HostUsers = nil }},
+		{"enableServiceLinks", func(p *core.Pod) { p.Spec.EnableServiceLinks = nil }},
+		{"volumes of Secrets", func(p *core.Pod) { mount(p, core.VolumeSource{Secret: &core.SecretVolumeSource{SecretName: "x"}}) }},
+		{"volumes of Secrets", func(p *core.Pod) { mount(p, core.VolumeSource{Projected: &core.ProjectedVolumeSource{}}) }},
+		{"variables from Secrets", func(p *core.Pod) {
+			p.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{SecretRef: &core.SecretEnvSource{LocalObjectReference: core.LocalObjectReference{Name: "x"}}}}
+		}},
+		{"variables from Secrets", func(p *core.Pod) {
+			from := &core.EnvVarSource{SecretKeyRef: &core.SecretKeySelector{LocalObjectReference: core.LocalObjectReference{Name: "x"}, Key: "y"}}
+			p.Spec.Containers[0].Env = []core.EnvVar{{Name: "X", ValueFrom: from}}
+		}},
+		{"limits", func(p *core.Pod) { delete(p.Spec.Containers[0].Resources.Limits, core.ResourceMemory) }},
+		{"limits", func(p *core.Pod) {
+			second := *p.Spec.Containers[0].DeepCopy()
+			second.Name, second.Resources = "second", core.ResourceRequirements{}
+			p.Spec.InitContainers = []core.Container{second}
+		}},
+		{"readOnlyRootFilesystem", func(p *core.Pod) { p.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil }},
+		{"digest", func(p *core.Pod) { p.Spec.Containers[0].Image = "registry.example.com:5000/agent" }},
+		{"digest", func(p *core.Pod) { p.Spec.Containers[0].Image = "agent:latest" }},
+		{"activeDeadlineSeconds", func(p *core.Pod) { p.Spec.ActiveDeadlineSeconds = nil }},
+	} {
+		pod := agentPod()
+		bad.spoil(pod)
+		if first { // the API server takes up a new policy after a moment
+			first = false
+			wait.Until(t, "the policy holds", func() bool { return c.judge(t, namespace, pod) != nil })
+		}
+		err := c.judge(t, namespace, pod)
+		if err == nil || !strings.Contains(err.Error(), "pfl-forge-agents") || !strings.Contains(err.Error(), bad.says) {
+			t.Errorf("%s: %v", bad.says, err)
+		}
+		if err := c.judge(t, "default", pod); err != nil {
+			t.Errorf("%s: it is refused elsewhere, too: %v", bad.says, err)
+		}
+	}
+	for _, image := range []string{"agent:v1", "registry.example.com:5000/agent:v1", "agent@sha256:" + strings.Repeat("0", 64)} {
+		pod := agentPod()
+		pod.Spec.Containers[0].Image = image
+		if err := c.judge(t, namespace, pod); err != nil {
+			t.Errorf("%s: %v", image, err)
+		}
+	}
+}
+
+// agentPod returns a pod that the policy lets through.
+func agentPod() *core.Pod {
+	pod := restrictedPod("agent", nil, "wait")
+	yes, no, deadline := true, false, int64(3600)
+	pod.Spec.HostUsers, pod.Spec.EnableServiceLinks, pod.Spec.ActiveDeadlineSeconds = &no, &no, &deadline
+	limits := core.ResourceList{}
+	for _, r := range []core.ResourceName{core.ResourceCPU, core.ResourceMemory, core.ResourceEphemeralStorage} {
+		limits[r] = resource.MustParse("1Gi")
+	}
+	pod.Spec.Containers[0].Resources.Limits = limits
+	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &yes
+	return pod
+}
+
+func mount(p *core.Pod, source core.VolumeSource) {
+	p.Spec.Volumes = []core.Volume{{Name: "x", VolumeSource: source}}
+	p.Spec.Containers[0].VolumeMounts = []core.VolumeMount{{Name: "x", MountPath: "/x"}}
+}
+
+// remove deletes an object.
+func (c *cluster) remove(t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
+	r, err := c.resource(u)
+	if err == nil {
+		err = r.Delete(wait.Context(t), u.GetName(), metav1.DeleteOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,277 @@
+//go:build cluster
+
+package k8s
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestCluster installs pfl-forge on a real cluster, has it work, and takes away from it
+// what a cluster takes away: replicas, pods, NATS, keys. Everything is merged, once.
+func TestCluster(t *testing.T) {
+	c := findCluster(t)
+	c.leavesNothing(t)
+	version := c.images(t)
+	in := newInstallation(t, c, "pfl-forge-test", version)
+
+	t.Run("dry run", func(t *testing.T) { in.dryRun(t) })
+	began := time.Now()
+	in.write(t, "overlays/single-node", "", in.shop(t))
+	want := []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"}
+	in.ready(t, "", len(want))
+	t.Logf("ready %s after it was applied", time.Since(began).Round(time.Second))
+	in.neverRestarted(t, want)
+
+	asked := in.submit(t, "first", 8)
+	in.merged(t, asked)
+
+	t.Run("network", func(t *testing.T) { in.paths(t) })
+	t.Run("restricted", func(t *testing.T) { in.refusesPrivileges(t) })
+
+	in.scale(t, "implementer", 3)
+	asked = append(asked, in.submit(t, "scaled", 12)...)
+	in.ready(t, "implementer", 3)
+	for _, service := range []string{"implementer", "runner", "nats"} {
+		in.kill(t, service)
+	}
+	in.merged(t, asked)
+
+	in.rotate(t, "implementer")
+	asked = append(asked, in.submit(t, "rotated", 4)...)
+	in.merged(t, asked)
+
+	asked = append(asked, in.submit(t, "none", 8)...)
+	in.scale(t, "implementer", 0)
+	in.ready(t, "implementer", 0)
+	asked = append(asked, in.submit(t, "later", 2)...)
+	in.scale(t, "implementer", 1)
+	in.merged(t, asked)
+}
+
+// dryRun has the API server judge every overlay, defaults, validation and Pod Security
+// included, and store nothing. Kinds that it does not know are not judged.
+func (in *installation) dryRun(t *testing.T) {
+	t.Helper()
+	for _, dir := range overlays(t) {
+		m, unknown := build(t, in.overlay(t, dir, "", "")), map[string]int{}
+		for _, u := range m.objects {
+			if _, err := in.resource(u); err != nil {
+				unknown[u.GetKind()]++
+				continue
+			}
+			if err := in.apply(wait.Context(t), u, metav1.DryRunAll); err != nil {
+				t.Errorf("%s: %s %s: %v", dir, u.GetKind(), u.GetName(), err)
+			}
+		}
+		t.Logf("%s: %d objects, unknown to this cluster: %v", dir, len(m.objects), unknown)
+	}
+}
+
+// neverRestarted looks for containers that ended, however shortly, since they were made.
+func (in *installation) neverRestarted(t *testing.T, services []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range in.pods(t, "") {
+		seen[p.Labels["app.kubernetes.io/name"]] = true
+		for _, s := range p.Status.ContainerStatuses {
+			if s.RestartCount > 0 {
+				t.Errorf("%s was restarted %d times", p.Name, s.RestartCount)
+			}
+		}
+	}
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, services) {
+		t.Errorf("there are %v, want %v", got, services)
+	}
+}
+
+// submit has another system in a namespace of its own ask for changes, and returns their
+// names once all are stored.
+func (in *installation) submit(t *testing.T, prefix string, count int) []string {
+	t.Helper()
+	out := in.run(t, in.systems, "submit-"+prefix, map[string]string{"app": "submit"}, "submit", "shop", prefix, "0", strconv.Itoa(count))
+	if want := fmt.Sprintf("stored %d\n", count); out != want {
+		t.Fatalf("the system said %q, want %q", out, want)
+	}
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
+	}
+	return names
+}
+
+// run runs the program of internal/testpod in a pod to its end, and returns its output.
+func (in *installation) run(t *testing.T, namespace, name string, labels map[string]string, args ...string) string {
+	t.Helper()
+	ctx := wait.Context(t)
+	pods := in.client.CoreV1().Pods(namespace)
+	optional := true
+	pod := restrictedPod(name, labels, args...)
+	pod.Spec.Containers[0].Env = []core.EnvVar{{Name: "FORGE_SERVER", Value: "tls://nats." + in.namespace + ".svc:4222"}, {Name: "SYSTEM", Value: system}}
+	pod.Spec.Containers[0].VolumeMounts = []core.VolumeMount{{Name: "nats", MountPath: "/etc/forge/nats", ReadOnly: true}}
+	pod.Spec.Volumes = []core.Volume{{Name: "nats", VolumeSource: core.VolumeSource{
+		Secret: &core.SecretVolumeSource{SecretName: "forge-nats-" + system, Optional: &optional},
+	}}}
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var phase core.PodPhase
+	wait.Until(t, "pod "+name+" has ended", func() bool {
+		p, err := pods.Get(wait.Context(t), name, metav1.GetOptions{})
+		if err == nil {
+			phase = p.Status.Phase
+		}
+		return phase == core.PodSucceeded || phase == core.PodFailed
+	})
+	out := in.logs(ctx, namespace, name, false)
+	if phase == core.PodFailed {
+		t.Fatalf("pod %s: %s", name, out)
+	}
+	now := int64(0)
+	if err := pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Error(err)
+	}
+	return out
+}
+
+// restrictedPod returns a pod with the program of internal/testpod, as restricted wants it.
+func restrictedPod(name string, labels map[string]string, args ...string) *core.Pod {
+	yes, no, user, now := true, false, int64(65532), int64(0)
+	return &core.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: core.PodSpec{
+			RestartPolicy: core.RestartPolicyNever, AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &now,
+			SecurityContext: &core.PodSecurityContext{
+				RunAsNonRoot: &yes, RunAsUser: &user, FSGroup: &user, SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []core.Container{{
+				Name: "testpod", Image: testImage, ImagePullPolicy: core.PullNever, Args: args,
+				SecurityContext: &core.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &core.Capabilities{Drop: []core.Capability{"ALL"}}},
+			}},
+		},
+	}
+}
+
+// merged waits until every change is on the base branch, and checks that none is there
+// twice and nothing else is.
+func (in *installation) merged(t *testing.T, names []string) {
+	t.Helper()
+	began := time.Now()
+	var log string
+	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(names)), func() bool {
+		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
+		if err == nil {
+			log = out
+		}
+		return strings.Count(log, "\n") > len(names)
+	}, func() string { return log })
+	got := strings.Split(strings.TrimSpace(log), "\n")
+	slices.Sort(got)
+	want := []string{"first"}
+	for _, name := range names {
+		want = append(want, "Write "+name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("the base branch has %q, want %q", got, want)
+	}
+	t.Logf("%d changes merged after %s", len(names), time.Since(began).Round(time.Second))
+}
+
+// paths tries which addresses can be reached from where. What must not be reached is
+// reached by somebody else, so that it is a policy that blocks it.
+func (in *installation) paths(t *testing.T) {
+	t.Helper()
+	address := func(service string, port int) string {
+		pods := in.pods(t, service)
+		return fmt.Sprintf("%s:%d", pods[0].Status.PodIP, port)
+	}
+	client, monitor := address("nats", 4222), address("nats", 8222)
+	runner, reviewer := address("runner", 8080), address("reviewer", 8080)
+	gitPod, err := in.client.CoreV1().Pods(in.git).Get(wait.Context(t), "git-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := gitPod.Status.PodIP + ":8080"
+	api := in.apiServer(t)
+	worker := map[string]string{"pfl-forge.io/worker": "true", "pfl-forge.io/nats-client": "true"}
+	for _, from := range []struct {
+		who, namespace string
+		labels         map[string]string
+		reached        []string
+		blocked        []string
+	}{
+		{"a worker", in.namespace, worker, []string{client, git}, []string{monitor, runner, reviewer, api}},
+		{"a runner", in.namespace, map[string]string{"pfl-forge.io/nats-client": "true"}, []string{client}, []string{monitor, reviewer, git, api}},
+		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api}},
+		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api}, []string{monitor, runner, reviewer}},
+		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer}},
+	} {
+		args := slices.Concat([]string{"dial", "reached"}, from.reached, []string{"blocked"}, from.blocked)
+		out := in.run(t, from.namespace, "paths", from.labels, args...)
+		for said, addresses := range map[string][]string{"reached": from.reached, "blocked": from.blocked} {
+			for _, a := range addresses {
+				if !strings.Contains(out, a+" "+said+"\n") {
+					t.Errorf("%s: %s should be %s:\n%s", from.who, a, said, out)
+				}
+			}
+		}
+		wait.Until(t, "the pod is gone", func() bool {
+			_, err := in.client.CoreV1().Pods(from.namespace).Get(wait.Context(t), "paths", metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		})
+	}
+}
+
+// apiServer returns the address of the API server, as pods know it.
+func (in *installation) apiServer(t *testing.T) string {
+	t.Helper()
+	s, err := in.client.CoreV1().Services("default").Get(wait.Context(t), "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s:%d", s.Spec.ClusterIP, s.Spec.Ports[0].Port)
+}
+
+// refusesPrivileges asks for pods that no service of ours is.
+func (in *installation) refusesPrivileges(t *testing.T) {
+	t.Helper()
+	yes, root := true, int64(0)
+	for what, spoil := range map[string]func(*core.Pod){
+		"privileged": func(p *core.Pod) { p.Spec.Containers[0].SecurityContext = &core.SecurityContext{Privileged: &yes} },
+		"root":       func(p *core.Pod) { p.Spec.SecurityContext.RunAsUser = &root },
+		"host path": func(p *core.Pod) {
+			p.Spec.Volumes = []core.Volume{{Name: "etc", VolumeSource: core.VolumeSource{HostPath: &core.HostPathVolumeSource{Path: "/etc"}}}}
+		},
+		"host network": func(p *core.Pod) { p.Spec.HostNetwork = true },
+		"no seccomp":   func(p *core.Pod) { p.Spec.SecurityContext.SeccompProfile = nil },
+	} {
+		pod := restrictedPod("bad", nil, "wait")
+		spoil(pod)
+		err := in.judge(t, in.namespace, pod)
+		if err == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := in.judge(t, in.namespace, restrictedPod("good", nil, "wait")); err != nil {
+		t.Errorf("a pod without privileges: %v", err)
+	}
+}
+
+// judge asks the API server whether it would take a pod.
+func (c *cluster) judge(t *testing.T, namespace string, pod *core.Pod) error {
+	t.Helper()
+	_, err := c.client.CoreV1().Pods(namespace).Create(wait.Context(t), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}

@@ -1,0 +1,215 @@
+//go:build cluster
+
+package k8s
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// cluster is the Kubernetes that the tests run on.
+type cluster struct {
+	config  *rest.Config
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	// load is the command that puts an image archive into the nodes; the archive's path is
+	// its last argument.
+	load []string
+	arch string
+}
+
+const howto = `a cluster is needed:
+  KUBECONFIG=... K8S_LOAD="kind load image-archive" make k8s-test    any cluster, and the command that loads an image archive into its nodes
+  FORGE_CLUSTER=path/to/script make k8s-test                         a script with the commands up, kubeconfig, load FILE and down`
+
+// findCluster returns the cluster that the environment names. One that a script has to
+// bring up ends with the test.
+func findCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD"))}
+	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
+	switch {
+	case kubeconfig != "" && len(c.load) > 0:
+	case kubeconfig != "" || len(c.load) > 0:
+		t.Fatalf("KUBECONFIG and K8S_LOAD go together; %s", howto)
+	case script != "":
+		if !filepath.IsAbs(script) {
+			script = filepath.Join(root(t), script)
+		}
+		kubeconfig, c.load = bringUp(t, script), []string{script, "load"}
+	default:
+		t.Fatal(howto)
+	}
+	var err error
+	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	c.config.QPS, c.config.Burst = 100, 200
+	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
+		t.Fatal(err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(c.config); err != nil {
+		t.Fatal(err)
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
+	nodes, err := c.client.CoreV1().Nodes().List(wait.Context(t), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) == 0 {
+		t.Fatalf("nodes: %v", err)
+	}
+	c.arch = nodes.Items[0].Status.NodeInfo.Architecture
+	return c
+}
+
+// bringUp has a script bring a cluster up, unless it is, and returns its kubeconfig.
+func bringUp(t *testing.T, script string) string {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), script, "kubeconfig").Output(); err == nil {
+		return strings.TrimSpace(string(out))
+	}
+	command(t, "", script, "up")
+	t.Cleanup(func() {
+		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), script, "down").CombinedOutput(); err != nil {
+			t.Errorf("%s down: %v\n%s", script, err, out)
+		}
+	})
+	return strings.TrimSpace(command(t, "", script, "kubeconfig"))
+}
+
+// command runs a program in a folder and returns its standard output.
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	return output(t, cmd)
+}
+
+// output runs a program to its end and returns its standard output.
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			out = append(out, exit.Stderr...)
+		}
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	return string(out)
+}
+
+// resource returns the client for objects of the kind of u.
+func (c *cluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := u.GroupVersionKind()
+	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.dynamic.Resource(mapping.Resource).Namespace(u.GetNamespace()), nil
+	}
+	return c.dynamic.Resource(mapping.Resource), nil
+}
+
+// apply does what kubectl apply --server-side does with one object.
+func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) error {
+	r, err := c.resource(u)
+	if err != nil {
+		return err
+	}
+	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "k8s-test", Force: true, DryRun: dryRun})
+	return err
+}
+
+// applyAll applies rendered manifests, namespaces first.
+func (c *cluster) applyAll(t *testing.T, m *manifests) {
+	t.Helper()
+	for _, u := range m.objects {
+		if err := c.apply(wait.Context(t), u); err != nil {
+			t.Fatalf("%s %s: %v", u.GetKind(), u.GetName(), err)
+		}
+	}
+}
+
+// namespace makes a namespace in which the Pod Security Standard holds that the manifests
+// ask for. It goes, with everything in it, when the test ends.
+func (c *cluster) namespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	ns := &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	maps.Copy(ns.Labels, labels)
+	if _, err := c.client.CoreV1().Namespaces().Create(wait.Context(t), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("%v: end what an earlier test has left, kubectl delete namespace %s", err, name)
+	}
+	t.Cleanup(func() { c.removeNamespace(t, name) })
+}
+
+func (c *cluster) removeNamespace(t *testing.T, name string) {
+	t.Helper()
+	ctx := wait.Context(t)
+	err := c.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+		return
+	}
+	wait.Until(t, "namespace "+name+" is gone", func() bool {
+		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// leavesNothing compares the objects outside of namespaces, and the namespaces, before and
+// after the test.
+func (c *cluster) leavesNothing(t *testing.T) {
+	t.Helper()
+	before := c.global(t)
+	t.Cleanup(func() {
+		wait.Until(t, "everything is gone that the test made", func() bool { return c.global(t) == before })
+	})
+}
+
+// global lists what is not in a namespace, leases of namespaces apart.
+func (c *cluster) global(t *testing.T) string {
+	t.Helper()
+	var names []string
+	for _, kind := range []string{
+		"v1/Namespace", "v1/PersistentVolume", "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
+		"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding", "rbac.authorization.k8s.io/v1/ClusterRole",
+		"rbac.authorization.k8s.io/v1/ClusterRoleBinding", "scheduling.k8s.io/v1/PriorityClass",
+	} {
+		i := strings.LastIndex(kind, "/")
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion(kind[:i])
+		u.SetKind(kind[i+1:])
+		r, err := c.resource(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := r.List(wait.Context(t), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range list.Items {
+			names = append(names, kind+" "+item.GetName())
+		}
+	}
+	return strings.Join(names, "\n")
+}

@@ -1,0 +1,177 @@
+// Command testpod runs in pods of the tests on a cluster: as a git server, as a system that
+// asks for changes, and to try which addresses can be reached. It is one static binary, so
+// that its image needs no base.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cgi" //nolint:gosec // git speaks no other protocol, and Go has been mended
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "testpod:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | dial reached|blocked HOST:PORT... | wait")
+
+func run(args []string, out io.Writer) error {
+	switch {
+	case len(args) == 2 && args[0] == "install":
+		return install(args[1])
+	case len(args) == 2 && args[0] == "git":
+		return serveGit(args[1])
+	case len(args) == 5 && args[0] == "submit":
+		return submit(args[1], args[2], args[3], args[4], out)
+	case len(args) > 1 && args[0] == "dial":
+		return dial(args[1:], out)
+	case len(args) == 1 && args[0] == "wait":
+		select {}
+	}
+	return errUsage
+}
+
+// install copies this program to where a container of another image can run it.
+func install(dir string) error {
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "testpod"), self, 0o755)
+}
+
+// serveGit serves the repositories in a folder to everybody, to read and to push.
+func serveGit(dir string) error {
+	handler := &cgi.Handler{
+		Path: "/usr/bin/git", Args: []string{"http-backend"}, Stderr: os.Stderr,
+		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "HOME=/tmp"},
+	}
+	server := &http.Server{Addr: ":8080", Handler: handler, ReadHeaderTimeout: time.Minute}
+	return server.ListenAndServe()
+}
+
+// submit asks for changes, as a system that knows NATS and nothing of pfl-forge. It says
+// when all are stored. Doing it again asks for the same ones.
+func submit(project, prefix, first, count string, out io.Writer) error {
+	from, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	seed, err := nats.NkeyOptionFromSeed("/etc/forge/nats/nkey")
+	if err != nil {
+		return err
+	}
+	name := os.Getenv("SYSTEM")
+	nc, err := nats.Connect(os.Getenv("FORGE_SERVER"), seed, nats.RootCAs("/etc/forge/nats/ca.crt"), nats.CustomInboxPrefix("_INBOX_"+name),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	for i := from; i < from+n; i++ {
+		id := fmt.Sprintf("%s-%03d", prefix, i)
+		data, err := json.Marshal(map[string]any{
+			"title": "Write " + id, "body": "Please.", "type": "feature", "risk": "low", "recipe": "write", "with": map[string]string{"NAME": id},
+			"origin": map[string]string{"system": name, "event_id": id},
+		})
+		if err != nil {
+			return err
+		}
+		if err := publish(js, "forge.intent."+project+".from."+name+".submit", data); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+	}
+	fmt.Fprintf(out, "stored %d\n", n)
+	return nil
+}
+
+// publish stores a message, however long the server is away.
+func publish(js jetstream.JetStream, subject string, data []byte) error {
+	var failed error
+	for range 60 {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		_, err := js.Publish(ctx, subject, data)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		failed = err
+	}
+	return failed
+}
+
+// dial says of each address whether a connection is made within two seconds, and tries
+// again while that is not what the word before the addresses says: policies are put into
+// force some moments after a pod has begun.
+func dial(args []string, out io.Writer) error {
+	want, said := "", make([]string, len(args))
+	var all sync.WaitGroup
+	for i, arg := range args {
+		if arg == reached || arg == blocked {
+			want = arg
+			continue
+		}
+		wanted := want
+		all.Go(func() { said[i] = settle(arg, wanted) })
+	}
+	all.Wait()
+	for i, arg := range args {
+		if said[i] != "" {
+			fmt.Fprintln(out, arg, said[i])
+		}
+	}
+	return nil
+}
+
+const (
+	reached = "reached"
+	blocked = "blocked"
+)
+
+func settle(address, want string) (said string) {
+	for range 20 {
+		if said = try(address); said == want {
+			break
+		}
+		<-time.After(500 * time.Millisecond)
+	}
+	return said
+}
+
+func try(address string) string {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	conn, err := dialer.DialContext(context.Background(), "tcp", address)
+	switch {
+	case err == nil:
+		_ = conn.Close()
+		return reached
+	case strings.Contains(err.Error(), "refused"):
+		return "refused"
+	}
+	return blocked
+}

@@ -1,0 +1,161 @@
+package k8s
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+)
+
+// workload is a Deployment or a StatefulSet.
+type workload struct {
+	name string
+	pod  *core.PodTemplateSpec
+}
+
+func workloads(m *manifests) []workload {
+	var out []workload
+	for _, d := range of[*apps.Deployment](m) {
+		out = append(out, workload{"Deployment " + d.Name, &d.Spec.Template})
+	}
+	for _, s := range of[*apps.StatefulSet](m) {
+		out = append(out, workload{"StatefulSet " + s.Name, &s.Spec.Template})
+	}
+	return out
+}
+
+// eachContainer collects what check says of every container.
+func eachContainer(m *manifests, check func(w workload, c *core.Container) []string) []string {
+	var found []string
+	for _, w := range workloads(m) {
+		for i := range w.pod.Spec.InitContainers {
+			found = append(found, check(w, &w.pod.Spec.InitContainers[i])...)
+		}
+		for i := range w.pod.Spec.Containers {
+			found = append(found, check(w, &w.pod.Spec.Containers[i])...)
+		}
+	}
+	return found
+}
+
+// imagesAreVersions refuses images that may be others tomorrow.
+func imagesAreVersions(m *manifests) []string {
+	return eachContainer(m, func(w workload, c *core.Container) (found []string) {
+		_, tag, tagged := strings.Cut(c.Image[strings.LastIndex(c.Image, "/")+1:], ":")
+		if !tagged || tag == "latest" {
+			found = append(found, fmt.Sprintf("%s: image %q has no version", w.name, c.Image))
+		}
+		if c.ImagePullPolicy != core.PullIfNotPresent {
+			found = append(found, fmt.Sprintf("%s: imagePullPolicy %q", w.name, c.ImagePullPolicy))
+		}
+		return found
+	})
+}
+
+// resourcesAreBounded asks for a request and a limit of each resource, and for a bound of
+// each volume in memory or on the node, below the limit of the pod.
+func resourcesAreBounded(m *manifests) []string {
+	found := eachContainer(m, func(w workload, c *core.Container) (found []string) {
+		for _, r := range []core.ResourceName{core.ResourceCPU, core.ResourceMemory, core.ResourceEphemeralStorage} {
+			limit, request := c.Resources.Limits[r], c.Resources.Requests[r]
+			if limit.IsZero() || request.IsZero() || request.Cmp(limit) > 0 {
+				found = append(found, fmt.Sprintf("%s: %s: request %s, limit %s", w.name, r, &request, &limit))
+			}
+		}
+		return found
+	})
+	for _, w := range workloads(m) {
+		for _, v := range w.pod.Spec.Volumes {
+			if v.EmptyDir == nil {
+				continue
+			}
+			limit := w.pod.Spec.Containers[0].Resources.Limits[core.ResourceEphemeralStorage]
+			if v.EmptyDir.SizeLimit == nil || v.EmptyDir.SizeLimit.Cmp(limit) >= 0 {
+				found = append(found, fmt.Sprintf("%s: volume %s: size limit %v, of the pod's %s", w.name, v.Name, v.EmptyDir.SizeLimit, &limit))
+			}
+		}
+	}
+	return found
+}
+
+// probesAreThere asks for all three probes, of a port that the container names.
+func probesAreThere(m *manifests) []string {
+	return eachContainer(m, func(w workload, c *core.Container) (found []string) {
+		for name, p := range map[string]*core.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
+			if p == nil || p.HTTPGet == nil || !slices.ContainsFunc(c.Ports, func(port core.ContainerPort) bool { return port.Name == p.HTTPGet.Port.StrVal }) {
+				found = append(found, fmt.Sprintf("%s: no %s probe of a port that it has", w.name, name))
+			}
+		}
+		return found
+	})
+}
+
+// podsHaveNoPrivileges asks for what the Pod Security Standard "restricted" demands, and
+// for more: no token, no environment of Services, a read-only root, a number as user.
+func podsHaveNoPrivileges(m *manifests) []string {
+	var found []string
+	for _, w := range workloads(m) {
+		spec, add := &w.pod.Spec, func(what string) { found = append(found, w.name+": "+what) }
+		if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+			add("mounts a token")
+		}
+		if spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
+			add("is told the Services of the namespace")
+		}
+		if spec.HostNetwork || spec.HostPID || spec.HostIPC {
+			add("shares namespaces with the node")
+		}
+		for _, v := range spec.Volumes {
+			token := func(s core.VolumeProjection) bool { return s.ServiceAccountToken != nil }
+			if v.HostPath != nil || v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, token) {
+				add("volume " + v.Name + " is of the node, or a token")
+			}
+		}
+		s := spec.SecurityContext
+		switch {
+		case s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0:
+			add("may run as root")
+		case s.SeccompProfile == nil || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault:
+			add("has no seccomp profile")
+		case s.FSGroup == nil || s.FSGroupChangePolicy == nil || *s.FSGroupChangePolicy != core.FSGroupChangeOnRootMismatch:
+			add("changes the owners of all its files at each start, or of none")
+		}
+	}
+	return append(found, eachContainer(m, func(w workload, c *core.Container) (found []string) {
+		s := c.SecurityContext
+		switch {
+		case s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Privileged != nil:
+			found = append(found, w.name+": may get privileges")
+		case s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem:
+			found = append(found, w.name+": may write to its root")
+		case s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || len(s.Capabilities.Add) > 0:
+			found = append(found, w.name+": has capabilities")
+		case s.RunAsUser != nil || s.RunAsNonRoot != nil || s.SeccompProfile != nil || s.ProcMount != nil:
+			found = append(found, w.name+": a container has a user or profile of its own")
+		}
+		return found
+	})...)
+}
+
+// podsDrain compares how long a service may take to end with how long it is given.
+func podsDrain(m *manifests) []string {
+	const overtime = 5 * time.Second // what a service takes beyond its drain timeout, at most
+	return eachContainer(m, func(w workload, c *core.Container) []string {
+		i := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "FORGE_DRAIN_TIMEOUT" })
+		if i < 0 {
+			if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
+				return nil
+			}
+			return []string{w.name + ": no FORGE_DRAIN_TIMEOUT"}
+		}
+		drain, err := time.ParseDuration(c.Env[i].Value)
+		grace := w.pod.Spec.TerminationGracePeriodSeconds
+		if err != nil || grace == nil || time.Duration(*grace)*time.Second <= drain+overtime {
+			return []string{fmt.Sprintf("%s: drains for %s, and is killed after %v seconds", w.name, drain, grace)}
+		}
+		return nil
+	})
+}

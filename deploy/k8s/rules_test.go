@@ -1,0 +1,160 @@
+package k8s
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	rbac "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// rules hold of every overlay. Each returns a line for everything that breaks it.
+var rules = map[string]func(*manifests) []string{
+	"images":     imagesAreVersions,
+	"resources":  resourcesAreBounded,
+	"probes":     probesAreThere,
+	"privileges": podsHaveNoPrivileges,
+	"drain":      podsDrain,
+	"names":      namesExist,
+	"selectors":  selectorsFind,
+	"policies":   policiesAllowPorts,
+	"roles":      rolesAreNarrow,
+	"scaling":    scalersCountSteps,
+}
+
+// TestRules checks every overlay.
+func TestRules(t *testing.T) {
+	for _, dir := range overlays(t) {
+		m := build(t, dir)
+		for name, rule := range rules {
+			for _, broken := range rule(m) {
+				t.Errorf("%s: %s: %s", dir, name, broken)
+			}
+		}
+	}
+}
+
+// TestRulesBite breaks each rule in a way in which somebody might, and asks that it and no
+// other one notices.
+func TestRulesBite(t *testing.T) {
+	one := func(change func(*apps.StatefulSet, *core.Container)) func(*manifests) {
+		return func(m *manifests) {
+			sets := of[*apps.StatefulSet](m)
+			s := sets[slices.IndexFunc(sets, func(s *apps.StatefulSet) bool { return s.Name == "implementer" })]
+			change(s, &s.Spec.Template.Spec.Containers[0])
+		}
+	}
+	policies := func(change func(*networking.NetworkPolicy)) func(*manifests) {
+		return func(m *manifests) {
+			for _, p := range of[*networking.NetworkPolicy](m) {
+				change(p)
+			}
+		}
+	}
+	yes := true
+	for name, c := range map[string]struct {
+		rule  string
+		spoil func(*manifests)
+	}{
+		"latest":   {"images", one(func(_ *apps.StatefulSet, c *core.Container) { c.Image = "pfl-forge/implementer:latest" })},
+		"no tag":   {"images", one(func(_ *apps.StatefulSet, c *core.Container) { c.Image = "registry:5000/implementer" })},
+		"no limit": {"resources", one(func(_ *apps.StatefulSet, c *core.Container) { delete(c.Resources.Limits, core.ResourceMemory) })},
+		"small limit": {"resources", one(func(_ *apps.StatefulSet, c *core.Container) {
+			c.Resources.Limits[core.ResourceCPU] = resource.MustParse("1m")
+		})},
+		"large volume": {"resources", one(func(s *apps.StatefulSet, _ *core.Container) { bounded(s).SizeLimit = nil })},
+		"no probe":     {"probes", one(func(_ *apps.StatefulSet, c *core.Container) { c.ReadinessProbe = nil })},
+		"other port":   {"probes", one(func(_ *apps.StatefulSet, c *core.Container) { c.LivenessProbe.HTTPGet.Port.StrVal = "https" })},
+		"token":        {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.AutomountServiceAccountToken = &yes })},
+		"root":         {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) { *s.Spec.Template.Spec.SecurityContext.RunAsUser = 0 })},
+		"seccomp": {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) {
+			s.Spec.Template.Spec.SecurityContext.SeccompProfile = nil
+		})},
+		"privileged":   {"privileges", one(func(_ *apps.StatefulSet, c *core.Container) { c.SecurityContext.Privileged = &yes })},
+		"capabilities": {"privileges", one(func(_ *apps.StatefulSet, c *core.Container) { c.SecurityContext.Capabilities.Drop = nil })},
+		"short grace": {"drain", one(func(s *apps.StatefulSet, _ *core.Container) {
+			*s.Spec.Template.Spec.TerminationGracePeriodSeconds = 2105
+		})},
+		"no drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) { c.Env = nil })},
+		"config":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[0].ConfigMapRef.Name = "other" })},
+		"secret":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[2].SecretRef.Name = "other" })},
+		"account":  {"names", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.ServiceAccountName = "default" })},
+		"label": {"selectors", one(func(s *apps.StatefulSet, _ *core.Container) {
+			s.Spec.Template.Labels["app.kubernetes.io/name"] = "reviewer"
+		})},
+		"any port":   {"policies", policies(func(p *networking.NetworkPolicy) { dropPorts(p) })},
+		"anybody":    {"policies", policies(func(p *networking.NetworkPolicy) { dropPeers(p) })},
+		"not denied": {"policies", policies(func(p *networking.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] })},
+		"security": {"policies", func(m *manifests) {
+			of[*core.Namespace](m)[0].Labels["pod-security.kubernetes.io/enforce"] = "baseline"
+		}},
+		"wildcard": {"roles", func(m *manifests) {
+			m.list = append(m.list, &rbac.Role{Rules: []rbac.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}}})
+		}},
+		"consumer": {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.Triggers[0].Metadata.Consumer = "analyse" }},
+		"trigger":  {"scaling", func(m *manifests) { o := of[*scaledObject](m)[0]; o.Spec.Triggers = o.Spec.Triggers[1:] }},
+		"target":   {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.ScaleTargetRef.Name = "runner" }},
+	} {
+		m := build(t, everything)
+		c.spoil(m)
+		var noticed []string
+		for _, rule := range slices.Sorted(maps.Keys(rules)) {
+			if len(rules[rule](m)) > 0 {
+				noticed = append(noticed, rule)
+			}
+		}
+		if !slices.Contains(noticed, c.rule) || len(noticed) > 2 {
+			t.Errorf("%s is noticed by %q instead of %q", name, strings.Join(noticed, ", "), c.rule)
+		}
+	}
+}
+
+func bounded(s *apps.StatefulSet) *core.EmptyDirVolumeSource {
+	for _, v := range s.Spec.Template.Spec.Volumes {
+		if v.EmptyDir != nil {
+			return v.EmptyDir
+		}
+	}
+	panic("no volume with a bound")
+}
+
+func dropPorts(p *networking.NetworkPolicy) {
+	for i := range p.Spec.Ingress {
+		p.Spec.Ingress[i].Ports = nil
+	}
+}
+
+func dropPeers(p *networking.NetworkPolicy) {
+	for i := range p.Spec.Egress {
+		p.Spec.Egress[i].To = nil
+	}
+}
+
+// TestNATSVersion checks that the servers of the manifests are those that everything else
+// is tested with.
+func TestNATSVersion(t *testing.T) {
+	gomod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for _, w := range workloads(build(t, everything)) {
+		version, ok := strings.CutPrefix(w.pod.Spec.Containers[0].Image, "nats:")
+		if !ok {
+			continue
+		}
+		images++
+		if !strings.Contains(string(gomod), "github.com/nats-io/nats-server/v2 v"+version+"\n") {
+			t.Errorf("%s runs %s, go.mod has another version", w.name, version)
+		}
+	}
+	if images != 1 {
+		t.Errorf("%d workloads run NATS", images)
+	}
+}

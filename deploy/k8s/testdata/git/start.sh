@@ -1,0 +1,16 @@
+# Makes the repository, unless it is there, and serves it.
+set -eu
+cd /repos
+if [ ! -e shop.git ]; then
+  git init -q --bare -b main shop.git
+  git -C shop.git config http.receivepack true
+  git init -q -b main seed
+  cd seed
+  cp /etc/git-server/pfl-forge.yaml .
+  echo "A shop." > README.md
+  git add .
+  git -c user.name=Ada -c user.email=ada@example.com commit -q -m first
+  git push -q ../shop.git main
+  cd ..
+fi
+exec /tools/testpod git /repos
