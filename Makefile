@@ -41,6 +41,8 @@ CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=
 endef
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
+# Modules that are not in the workspace: they require newer versions of what others require.
+ALONE = tools deploy/monitoring
 MAINS = cmd/pfl-forge $(wildcard services/*/cmd/*)
 GO_FILES = git ls-files -co --exclude-standard -- '*.go' ':!:*.pb.go' ':!:**/testdata/**'
 
@@ -103,6 +105,11 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 test-e2e: ## of them, the built programs from end to end
 	$(call report,,./cmd/pfl-forge/internal/e2e)
 
+.PHONY: test-alerts
+test-alerts: ## the alerts and the dashboard, with Prometheus' own engine on what the services of a real run show
+	@go build -o bin/testreport ./internal/testreport
+	GOWORK=off CI=true PFL_FORGE_TEST=full go -C deploy/monitoring test -count=1 -timeout 15m -json ./... | bin/testreport
+
 .PHONY: k8s-test
 k8s-test: $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) IMAGE_BASE=$(IMAGE_BASE) go test -tags cluster -count=1 -timeout 25m -v -run TestCluster ./deploy/k8s
@@ -138,11 +145,13 @@ fmt-check: tools ## list files that make fmt would change
 .PHONY: vet
 vet: ## go vet all modules
 	go vet -tags cluster work
+	GOWORK=off go -C deploy/monitoring vet ./...
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol
 	golangci-lint config verify
 	golangci-lint run $(addsuffix /...,$(MODULES))
+	cd deploy/monitoring && GOWORK=off golangci-lint run ./...
 	buf lint
 
 .PHONY: walls
@@ -152,7 +161,7 @@ walls: ## check who imports whom, and the length of files
 .PHONY: tidy-check
 tidy-check: ## list modules that make tidy would change
 	@failed=0; for dir in $(MODULES); do go -C $$dir mod tidy -diff || failed=1; done; \
-	GOWORK=off go -C tools mod tidy -diff || failed=1; \
+	for dir in $(ALONE); do GOWORK=off go -C $$dir mod tidy -diff || failed=1; done; \
 	[ $$failed = 0 ] || { echo "not tidy, run make tidy"; exit 1; }
 
 .PHONY: generate-check
@@ -183,7 +192,7 @@ generate: tools ## write the Go code of the .proto files
 .PHONY: tidy
 tidy: ## go mod tidy every module
 	for dir in $(MODULES); do go -C $$dir mod tidy; done
-	GOWORK=off go -C tools mod tidy
+	for dir in $(ALONE); do GOWORK=off go -C $$dir mod tidy; done
 
 ##@ Set up
 

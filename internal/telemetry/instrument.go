@@ -104,7 +104,7 @@ var (
 	}
 	deadLetters = &Instrument{
 		"forge.dead_letters", Gauge, "{message}", byRunner, Max, nil, nil,
-		"messages that nobody could handle, of the last 90 days: `pfl-forge doctor` lists them",
+		"messages that nobody could handle, of the last 90 days and the newest 1,000: `pfl-forge doctor` lists them",
 	}
 	decisions = &Instrument{
 		"forge.decisions", Counter, "{event}", byRunner, Sum,

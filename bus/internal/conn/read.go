@@ -104,7 +104,11 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 // Each calls do with every message on a subject, in order, and returns the last
 // sequence. It reads from any replica: the newest messages may be missing.
 func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored) error) (uint64, error) {
-	var last uint64
+	return c.EachAfter(ctx, 0, stream, subject, do)
+}
+
+// EachAfter is Each for the messages after a sequence.
+func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject string, do func(Stored) error) (uint64, error) {
 	for {
 		var a Answer
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {

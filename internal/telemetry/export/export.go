@@ -1,5 +1,5 @@
 // Package export lets what package telemetry records out of a process: as /metrics in the
-// format of Prometheus, and by OTLP if the OTEL_ variables of OpenTelemetry ask for it.
+// format of Prometheus, and by OTLP over HTTP if the OTEL_ variables of OpenTelemetry ask for it.
 package export
 
 import (
@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/otlptranslator"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -81,11 +80,11 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 		opts = append(opts, metric.WithReader(reader))
 	}
 	if push {
-		reader, err := autoexport.NewMetricReader(ctx)
+		exporter, err := sendMetrics(ctx, cfg.Getenv)
 		if err != nil {
-			return nil, fmt.Errorf("export of metrics, as the OTEL_ variables say: %w", err)
+			return nil, err
 		}
-		opts = append(opts, metric.WithReader(reader))
+		opts = append(opts, metric.WithReader(metric.NewPeriodicReader(exporter)))
 	}
 	provider := metric.NewMeterProvider(opts...)
 	e.stop = provider.Shutdown
@@ -109,20 +108,6 @@ func (e *Export) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	return e.stop(ctx)
-}
-
-// asked reports whether variables ask for a signal, METRICS or TRACES, to be sent.
-func asked(getenv func(string) string, signal string) bool {
-	if getenv("OTEL_SDK_DISABLED") == "true" {
-		return false
-	}
-	switch getenv("OTEL_" + signal + "_EXPORTER") {
-	case "none":
-		return false
-	case "":
-		return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
-	}
-	return true
 }
 
 // identity returns the names of the process in everything that it exports. Those of

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -20,8 +19,8 @@ func traces(ctx context.Context, cfg *Config, who *resource.Resource) (*sdktrace
 	exporter := cfg.Spans
 	if exporter == nil {
 		var err error
-		if exporter, err = autoexport.NewSpanExporter(ctx); err != nil {
-			return nil, fmt.Errorf("export of traces, as the OTEL_ variables say: %w", err)
+		if exporter, err = sendTraces(ctx, cfg.Getenv); err != nil {
+			return nil, err
 		}
 	}
 	sampler, err := sampler(cfg.Getenv)
