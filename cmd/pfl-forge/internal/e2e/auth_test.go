@@ -124,7 +124,15 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
-	sent.complete()
+	trace := sent.complete()
+	for _, args := range [][]string{{"show", "append-00", "-o", "json"}, {"history", "append-00", "-o", "json"}} {
+		var d struct {
+			TraceID string `json:"trace_id"`
+		}
+		if got := g.forge(args...); json.Unmarshal([]byte(got.stdout), &d) != nil || d.TraceID != trace {
+			t.Errorf("%v: trace %q, want %q\n%s", args, d.TraceID, trace, got.stdout)
+		}
+	}
 	for _, p := range g.procs {
 		if strings.Contains(g.log(p), "the state of the installation cannot be read") {
 			t.Errorf("%s shows no state: its log says why", p.name)

@@ -50,8 +50,8 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // complete waits until every service has sent metrics, and the first intent's trace with its
-// first and its last span is there.
-func (c *collector) complete() {
+// first and its last span is there. It returns the id of that trace.
+func (c *collector) complete() string {
 	c.t.Helper()
 	run := telemetry.Run{Key: forge.Key{Project: project, Intent: "append-00"}, Number: 1}
 	id, err := hex.DecodeString(run.TraceID())
@@ -73,4 +73,5 @@ func (c *collector) complete() {
 		// An id is 16 bytes, with its tag and length before.
 		return strings.Count(traces, "\x0a\x10"+string(id)) > 2 && strings.Contains(traces, "\x03run") && strings.Contains(traces, "\x05merge")
 	})
+	return run.TraceID()
 }
