@@ -110,6 +110,11 @@ test-alerts: ## the alerts and the dashboard, with Prometheus' own engine on wha
 	@go build -o bin/testreport ./internal/testreport
 	GOWORK=off CI=true PFL_FORGE_TEST=full go -C deploy/monitoring test -count=1 -timeout 15m -json ./... | bin/testreport
 
+.PHONY: test-manifests
+test-manifests: ## render the manifests of deploy/k8s and check them, without a cluster
+	@go build -o bin/testreport ./internal/testreport
+	go test -tags manifests -count=1 -json ./deploy/k8s | bin/testreport
+
 .PHONY: k8s-test
 k8s-test: $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) IMAGE_BASE=$(IMAGE_BASE) go test -tags cluster -count=1 -timeout 25m -v -run TestCluster ./deploy/k8s
@@ -144,7 +149,7 @@ fmt-check: tools ## list files that make fmt would change
 
 .PHONY: vet
 vet: ## go vet all modules
-	go vet -tags cluster work
+	go vet -tags cluster,manifests work
 	GOWORK=off go -C deploy/monitoring vet ./...
 
 .PHONY: lint

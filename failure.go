@@ -37,6 +37,9 @@ const (
 	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
+	// FailLost: the pod in which the command ran ended, or cannot be reached any more. What
+	// it did is not known.
+	FailLost FailureReason = "lost"
 )
 
 // Failure says why an attempt did not do its job.

@@ -52,6 +52,8 @@ func AsFailure(err error) *Failure {
 		return Fail(forge.FailIdle, "%v", err)
 	case errors.Is(err, process.ErrOutput):
 		return Fail(forge.FailOutputLimit, "%v", err)
+	case errors.Is(err, process.ErrLost):
+		return Fail(forge.FailLost, "%v", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Fail(forge.FailKilled, "stopped: %v", err)
 	case errors.Is(err, exec.ErrNotFound):

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,16 +38,17 @@ func (c *confinement) view() (system []sandbox.Mount, home string) {
 	return c.system, c.home
 }
 
-// offers returns nil if the machine can run a sandbox with this kind of network, and
-// else why not. Each kind is tried once for each process.
-func (c *confinement) offers(ctx context.Context, n sandbox.Network) error {
+// offers returns nil if the executor can run a command with this kind of network, and
+// else why not. Each kind is tried once for each process, and again where there was only no
+// room.
+func (c *confinement) offers(ctx context.Context, e process.Executor, n sandbox.Network) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err, known := c.tried[n]
 	if known {
 		return err
 	}
-	if err = process.Probe(ctx, n); ctx.Err() != nil {
+	if err = e.Probe(ctx, n); ctx.Err() != nil || errors.Is(err, process.ErrLost) {
 		return err // which says nothing about the machine
 	}
 	if c.tried == nil {
@@ -90,13 +92,13 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	if p.network != config.NetworkFull {
 		spec.Network = sandbox.NetworkNone
 	}
-	if err := c.offers(ctx, spec.Network); err != nil {
-		if ctx.Err() != nil {
+	if err := c.offers(ctx, j.host.Owner.Executor(), spec.Network); err != nil {
+		if ctx.Err() != nil || errors.Is(err, process.ErrLost) {
 			return nil, err
 		}
 		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
 			return nil, agent.Fail(forge.FailSandbox,
-				"%v; see pfl-forge doctor for what this machine offers. Allow it user namespaces, or change policy in %s", err, config.FileName)
+				"%v; see pfl-forge doctor for what this machine offers. Allow it %s, or change policy in %s", err, j.host.Owner.Executor().Needs(), config.FileName)
 		}
 		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
 		return nil, nil //nolint:nilnil // as said in policy.sandbox
@@ -183,6 +185,9 @@ func (j *Job) caches(by string) ([]sandbox.Mount, error) {
 			return nil, err
 		}
 		out = append(out, sandbox.Path(dir, sandbox.Writable)...)
+	}
+	for i := range out {
+		out[i].Cache = true
 	}
 	if by == byModels {
 		out = append(out, sandbox.Path(j.modules(), sandbox.ReadOnly)...)

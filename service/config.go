@@ -53,6 +53,9 @@ type Config struct {
 	// LogFormat is json or text.
 	LogFormat string
 
+	// PodTemplate is the path of the template of the pods in which agents and commands
+	// run; empty: in namespaces of this machine.
+	PodTemplate string
 	// RequireSandbox runs everything in a sandbox, without the paths that projects
 	// grant.
 	RequireSandbox bool

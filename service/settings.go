@@ -60,6 +60,10 @@ func settings() []setting {
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez, /readyz and /metrics there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
 		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
+		{
+			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
+			set: setFile(func(c *Config) *string { return &c.PodTemplate }),
+		},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{

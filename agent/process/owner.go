@@ -22,6 +22,8 @@ type Owner struct {
 	lock *atomic.Pointer[os.File]
 	// maxSilence is the duration of EndWhenStopped in nanoseconds; 0 means none.
 	maxSilence *atomic.Int64
+	// executor is that of RunIn; nil: this machine.
+	executor Executor
 }
 
 // NewOwner returns the owner whose state is in stateDir. No two services that run at

@@ -100,6 +100,11 @@ var ErrSurvivors = errors.New("left processes that cannot be killed")
 // started.
 var ErrSandbox = errors.New("the sandbox cannot be made")
 
+// ErrLost is returned by executors if there is no place for the command at present, or if the
+// one where it ran, or the connection to it, ended before report and files had come back.
+// Nothing that the command did is kept.
+var ErrLost = errors.New("the place where the command runs is lost")
+
 // killDelay is the time within which killed processes have to be gone.
 const killDelay = 10 * time.Second
 
@@ -110,6 +115,9 @@ const killDelay = 10 * time.Second
 func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
 		return Report{ExitCode: -1}, err
+	}
+	if e := c.Owner.executor; e != nil && c.Sandbox != nil {
+		return e.Run(ctx, c)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

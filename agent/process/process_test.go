@@ -173,12 +173,12 @@ func TestIdleWatchSeesOutput(t *testing.T) {
 		out := newOutputCapture(Command{Limits: Limits{Idle: time.Second, OutputBytes: 100, LineBytes: 100}}, stop)
 		defer out.close()
 		for range 20 {
-			time.Sleep(999 * time.Millisecond)
+			<-wait.Briefly(t, 999*time.Millisecond).Done()
 			if _, err := out.stderr().Write([]byte(".")); err != nil || ctx.Err() != nil {
 				t.Fatal(err, context.Cause(ctx))
 			}
 		}
-		time.Sleep(1001 * time.Millisecond)
+		<-wait.Briefly(t, 1001*time.Millisecond).Done()
 		if cause := context.Cause(ctx); !errors.Is(cause, ErrIdle) {
 			t.Errorf("silence for longer than allowed: %v", cause)
 		}

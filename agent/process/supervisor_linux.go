@@ -40,6 +40,8 @@ type order struct {
 	// MaxSilence is the time without a heartbeat after which the command is killed; 0
 	// means that there are no heartbeats.
 	MaxSilence time.Duration
+	// Protect keeps the command from tracing the supervisor; see the function.
+	Protect bool
 }
 
 // init runs before any main or test, so that every executable that runs commands, tests
@@ -73,6 +75,11 @@ func superviseTree() (verdict, error) {
 	lifeline := os.NewFile(lifelineFD, "lifeline")
 	if err := json.NewDecoder(lifeline).Decode(&o); err != nil {
 		return verdict{}, err // the service is gone
+	}
+	if o.Protect {
+		if err := Protect(); err != nil {
+			return verdict{}, err
+		}
 	}
 	sys := &syscall.SysProcAttr{Setsid: true}
 	if o.Sandbox != nil {

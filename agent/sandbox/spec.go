@@ -43,6 +43,8 @@ type Mount struct {
 	// To is the target of a Link. For Writable and ReadOnly it is another path outside,
 	// to be shown at Path; absolute.
 	To string
+	// Cache says that the content may as well be missing: it only saves time.
+	Cache bool
 }
 
 // Kind says what can be done with a Mount.

@@ -28,9 +28,9 @@ import (
 )
 
 // Host returns a host with all agents. stateDir is absolute and belongs to this
-// process alone.
-func Host(stateDir string, log *slog.Logger) jobs.Host {
-	owner := process.NewOwner(stateDir)
+// process alone. The executor runs agents and commands; nil: this machine's namespaces.
+func Host(stateDir string, executor process.Executor, log *slog.Logger) jobs.Host {
+	owner := process.NewOwner(stateDir).RunIn(executor)
 	models := openModels(log)
 	return jobs.Host{
 		StateDir: stateDir,
@@ -74,8 +74,13 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		}
 		return errors.New("being opened")
 	})
-	host := Host(env.Config.StateDir, env.Log)
-	host.RequireSandbox, host.Metrics = env.Config.RequireSandbox, env.Metrics
+	executor, err := openExecutor(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	host := Host(env.Config.StateDir, executor, env.Log)
+	host.RequireSandbox = env.Config.RequireSandbox || executor != nil
+	host.Metrics = env.Metrics
 	if env.Bus != nil {
 		env.Announce(ctx, installed()...)
 		host.Objects = env.Bus.Objects

@@ -12,15 +12,21 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 )
 
+// memory is where gittest makes its repositories.
+const memory = "/dev/shm"
+
 const realKey = "real-key-0123456789"
 
 // TestCalls has each back end make one call as a worker does: with the machine's
-// sandbox, and through the gateway, which alone has the key.
+// sandbox, and through the gateway, which alone has the key; and again where commands run in
+// a container that shares neither files nor network with it.
 func TestCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name, key, base, path, model string
@@ -33,7 +39,17 @@ func TestCalls(t *testing.T) {
 			agenttest.Use("bash", map[string]string{"command": spy, "description": "x"}),
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		test := func(t *testing.T, executor process.Executor, policy string) {
+			t.Helper()
+			// All directories are below the one that an executor knows as the service's state.
+			tempDir := func() string {
+				dir, err := os.MkdirTemp(memory, "pfl-forge-test-") //nolint:usetesting // that would be elsewhere
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = os.RemoveAll(dir) })
+				return dir
+			}
 			model := agenttest.NewServer(t)
 			t.Setenv(tt.key, realKey)
 			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(
@@ -43,9 +59,9 @@ func TestCalls(t *testing.T) {
 
 			r := gittest.New(t, map[string]string{
 				"a":              "a\n",
-				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n",
+				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n" + policy,
 			})
-			set, err := jobs.OpenSet(t.Context(), backends.Host(t.TempDir(), slog.New(slog.DiscardHandler)),
+			set, err := jobs.OpenSet(t.Context(), backends.Host(tempDir(), executor, slog.New(slog.DiscardHandler)),
 				[]jobs.Source{{Project: "shop", Path: r.Dir}})
 			if err != nil {
 				t.Fatal(err)
@@ -60,7 +76,7 @@ func TestCalls(t *testing.T) {
 			call := func(role agent.Role, want string) {
 				t.Helper()
 				res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
-					out, err := j.Run(ctx, agent.Call{Role: role, Dir: work, StateDir: t.TempDir(), Prompt: "p", System: "s"})
+					out, err := j.Run(ctx, agent.Call{Role: role, Dir: work, StateDir: tempDir(), Prompt: "p", System: "s"})
 					if string(out.Answer) != want {
 						t.Errorf("got %s, %v", out.Answer, err)
 					}
@@ -86,6 +102,11 @@ func TestCalls(t *testing.T) {
 			if seen := all[1].LastResult; !strings.Contains(seen, "HOME=") || strings.Contains(seen, realKey) {
 				t.Errorf("the agent's commands see\n%s", seen)
 			}
+		}
+		t.Run(tt.name, func(t *testing.T) { test(t, nil, "") })
+		t.Run(tt.name+" in a container", func(t *testing.T) {
+			remotetest.Need(t)
+			test(t, remotetest.Container{T: t, State: memory}, "policy: {network: model}\n")
 		})
 	}
 }

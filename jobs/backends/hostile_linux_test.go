@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -29,6 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	remotetest.Main()
 	if repo := os.Getenv(intruderVariable); repo != "" {
 		intrude(repo)
 	}
@@ -74,7 +76,7 @@ func newWorld(t *testing.T, policy string) *world {
 	t.Setenv("ANTHROPIC_API_KEY", w.secret("model-key"))
 	w.plant(t, home)
 
-	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if w.set, err = jobs.OpenSet(t.Context(), w.host, []jobs.Source{{Project: "shop", Path: w.repo.Dir}}); err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,8 @@ const (
 	FailureReason_FAILURE_REASON_PROMPT_TOO_LONG FailureReason = 21
 	// Its service ended.
 	FailureReason_FAILURE_REASON_INTERRUPTED FailureReason = 22
+	// The pod that it ran in is gone.
+	FailureReason_FAILURE_REASON_LOST FailureReason = 23
 )
 
 // Enum value maps for FailureReason.
@@ -100,6 +102,7 @@ var (
 		20: "FAILURE_REASON_SANDBOX",
 		21: "FAILURE_REASON_PROMPT_TOO_LONG",
 		22: "FAILURE_REASON_INTERRUPTED",
+		23: "FAILURE_REASON_LOST",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -125,6 +128,7 @@ var (
 		"FAILURE_REASON_SANDBOX":         20,
 		"FAILURE_REASON_PROMPT_TOO_LONG": 21,
 		"FAILURE_REASON_INTERRUPTED":     22,
+		"FAILURE_REASON_LOST":            23,
 	}
 )
 
@@ -298,7 +302,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\aFailure\x12/\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xbd\x05\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xd6\x05\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -323,7 +327,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x1aFAILURE_REASON_CLI_TOO_OLD\x10\x13\x12\x1a\n" +
 	"\x16FAILURE_REASON_SANDBOX\x10\x14\x12\"\n" +
 	"\x1eFAILURE_REASON_PROMPT_TOO_LONG\x10\x15\x12\x1e\n" +
-	"\x1aFAILURE_REASON_INTERRUPTED\x10\x16B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x1aFAILURE_REASON_INTERRUPTED\x10\x16\x12\x17\n" +
+	"\x13FAILURE_REASON_LOST\x10\x17B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 1)

@@ -155,7 +155,7 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
-			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted,
+			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted, forge.FailLost,
 		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {

@@ -77,7 +77,7 @@ func (r *activeRun) announce(ctx context.Context, workers []worker) (stops []fun
 // startWorkers starts the workers of every step, which share the permits for agents
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
-	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), r.Log)
+	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, r.Log)
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err

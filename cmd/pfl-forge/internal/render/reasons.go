@@ -135,6 +135,11 @@ var reasons = []Reason{
 		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
 		"fix what the message names (the origin, its credentials, the disk), then retry",
 	},
+	{
+		forge.FailLost, "the pod in which it ran is gone",
+		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
+		"see why the pod ended (kubectl get events), give pods more room if they need it, then retry",
+	},
 }
 
 // ReasonOf finds the reason that a text about a failure begins with, after the task and

@@ -50,6 +50,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
 	forge.FailRepository:    {Then: TryLater, Keep: true},
+	forge.FailLost:          {Then: TryLater, Keep: true},
 	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},

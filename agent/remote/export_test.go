@@ -1,0 +1,4 @@
+package remote
+
+// Replace is for tests.
+var Replace = replace
