@@ -129,10 +129,8 @@ type ProjectSummary struct {
 	Merges int
 	// Limits are the project's budgets.
 	Limits Budget
-	// SpentUSD is the sum that all intents have ever spent, in US dollars.
-	SpentUSD float64
-	// TodayUSD is the sum spent on Day.
-	TodayUSD float64
+	// SpentUSD is the sum that all intents have ever spent, TodayUSD that of Day, in US dollars.
+	SpentUSD, TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
 	Day int64
 }
