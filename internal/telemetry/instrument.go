@@ -28,6 +28,7 @@ const (
 type Instrument struct {
 	// Name follows the semantic conventions of OpenTelemetry. [Instrument.Prometheus] is the
 	// name at /metrics.
+	// It is never changed: dashboards and alerts of others name it.
 	Name string
 	Kind InstrumentKind
 	// Unit is that of UCUM; one in braces is only a note.
@@ -35,7 +36,9 @@ type Instrument struct {
 	// By is who records it: runner, workers, or all.
 	By string
 	// Across says how to combine replicas.
-	Across     Combination
+	// A query that combines them otherwise is wrong by the number of runners.
+	Across Combination
+	// Attributes are all that a series can have. The product of their bounds bounds the series.
 	Attributes []*Attribute
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
@@ -43,10 +46,14 @@ type Instrument struct {
 	Text string
 }
 
+// Who records a metric: see [Instrument.By].
 const (
-	byRunner  = "runner"
+	// byRunner: what follows from decisions, or is true of the whole.
+	byRunner = "runner"
+	// byWorkers: what a replica does with a command.
 	byWorkers = "workers"
-	byAll     = "all"
+	// byAll: what is the same in every process.
+	byAll = "all"
 )
 
 var (

@@ -22,11 +22,13 @@ const scope = "github.com/pfl-forge/pfl-forge"
 // Recorder records the events of a process. A nil Recorder records nothing. It is safe for
 // concurrent use, and none of its methods blocks on I/O.
 type Recorder struct {
-	meter      metric.Meter
+	meter metric.Meter
+	// Each map has the instruments of one kind, made once: looking one up costs no lock.
 	counters   map[*Instrument]metric.Float64Counter
 	histograms map[*Instrument]metric.Float64Histogram
 	gauges     map[*Instrument]metric.Float64ObservableGauge
-	names      names
+	// names bounds the projects and models that are told apart.
+	names names
 	// tracer is nil unless spans are exported.
 	tracer trace.Tracer
 	// shown is the snapshot that is read; nil: none.
@@ -41,6 +43,7 @@ func NewRecorder(p metric.MeterProvider) (*Recorder, error) {
 		histograms: map[*Instrument]metric.Float64Histogram{},
 		gauges:     map[*Instrument]metric.Float64ObservableGauge{},
 	}
+	// All errors are returned together: each is a mistake in the table of instruments.
 	var errs []error
 	for _, i := range Instruments() {
 		unit, text := metric.WithUnit(i.Unit), metric.WithDescription(i.Text)
@@ -57,6 +60,8 @@ func NewRecorder(p metric.MeterProvider) (*Recorder, error) {
 			errs = append(errs, fmt.Errorf("metric %s: %w", i.Name, err))
 		}
 	}
+	// Gauges are read when somebody asks, so that one which is not shown any more is absent
+	// instead of old.
 	_, err := r.meter.RegisterCallback(r.observeBuild, r.gauges[build])
 	errs = append(errs, err)
 	_, err = r.meter.RegisterCallback(r.observeSnapshot, r.observables()...)
@@ -72,6 +77,7 @@ func (r *Recorder) Serves(projects ...forge.ProjectID) {
 
 // count adds to a counter, unless a worker made the number up.
 func (r *Recorder) count(i *Instrument, n float64, attrs ...attribute.KeyValue) {
+	// A comparison with NaN is false, too.
 	if n > 0 && !math.IsInf(n, 0) {
 		r.counters[i].Add(context.Background(), n, metric.WithAttributes(attrs...))
 	}
@@ -96,9 +102,12 @@ func (r *Recorder) Decided(ev *forge.Event, d forge.Decision) {
 		return
 	}
 	project, step := r.names.project(ev.To.Project), of(attrStep, res.Attempt.Step)
+	// A merge that was decided on has an outcome even where it failed; one that could not be
+	// tried is a failed attempt, which its worker counts.
 	if m, ok := res.Output.(*forge.MergeResult); ok {
 		r.count(merges, 1, project, of(attrMerge, m.Outcome))
 	}
+	// Steps without an agent, such as a merge, have no model to be counted under.
 	if res.Usage == (forge.Usage{}) {
 		return
 	}

@@ -16,13 +16,16 @@ const freshFor = time.Minute
 // Snapshot is the state of an installation at one moment, which is the same whoever reads
 // it. It is filled by one goroutine, and then shown.
 type Snapshot struct {
-	at    time.Time
+	// at is when it was begun, from which on it grows old.
+	at time.Time
+	// names are those of its Recorder: projects that are not known are added up as other.
 	names *names
 	// shares are those of projects, by the attribute that names them.
 	shares map[attribute.KeyValue]*share
 	// depth and active count the commands of each step.
 	depth, active map[forge.Step]int
-	dead          int
+	// dead counts the dead letters, up to the bound of whoever reads them.
+	dead int
 }
 
 // NewSnapshot returns an empty snapshot of the present. It is shown for a minute.
@@ -34,6 +37,7 @@ func (r *Recorder) NewSnapshot() *Snapshot {
 
 // Intent adds an intent.
 func (s *Snapshot) Intent(p forge.ProjectID, status forge.Status, waits forge.Waiting, createdAt time.Time) {
+	// An intent of a project that is not known counts as one of other projects.
 	s.share(p).add(status, waits, createdAt)
 }
 
@@ -42,8 +46,11 @@ func (s *Snapshot) Project(p forge.ProjectID, what *forge.ProjectSummary) {
 	if what == nil { // a former version wrote it
 		return
 	}
+	// Projects that nobody here knows share one entry, so this adds.
 	one := s.share(p)
 	one.merges += what.Merges
+	// A budget that is overdrawn has nothing left, instead of a debt that hides the rest of
+	// another project.
 	if limit := what.Limits.ProjectUSD; limit > 0 {
 		one.left[ofProject] += max(0, limit-what.SpentUSD)
 	}

@@ -24,6 +24,7 @@ type Run struct {
 // context returns the identity of the run's first span. It follows from the run alone, so
 // that all replicas agree on it without telling each other.
 func (r Run) context() trace.SpanContext {
+	// A zero byte is in no name, so that no two runs are joined to the same text.
 	sum := sha256.Sum256([]byte(strings.Join([]string{"run", string(r.Key.Project), string(r.Key.Intent), strconv.Itoa(r.Number)}, "\x00")))
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID(sum[:16]), SpanID: trace.SpanID(sum[16:24]), TraceFlags: trace.FlagsSampled, Remote: true,

@@ -26,6 +26,7 @@ func (r *runner) observe(ctx context.Context, every time.Duration) {
 	if r.metrics == nil {
 		return
 	}
+	// The overview is kept from look to look, and reads only what went on.
 	o := observer{bus: r.bus, metrics: r.metrics, overview: r.bus.Journal.NewOverview()}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -33,6 +34,7 @@ func (r *runner) observe(ctx context.Context, every time.Duration) {
 		if n%gatherEvery == 0 {
 			o.gather(ctx)
 		}
+		// After an error the last snapshot is shown until it is a minute old.
 		if s, err := o.look(ctx); err == nil {
 			r.metrics.Show(s)
 		} else if ctx.Err() == nil {
@@ -52,6 +54,7 @@ func (r *runner) traceEnd(ctx context.Context, ev *forge.Event, d forge.Decision
 	if ended == nil || d != forge.Applied || !r.metrics.Tracing() {
 		return
 	}
+	// The project is told of the end once, so the span is exported once, by whoever decided.
 	key := forge.Key{Project: ev.To.Project, Intent: forge.IntentID(ev.Actor)}
 	view, err := View(ctx, r.bus, key)
 	if err != nil {
@@ -90,6 +93,7 @@ func (o *observer) gather(ctx context.Context) {
 
 // look returns the present state.
 func (o *observer) look(ctx context.Context) (*telemetry.Snapshot, error) {
+	// All or nothing: half a look would show a queue that is empty because it was not read.
 	s := o.metrics.NewSnapshot()
 	queues, queuesErr := o.bus.Commands.Queues(ctx)
 	dead, deadErr := o.bus.CountDead(ctx, &o.dead)

@@ -27,6 +27,7 @@ import (
 const (
 	// maxSeries bounds the attribute sets of one metric, should package telemetry fail to.
 	maxSeries = 10_000
+	// An overflow is counted under one attribute set, and no value is lost from the sum.
 	// maxScrapes bounds the readers of /metrics at the same time.
 	maxScrapes = 4
 	// flushTimeout bounds the last export, when the process ends.
@@ -62,6 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 	if !cfg.Scrape && !push && !tracing {
 		return &Export{}, nil
 	}
+	// The SDK has one handler for the process. Its own writes to standard error, past the log.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		cfg.Log.Warn("telemetry is not exported", "error", err)
 	}))
@@ -86,6 +88,7 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 		}
 		opts = append(opts, metric.WithReader(metric.NewPeriodicReader(exporter)))
 	}
+	// It is not the global provider: two services in one process must not be mixed up.
 	provider := metric.NewMeterProvider(opts...)
 	e.stop = provider.Shutdown
 	if e.Recorder, err = telemetry.NewRecorder(provider); err != nil || !tracing {
@@ -102,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 
 // Close exports the rest, as far as that can be done in a moment.
 func (e *Export) Close() error {
+	// Nothing was opened.
 	if e.stop == nil {
 		return nil
 	}

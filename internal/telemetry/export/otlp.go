@@ -20,6 +20,9 @@ func asked(getenv func(string) string, signal string) bool {
 	if getenv("OTEL_SDK_DISABLED") == "true" {
 		return false
 	}
+	// The specification has otlp as the default of an exporter that is not named. Here an
+	// endpoint has to be named: else every service would look for a collector on its own
+	// machine.
 	switch getenv("OTEL_" + signal + "_EXPORTER") {
 	case "none":
 		return false
@@ -32,10 +35,12 @@ func asked(getenv func(string) string, signal string) bool {
 // spoken returns an error that names the variable by which a signal is asked for in a form
 // that it cannot have.
 func spoken(getenv func(string) string, signal string) error {
+	// What is not sent must not look as if it were: a wrong value ends the start.
 	name := "OTEL_" + signal + "_EXPORTER"
 	if value := getenv(name); value != "" && value != "otlp" {
 		return fmt.Errorf("%s: %q is not known here; use otlp or none. Prometheus reads /metrics of --listen", name, value)
 	}
+	// The variable of the signal goes before that of all.
 	name = "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"
 	if getenv(name) == "" {
 		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -51,6 +56,7 @@ func sendMetrics(ctx context.Context, getenv func(string) string) (metric.Export
 	if err := spoken(getenv, "METRICS"); err != nil {
 		return nil, err
 	}
+	// It does not connect yet: a collector that is away does not hold the start up.
 	exporter, err := otlpmetrichttp.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("export of metrics, as the OTEL_ variables say: %w", err)

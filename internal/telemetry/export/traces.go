@@ -27,6 +27,8 @@ func traces(ctx context.Context, cfg *Config, who *resource.Resource) (*sdktrace
 	if err != nil {
 		return nil, err
 	}
+	// Spans are sent in batches by a goroutine, and dropped when a collector does not keep up:
+	// work does not wait for its trace.
 	return sdktrace.NewTracerProvider(
 		sdktrace.WithResource(who), sdktrace.WithBatcher(exporter), sdktrace.WithIDGenerator(ids{}), sdktrace.WithSampler(sampler)), nil
 }

@@ -13,6 +13,7 @@ import (
 
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
+		// It stays true: a loss later on is mended while events are decided on.
 		var recovered atomic.Bool
 		env.Health.Add("recovery", func(context.Context) error {
 			if !recovered.Load() {
@@ -20,6 +21,7 @@ func main() {
 			}
 			return nil
 		})
+		// The consumer that all runners share has to be there.
 		env.Health.Add("events", env.Bus.Events.Ready)
 		cfg := runner.Config{
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics,
