@@ -41,6 +41,8 @@ CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=
 endef
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
+# Modules that are not in the workspace: they require newer versions of what others require.
+ALONE = tools deploy/monitoring
 MAINS = cmd/pfl-forge $(wildcard services/*/cmd/*)
 GO_FILES = git ls-files -co --exclude-standard -- '*.go' ':!:*.pb.go' ':!:**/testdata/**'
 
@@ -103,6 +105,11 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 test-e2e: ## of them, the built programs from end to end
 	$(call report,,./cmd/pfl-forge/internal/e2e)
 
+.PHONY: test-alerts
+test-alerts: ## the alerts and the dashboard, with Prometheus' own engine on what the services of a real run show
+	@go build -o bin/testreport ./internal/testreport
+	GOWORK=off CI=true PFL_FORGE_TEST=full go -C deploy/monitoring test -count=1 -timeout 15m -json ./... | bin/testreport
+
 .PHONY: test-manifests
 test-manifests: ## render the manifests of deploy/k8s and check them, without a cluster
 	@go build -o bin/testreport ./internal/testreport
@@ -149,11 +156,13 @@ fmt-check: tools ## list files that make fmt would change
 .PHONY: vet
 vet: ## go vet all modules
 	go vet -tags cluster,containers,manifests work
+	GOWORK=off go -C deploy/monitoring vet ./...
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol
 	golangci-lint config verify
 	golangci-lint run $(addsuffix /...,$(MODULES))
+	cd deploy/monitoring && GOWORK=off golangci-lint run ./...
 	buf lint
 
 .PHONY: walls
@@ -163,7 +172,7 @@ walls: ## check who imports whom, and the length of files
 .PHONY: tidy-check
 tidy-check: ## list modules that make tidy would change
 	@failed=0; for dir in $(MODULES); do go -C $$dir mod tidy -diff || failed=1; done; \
-	GOWORK=off go -C tools mod tidy -diff || failed=1; \
+	for dir in $(ALONE); do GOWORK=off go -C $$dir mod tidy -diff || failed=1; done; \
 	[ $$failed = 0 ] || { echo "not tidy, run make tidy"; exit 1; }
 
 .PHONY: generate-check
@@ -194,7 +203,7 @@ generate: tools ## write the Go code of the .proto files
 .PHONY: tidy
 tidy: ## go mod tidy every module
 	for dir in $(MODULES); do go -C $$dir mod tidy; done
-	GOWORK=off go -C tools mod tidy
+	for dir in $(ALONE); do GOWORK=off go -C $$dir mod tidy; done
 
 ##@ Set up
 

@@ -80,7 +80,7 @@ const (
 )
 
 // Summary is the state of an intent as lists show it; of a project only Key,
-// Waiting, Activity, Open, Settled and UpdatedAt are set. The last record of a
+// Waiting, Activity, Open, Idle, Project and UpdatedAt are set. The last record of a
 // journal carries the present one.
 type Summary struct {
 	// RunSummary says how far the newest run is.
@@ -119,6 +119,20 @@ type Summary struct {
 	Requester string
 	// Approver is the person who approved it; empty if that was not needed.
 	Approver string
+	// Project has the shared queue and account of a project; nil for an intent.
+	Project *ProjectSummary
+}
+
+// ProjectSummary says how long the merge queue of a project is, and what it has spent.
+type ProjectSummary struct {
+	// Merges counts the changes in the queue, the one under way included.
+	Merges int
+	// Limits are the project's budgets.
+	Limits Budget
+	// SpentUSD is the sum that all intents have ever spent, TodayUSD that of Day, in US dollars.
+	SpentUSD, TodayUSD float64
+	// Day counts from 1970-01-01, UTC.
+	Day int64
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

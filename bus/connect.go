@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
 // dialTimeout bounds the connection to one server, and each step of the greeting.
@@ -43,11 +44,14 @@ type Config struct {
 	// on a cluster. 0 leaves existing streams as they are.
 	Replicas int
 	Logger   *slog.Logger
+	// Alive watches the loops of the connection; nil: nothing does.
+	Alive *alive.Watch
 }
 
 // dial connects to the server, and tries for as long as Connect says.
 func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	c := conn.New(cfg.Logger, cfg.Replicas)
+	c.Alive = cfg.Alive
 	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err

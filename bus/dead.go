@@ -30,6 +30,11 @@ type DeadLetter struct {
 
 // Dead returns the dead letters, the oldest first.
 func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
+	return b.deadAfter(ctx, 0)
+}
+
+// deadAfter returns the dead letters after a sequence of their stream.
+func (b *Bus) deadAfter(ctx context.Context, seq uint64) ([]DeadLetter, error) {
 	type place struct {
 		stream string
 		seq    uint64
@@ -37,7 +42,7 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	_, err := b.conn.Each(ctx, streams.Dead, ">", func(m conn.Stored) error {
+	_, err := b.conn.EachAfter(ctx, seq, streams.Dead, ">", func(m conn.Stored) error {
 		d, err := readDead(m)
 		if err != nil {
 			b.conn.Log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
@@ -63,6 +68,34 @@ func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
 	return list, nil
+}
+
+// DeadCount remembers how many dead letters there were. The zero value knows nothing.
+type DeadCount struct {
+	first, last, messages uint64
+	count                 int
+}
+
+// maxCounted bounds how many messages CountDead reads: whoever can send garbage can make any
+// number of dead letters.
+const maxCounted = 1000
+
+// CountDead returns how many dead letters there are among the newest 1,000 messages of their
+// stream. It reads them only if there are others than at the last call with the same known.
+func (b *Bus) CountDead(ctx context.Context, known *DeadCount) (int, error) {
+	state, err := b.conn.State(ctx, streams.Dead)
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	if state.FirstSeq == known.first && state.LastSeq == known.last && state.Msgs == known.messages {
+		return known.count, nil
+	}
+	list, err := b.deadAfter(ctx, max(state.LastSeq, maxCounted)-maxCounted)
+	if err != nil {
+		return 0, err
+	}
+	*known = DeadCount{first: state.FirstSeq, last: state.LastSeq, messages: state.Msgs, count: len(list)}
+	return known.count, nil
 }
 
 // withdrawn reports whether it is only a command that was taken back while a worker

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -75,5 +77,44 @@ func TestWithdrawn(t *testing.T) {
 	})
 	if dead, err := b.Dead(ctx); err != nil || len(dead) > 0 {
 		t.Errorf("dead letters %+v, %v", dead, err)
+	}
+}
+
+// TestCountDead: a runner counts the dead letters with its own permissions, and reads a bounded
+// number of them, however many somebody has provoked.
+func TestCountDead(t *testing.T) {
+	ctx := wait.Context(t)
+	s := guardedServer(t)
+	runner := connectAs(ctx, t, s, "runner", "RUNNER")
+	if err := runner.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var known bus.DeadCount
+	counts := func(want int) {
+		t.Helper()
+		if n, err := runner.CountDead(ctx, &known); err != nil || n != want {
+			t.Errorf("%d dead letters, %v; want %d", n, err, want)
+		}
+	}
+	counts(0)
+	admin, _ := as(t, s, "admin")
+	js, next := jetStream(t, admin), 0
+	die := func(n int) {
+		t.Helper()
+		for range n {
+			next++
+			if _, err := js.PublishAsync("forge.dead.intents", fmt.Appendf(nil, `{"stream":"FORGE_INTENTS","stream_seq":%d,"reason":"x"}`, next)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wait.For(t, js.PublishAsyncComplete())
+	}
+	die(2)
+	counts(2)
+	counts(2)
+	die(1500)
+	counts(1000)
+	if list, err := runner.Dead(ctx); err != nil || len(list) != 1502 {
+		t.Errorf("a list of %d dead letters, %v", len(list), err)
 	}
 }

@@ -52,7 +52,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 				err = errors.Join(err, b.unstall(ctx, stalled.stream))
 			}
 			if ctx.Err() == nil && notices.Due(time.Now()) {
-				b.conn.Log.Error("cannot restore what is under way; trying again", "error", err)
+				b.conn.Log.Warn("cannot restore what is under way; trying again", "error", err)
 			}
 			_ = conn.Sleep(ctx, conn.Backoff(attempt))
 			attempt++
@@ -140,7 +140,7 @@ func (b *Bus) unstall(ctx context.Context, stream string) error {
 	if _, err := b.conn.Last(ctx, streams.Journal, subjects.EveryJournal); err != nil && !errors.Is(err, conn.ErrNotFound) {
 		return err
 	}
-	b.conn.Log.Error("a stream in memory has no leader; it is made again", "stream", stream)
+	b.conn.Log.Warn("a stream in memory has no leader; it is made again", "stream", stream)
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	err := b.conn.JS.DeleteStream(ctx, stream)

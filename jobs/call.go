@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // Run has the command's agent make one call, and notes in the Result what it used.
@@ -58,7 +59,10 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		used = j.meter(call.StateDir)
 		sink = used.watch(sink)
 	}
-	out, err := a.Run(ctx, call, sink)
+	traced, end := telemetry.Span(ctx, "agent "+a.Name())
+	call.Env = append(call.Env, traceEnv(traced)...)
+	out, err := a.Run(traced, call, sink)
+	end(err)
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
 	if used != nil {
@@ -68,6 +72,14 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		r.Session = call.Session.ID
 	}
 	return out, err
+}
+
+// traceEnv returns the variable by which programs join the trace of ctx; none without one.
+func traceEnv(ctx context.Context) []string {
+	if parent := telemetry.Traceparent(ctx); parent != "" {
+		return []string{"TRACEPARENT=" + parent}
+	}
+	return nil
 }
 
 // configure fills in what the project's configuration says about calls of this role:

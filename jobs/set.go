@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -51,6 +52,8 @@ type Host struct {
 	// Objects is where sessions are stored for other replicas; nil: sessions stay on
 	// this machine.
 	Objects *objects.Store
+	// Metrics may be nil: then nothing is measured.
+	Metrics *telemetry.Recorder
 	// id is that of the state directory, see hostID.
 	id string
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // maxVerifyOutput bounds the output that is reported of a command, in bytes; the end
@@ -24,6 +26,18 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	if len(j.Config.Verify) == 0 {
 		return nil, nil //nolint:nilnil // no report is an answer
 	}
+	began := time.Now()
+	traced, end := telemetry.Span(ctx, "verify")
+	report, err := j.verify(traced, commit)
+	end(err)
+	if ctx.Err() == nil { // a stopped one says nothing of the commands
+		j.host.Metrics.Verified(j.Command.To.Project, time.Since(began), report, err)
+	}
+	return report, err
+}
+
+// verify sets a checkout up and runs the verify commands in it.
+func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, error) {
 	c, done, err := j.View(ctx, "verify", commit)
 	if err != nil {
 		return nil, err
@@ -49,7 +63,7 @@ func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string
 	if err != nil {
 		return nil, err
 	}
-	env := append(j.environment(byCommands, c.Env()...),
+	env := append(j.environment(byCommands, append(c.Env(), traceEnv(ctx)...)...),
 		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
 	for _, line := range lines {
 		res, err := agent.RunShell(ctx, agent.Shell{

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 const (
@@ -41,13 +42,14 @@ type attempt struct {
 // that it is to be delivered again, as bus.Retry says.
 func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
+	loop := r.Alive.Begin("command of step " + string(h.Step))
+	defer loop.End()
 	if err := r.admit(a, job); err != nil {
 		return err
 	}
 	defer r.remove(a)
 	jobs := ctx
-	// The lease is kept until the result is journaled, the permit only while an agent
-	// may run.
+	loop.Rest() // until no other replica is at it, and a permit is free
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -65,6 +67,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return bus.Retry(0, ErrDraining)
 	default:
 	}
+	loop.Busy()
 	wanted, err := job.Wanted(ctx)
 	if err != nil {
 		return bus.Retry(askAgain, err)
@@ -74,13 +77,16 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		a.keepTranscript() // of a former life that was killed
 		return nil
 	}
+	loop.Rest() // for a runner, then for the handler
 	if err := a.claim(ctx); err != nil {
 		return err
 	}
-	res, cause := a.do(ctx, h)
+	res, cause := a.measured(ctx, h, job)
+	loop.Busy()
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
 	case takenAway(ctx, cause):
+		r.Metrics.LeaseLost(h.Step)
 		return work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
@@ -95,12 +101,43 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	}
 	pass()
 	job.Free()
+	loop.Rest() // until a runner has journaled the result
 	return a.report(jobs, res)
+}
+
+// measured is do with its metrics and its span.
+func (a *attempt) measured(ctx context.Context, h Handler, job *work.Job) (forge.Result, error) {
+	a.run.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
+	ctx, finish := a.trace(ctx)
+	res, cause := a.do(ctx, h)
+	finish(&res)
+	a.run.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
+	return res, cause
+}
+
+// trace begins the span of the attempt, if spans are exported, and has the log name its
+// trace. Without an answer of the journal there is none.
+func (a *attempt) trace(ctx context.Context) (_ context.Context, finish func(*forge.Result)) {
+	metrics := a.run.Metrics
+	if !metrics.Tracing() {
+		return ctx, func(*forge.Result) {}
+	}
+	summary, err := a.run.Bus.Journal.Summary(ctx, a.cmd.To)
+	if err != nil {
+		a.log.Warn("the run of an attempt is not known; it has no trace", "err", err)
+		return ctx, func(*forge.Result) {}
+	}
+	ctx, finish = metrics.Attempt(ctx, telemetry.Run{Key: a.cmd.To, Number: summary.Run}, &a.cmd)
+	a.log = a.log.With("trace_id", telemetry.TraceIDOf(ctx))
+	return ctx, finish
 }
 
 // admit registers an attempt. It returns the error with which its command comes again if it
 // cannot begin here yet, or runs already.
 func (r *workerRun) admit(a *attempt, job *work.Job) error {
+	if job.Attempt > 1 {
+		r.Metrics.Redelivered(telemetry.KindCommand)
+	}
 	if r.Hold != nil {
 		if err := r.Hold(&job.Command); err != nil {
 			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
@@ -116,7 +153,7 @@ func (r *workerRun) admit(a *attempt, job *work.Job) error {
 func (r *workerRun) attempt(cmd forge.Command) *attempt {
 	return &attempt{
 		run: r, cmd: cmd, recheck: make(chan struct{}, 1),
-		log: r.Log.With("intent", cmd.To.String(), "attempt", cmd.Attempt.String()),
+		log: r.Log.With("intent", cmd.To.String(), "task", string(cmd.Attempt.Task), "attempt", cmd.Attempt.String()),
 	}
 }
 

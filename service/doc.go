@@ -1,7 +1,7 @@
 // Package service is the frame of every pfl-forge service.
 //
 // A main program is one call of [Main]: it reads the configuration from flags and
-// environment, connects to NATS, serves /livez and /readyz, and turns the first
+// environment, connects to NATS, serves /livez, /readyz and /metrics, and turns the first
 // SIGTERM into the end of a context, the second one into an exit.
 //
 // A service that carries out commands makes a [Worker] with one [Handler] for each

@@ -12,6 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 )
 
 // Env is passed by [Main] to the run function of a service.
@@ -26,6 +28,8 @@ type Env struct {
 	Health *Health
 	// Bus is connected, and closed by Main.
 	Bus *bus.Bus
+	// Metrics is nil if nothing is measured.
+	Metrics *telemetry.Recorder
 
 	// Hold is that of the workers that Worker makes; nil: no command is held back.
 	Hold func(*forge.Command) error
@@ -34,6 +38,8 @@ type Env struct {
 	started time.Time
 	// refusedFor is how long refused credentials are tried again at the start.
 	refusedFor time.Duration
+	// getenv returns a variable of the environment.
+	getenv func(string) string
 	// withdraw ends the newest announcement; nil before the first.
 	withdraw func()
 	// stops undo the steps of open, in reverse order.
@@ -47,6 +53,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	if err != nil {
 		e.Log.Error("results are not kept until they are journaled", "err", err)
 	}
+	e.Health.Add("state", newDisk(e.Config.StateDir).check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Replica)
@@ -55,13 +62,16 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive,
 	}
 }
 
 // open starts the health endpoint and connects to NATS, retrying until ctx ends.
 // After an error, close undoes what was done.
 func (e *Env) open(ctx context.Context) error {
+	if err := e.measure(ctx); err != nil {
+		return err
+	}
 	if e.Config.Listen != "" {
 		_, stop, err := e.Health.serve(ctx, e.Config.Listen, e.Log)
 		if err != nil {
@@ -73,7 +83,7 @@ func (e *Env) open(ctx context.Context) error {
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas,
-		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log,
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
 	}
 	if cfg.NKey != "" { // a role's permissions name its inbox
 		cfg.InboxPrefix = access.Inbox(e.Name)
@@ -97,6 +107,30 @@ func (e *Env) open(ctx context.Context) error {
 	}
 	e.stops = append(e.stops, e.Bus.Close)
 	link.connected(e.Bus)
+	return nil
+}
+
+// measure begins to record and to export metrics, as the settings say.
+func (e *Env) measure(ctx context.Context) error {
+	out, err := export.Open(ctx, export.Config{
+		Service: e.Name, Replica: string(e.Config.Replica), Version: Version(),
+		Scrape: e.Config.Listen != "", Getenv: e.getenv, Log: e.Log,
+	})
+	if err != nil {
+		return err
+	}
+	e.stops = append(e.stops, func() {
+		if err := out.Close(); err != nil {
+			e.Log.Warn("the last metrics are not exported", "error", err)
+		}
+	})
+	e.Metrics = out.Recorder
+	for _, p := range e.Config.Projects {
+		e.Metrics.Serves(p.ID)
+	}
+	if out.Metrics != nil {
+		e.Health.ServeMetrics(out.Metrics)
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestEnvMakesWorkersAsConfigured(t *testing.T) {
 	e := &Env{
-		Config: &Config{Replica: "w1", Workers: 3, DrainTimeout: time.Minute},
+		Config: &Config{Replica: "w1", Workers: 3, DrainTimeout: time.Minute, StateDir: t.TempDir()},
 		Log:    slog.New(slog.DiscardHandler), Health: &Health{}, Bus: bustest.Start(t),
 	}
 	w := e.Worker(Handler{Step: forge.StepAnalyze, Agent: true, Do: untilCancelled})

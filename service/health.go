@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
 // checkTimeout bounds all readiness checks together, and the shutdown of the
@@ -19,9 +21,14 @@ const checkTimeout = 2 * time.Second
 // Health answers whether a service lives and whether it is ready. The zero value is
 // ready. It is safe for concurrent use.
 type Health struct {
+	// Alive watches the loops of the service. It lives as long as none of them stands still.
+	Alive alive.Watch
+
 	mu       sync.Mutex
 	draining bool
 	checks   []check
+	// metrics answers /metrics; nil: nothing does.
+	metrics http.Handler
 }
 
 // check is one condition of readiness.
@@ -36,6 +43,13 @@ func (h *Health) Add(name string, ask func(context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checks = append(h.checks, check{name, ask})
+}
+
+// ServeMetrics has /metrics answered by a handler.
+func (h *Health) ServeMetrics(handler http.Handler) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.metrics = handler
 }
 
 // Drain makes the service unready for good, so that a load balancer sends nothing
@@ -65,16 +79,28 @@ func (h *Health) Ready(ctx context.Context) error {
 	return errors.Join(missing...)
 }
 
-// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason.
+// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason, and
+// /metrics.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "only GET is answered", http.StatusMethodNotAllowed)
 		return
 	}
+	h.mu.Lock()
+	metrics := h.metrics
+	h.mu.Unlock()
+	if r.URL.Path == "/metrics" && metrics != nil {
+		metrics.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch r.URL.Path {
 	case "/livez":
+		if err := h.Alive.Stuck(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		fmt.Fprintln(w, "ok")
 	case "/readyz":
 		if err := h.Ready(r.Context()); err != nil {

@@ -85,7 +85,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Context, *Env) error) int {
 	ctx, drain := context.WithCancel(context.Background())
 	defer drain()
-	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC(), refusedFor: p.refusedFor}
+	env := &Env{Name: p.name, Config: cfg, Log: log, Health: &Health{}, started: time.Now().UTC(), refusedFor: p.refusedFor, getenv: p.getenv}
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, env) }()
 	var late <-chan time.Time
@@ -95,7 +95,7 @@ func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Cont
 			return p.exitCode(log, err, late != nil)
 		case sig := <-p.signals:
 			if late != nil {
-				log.Error("second signal: exit at once, work is picked up elsewhere", "signal", sig.String())
+				log.Warn("second signal: exit at once, work is picked up elsewhere", "signal", sig.String())
 				return exitInterrupted
 			}
 			log.Info("drain", "signal", sig.String(), "timeout", cfg.DrainTimeout)
@@ -105,7 +105,7 @@ func (p *process) supervise(log *slog.Logger, cfg *Config, run func(context.Cont
 			defer t.Stop()
 			late = t.C
 		case <-late:
-			log.Error("not drained in time: exit, work is picked up elsewhere")
+			log.Warn("not drained in time: exit, work is picked up elsewhere")
 			return exitError
 		}
 	}

@@ -57,7 +57,7 @@ func settings() []setting {
 		{flag: "replica", env: "FORGE_REPLICA", value: "ID", usage: "name of this copy, the same after a restart", initial: hostReplica, set: setReplica},
 		{flag: "project", env: "FORGE_PROJECTS", value: "NAME=URL", usage: "repository to work on; may be repeated", set: addProject, many: true},
 		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
-		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez and /readyz there; empty: nowhere", set: setListen},
+		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez, /readyz and /metrics there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
 		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
 		{

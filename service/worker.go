@@ -12,7 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // What [context.Cause] of a cancelled attempt says.
@@ -85,6 +87,10 @@ type Worker struct {
 	// Secrets are redacted from everything that leaves the worker, beside texts with
 	// the form of a secret; nil: only those are.
 	Secrets *redact.Redactor
+	// Metrics may be nil: then nothing is measured.
+	Metrics *telemetry.Recorder
+	// Alive watches the worker, except for its handlers; nil: nothing does.
+	Alive *alive.Watch
 	// LogDir is an absolute path where transcripts are kept too, one file for each
 	// attempt; empty: they are on the bus alone.
 	LogDir string

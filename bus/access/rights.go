@@ -98,6 +98,9 @@ func runner(all []Account) []Right {
 			Subscribe: append([]string{PresenceInbox() + ".*"}, microService("pfl-forge-runner")...),
 		},
 		{Why: "puts aside what cannot be handled", Publish: []string{"forge.dead.*"}},
+		{Why: "counts for metrics which commands wait, and the dead letters", Publish: []string{
+			api("CONSUMER.LIST", streams.Commands), api("DIRECT.GET", streams.Dead),
+		}},
 	}
 }
 
@@ -125,7 +128,7 @@ func worker(role Role) []Right {
 		},
 		{Why: "reports results, leases and transcripts of its steps", Publish: results},
 		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands"}},
-		{Why: "asks whether a command is still wanted", Publish: []string{
+		{Why: "asks whether a command is still wanted, and for traces of which run it is", Publish: []string{
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // StartWithoutJetStream starts a stopped server again as one that stores nothing.
@@ -113,4 +115,18 @@ func (n *NotYet) Leave() {
 		_ = c.Close()
 	}
 	n.open = nil
+}
+
+// Forbid makes the server refuse these subjects to everybody from its next start on; none:
+// nothing any more.
+func (s *Server) Forbid(subjects ...string) {
+	s.opts.Users, s.opts.NoAuthUser = nil, ""
+	if len(subjects) == 0 {
+		return
+	}
+	const anybody = "anybody"
+	s.opts.NoAuthUser = anybody
+	s.opts.Users = []*server.User{{Username: anybody, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Deny: subjects}, Subscribe: &server.SubjectPermission{Allow: []string{">"}},
+	}}}
 }

@@ -259,7 +259,7 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 		return 0, terminate.Reason
 	}
 	n := c.fail(id)
-	c.events.conn.Log.Error("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+	c.events.conn.Log.Warn("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
 	if n < c.cfg.MaxErrors {
 		return conn.Backoff(n + 3), ""
 	}
@@ -271,6 +271,8 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
+	loop := c.events.conn.Alive.Begin("decision") // it ends within its time, also if the server is away
+	defer loop.End()
 	defer func() {
 		if p := recover(); p != nil {
 			c.events.conn.Log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))

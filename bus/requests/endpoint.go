@@ -181,7 +181,7 @@ func (e *endpoints) respond(r micro.Request, result any, err error) error {
 		if known, ok := errors.AsType[*errCode](err); ok {
 			code = known
 		} else {
-			e.conn.Log.Error("cannot answer a request", "subject", r.Subject(), "error", err)
+			e.conn.Log.Warn("cannot answer a request", "subject", r.Subject(), "error", err)
 		}
 		msg.Header.Set(micro.ErrorHeader, wire.OneLine(code.Error()))
 		msg.Header.Set(micro.ErrorCodeHeader, code.code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -38,7 +39,9 @@ type Job struct {
 	Command forge.Command
 	// Attempt counts from 1; more than 1 means that the command was taken
 	// before, and not finished.
-	Attempt  int
+	Attempt int
+	// IssuedAt is when the server stored the command.
+	IssuedAt time.Time
 	commands *Commands
 	// ack is the subject on which the server is told about the command.
 	ack string

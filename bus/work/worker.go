@@ -107,7 +107,7 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), commands: w.commands, ack: m.Reply(), free: free})
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: meta.Timestamp, commands: w.commands, ack: m.Reply(), free: free})
 }
 
 // settle tells the server the outcome of a command. What it cannot tell the
@@ -130,7 +130,7 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.Reason)
 	default:
-		w.commands.conn.Log.Error("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.Log.Warn("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
 		err = conn.Again(m, time.Second)
 	}
 	if err != nil {

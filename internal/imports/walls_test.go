@@ -175,8 +175,9 @@ var restrictions = []restriction{
 		reason:   "tests get their server from bustest",
 	},
 	{
+		// The tests of what is exported read it as a collector does.
 		imports:  []string{"./proto/...", "google.golang.org/protobuf/..."},
-		packages: []string{"./bus/...", "./proto/..."},
+		packages: []string{"./bus/...", "./proto/...", "./internal/telemetry/export"},
 		tests:    true,
 		reason:   "the wire ends in the codec; everything inside speaks the vocabulary",
 	},
@@ -233,6 +234,27 @@ var restrictions = []restriction{
 		packages: []string{"./deploy/images"},
 		tests:    true,
 		reason:   "what makes images is in none of them",
+	},
+	{
+		imports:  []string{"go.opentelemetry.io/...", "github.com/prometheus/..."},
+		packages: []string{"./internal/telemetry/..."},
+		reason:   "names, attributes and their bounds are decided once; others say what happened",
+	},
+	{
+		imports:  []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "github.com/prometheus/..."},
+		packages: []string{"./internal/telemetry/export"},
+		reason:   "recording needs the API alone; where it goes is decided in one place",
+	},
+	{
+		imports:  []string{"./internal/telemetry/export"},
+		packages: []string{"./service"},
+		reason:   "only the mains of services export; a test may too",
+	},
+	{
+		imports:  []string{"github.com/prometheus/prometheus/..."},
+		packages: []string{"./deploy/monitoring"},
+		tests:    true,
+		reason:   "the server's engine is for trying the alerts, and in no program",
 	},
 	{
 		imports:  []string{"k8s.io/...", "sigs.k8s.io/..."},

@@ -80,6 +80,7 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	}
 	host := Host(env.Config.StateDir, executor, env.Log)
 	host.RequireSandbox = env.Config.RequireSandbox || executor != nil
+	host.Metrics = env.Metrics
 	if env.Bus != nil {
 		env.Announce(ctx, installed()...)
 		host.Objects = env.Bus.Objects

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
@@ -26,6 +27,12 @@ func Local(t testing.TB, path string, others ...agent.Agent) *jobs.Set {
 func Clone(t testing.TB, url string, others ...agent.Agent) *jobs.Set {
 	t.Helper()
 	return Open(t, t.TempDir(), jobs.Source{Project: Project, URL: url}, others...)
+}
+
+// Measured is Local with metrics and traces.
+func Measured(t testing.TB, path string, metrics *telemetry.Recorder, others ...agent.Agent) *jobs.Set {
+	t.Helper()
+	return openHost(t, jobs.Host{StateDir: t.TempDir(), Metrics: metrics}, jobs.Source{Project: Project, Path: path}, others...)
 }
 
 // Open opens a repository with a given state directory. It is closed when the test ends.

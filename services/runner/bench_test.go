@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -129,16 +130,24 @@ func newForgeSystem(b testing.TB, s *natsd.Server, work workers, projects int) *
 		b.Fatal(err)
 	}
 	f := &forgeSystem{bus: conn, meet: newMeeting(), projects: projects}
+	measured, err := export.Open(b.Context(), export.Config{Service: "runner", Scrape: true, Getenv: os.Getenv, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	b.Cleanup(func() {
 		cancel()
 		group.Wait()
 		conn.Close()
+		if err := measured.Close(); err != nil {
+			b.Error(err)
+		}
 	})
 	ready := make(chan struct{})
 	group.Go(func() {
-		if err := runner.Run(ctx, runner.Config{Bus: conn, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }}); err != nil {
+		cfg := runner.Config{Bus: conn, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }, Metrics: measured.Recorder}
+		if err := runner.Run(ctx, cfg); err != nil {
 			b.Error(err)
 		}
 	})

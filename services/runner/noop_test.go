@@ -39,11 +39,30 @@ func startWith(t testing.TB, b *bus.Bus, parallel int, answer func(forge.Command
 	})
 	<-ready
 	for _, step := range forge.Steps() {
-		group.Go(func() error {
-			return b.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *work.Job) error {
-				return b.Results.Publish(ctx, answer(j.Command))
-			})
-		})
+		group.Go(func() error { return answerStep(ctx, b, step, parallel, answer) })
+	}
+}
+
+// answerStep answers the commands of a step until ctx ends.
+func answerStep(ctx context.Context, b *bus.Bus, step forge.Step, parallel int, answer func(forge.Command) forge.Result) error {
+	return b.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: parallel}, func(ctx context.Context, j *work.Job) error {
+		return b.Results.Publish(ctx, answer(j.Command))
+	})
+}
+
+// startWorkers runs workers alone until the test ends.
+func startWorkers(t testing.TB, b *bus.Bus, answer func(forge.Command) forge.Result) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	t.Cleanup(func() {
+		cancel()
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, step := range forge.Steps() {
+		group.Go(func() error { return answerStep(ctx, b, step, 4, answer) })
 	}
 }
 

@@ -5,6 +5,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -41,6 +43,11 @@ type Config struct {
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
+	// Metrics may be nil: then nothing is measured.
+	Metrics *telemetry.Recorder
+	// ObserveEvery is how old the state of the installation is at most, as metrics show it;
+	// 0: 15 s.
+	ObserveEvery time.Duration
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -52,9 +59,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	r := &runner{
-		bus: cfg.Bus,
-		log: cfg.Log,
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal}, cfg.Bus.Effects, func() time.Time {
+		bus:     cfg.Bus,
+		log:     cfg.Log,
+		metrics: cfg.Metrics,
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, cfg.Bus.Effects, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}
@@ -74,6 +82,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}()
 	var serving sync.WaitGroup
+	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx) })
 	}
@@ -86,14 +95,18 @@ func Run(ctx context.Context, cfg Config) error {
 
 // runner is the state of one Run.
 type runner struct {
-	bus    *bus.Bus
-	log    *slog.Logger
-	driver *machine.Driver
+	bus     *bus.Bus
+	log     *slog.Logger
+	metrics *telemetry.Recorder
+	driver  *machine.Driver
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided
 // on is delivered again, later each time.
 func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
+	if d.Attempt > 1 {
+		r.metrics.Redelivered(telemetry.KindEvent)
+	}
 	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
 	if errors.Is(err, machine.ErrDamaged) {
 		return bus.Terminate(err.Error())
@@ -107,12 +120,14 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 		}
 		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)
 	}
+	r.metrics.Decided(&d.Event, ruling.Decision)
 	level := slog.LevelDebug
 	if ruling.Decision == forge.Refused {
 		level = slog.LevelInfo
 	}
 	r.log.Log(ctx, level, "decided", "machine", d.Event.To.String(), "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
 	d.Respond(ruling)
+	r.traceEnd(ctx, &d.Event, ruling.Decision)
 	return nil
 }
 
@@ -175,10 +190,15 @@ func (r *runner) skipUnreadable(key forge.Key, err error) error {
 }
 
 // ledger gives the bus's journal the shape that package machine asks for.
-type ledger struct{ *journal.Journal }
+type ledger struct {
+	*journal.Journal
+	metrics *telemetry.Recorder
+}
 
 func (j ledger) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+	began := time.Now()
 	seq, err := j.Journal.Append(ctx, key, expected, rec)
+	j.metrics.Journaled(time.Since(began), err, errors.Is(err, bus.ErrConflict))
 	if errors.Is(err, bus.ErrConflict) {
 		return 0, machine.ErrConflict
 	}

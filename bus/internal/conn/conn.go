@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
 // RequestTimeout bounds one round trip to the server. Callers that pass a
@@ -20,6 +22,8 @@ type Conn struct {
 	JS       jetstream.JetStream
 	Log      *slog.Logger
 	Replicas int
+	// Alive watches the loops that use the connection; nil: nothing does.
+	Alive *alive.Watch
 	// Changed holds an element after a reconnect, for Guard.
 	Changed chan struct{}
 	// Appended holds an element after a journal of this process went on, for

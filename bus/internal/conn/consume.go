@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
@@ -26,9 +27,12 @@ type Source struct {
 // lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 	var notices retry.Notices
+	loop := c.Alive.Loop("consumer " + src.Config.Durable + " of " + src.Stream)
+	defer loop.End()
 	for attempt := 0; ctx.Err() == nil; attempt++ {
 		began := time.Now()
-		err := c.pullOnce(ctx, src, take)
+		err := c.pullOnce(ctx, src, loop, take)
+		loop.Rest()
 		if time.Since(began) > 10*time.Second {
 			attempt = 0
 			notices.Reset()
@@ -46,7 +50,8 @@ func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 // pullOnce takes messages until the consumer fails or ctx ends. At the end it
 // takes those that the server has sent ahead, if the server can still be
 // reached.
-func (c *Conn) pullOnce(ctx context.Context, src Source, take func(jetstream.Msg)) error {
+func (c *Conn) pullOnce(ctx context.Context, src Source, loop *alive.Loop, take func(jetstream.Msg)) error {
+	loop.Busy()
 	cons, err := c.EnsureConsumer(ctx, src)
 	if err != nil {
 		return err
@@ -65,9 +70,11 @@ func (c *Conn) pullOnce(ctx context.Context, src Source, take func(jetstream.Msg
 		}
 	})()
 	for ctx.Err() == nil || src.Ahead > 1 { // with one at a time, none was sent ahead
+		loop.Rest() // for a message, or below until there is room for another one
 		m, err := next(it)
 		switch {
 		case errors.Is(err, jetstream.ErrNoHeartbeat):
+			loop.Busy()
 			if err := c.alive(ctx, cons); err != nil {
 				return err
 			}

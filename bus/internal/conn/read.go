@@ -104,7 +104,11 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 // Each calls do with every message on a subject, in order, and returns the last
 // sequence. It reads from any replica: the newest messages may be missing.
 func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored) error) (uint64, error) {
-	var last uint64
+	return c.EachAfter(ctx, 0, stream, subject, do)
+}
+
+// EachAfter is Each for the messages after a sequence.
+func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject string, do func(Stored) error) (uint64, error) {
 	for {
 		var a Answer
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
@@ -130,6 +134,18 @@ func (c *Conn) Lasts(ctx context.Context, stream, filter string) ([]Stored, erro
 func (c *Conn) Subjects(ctx context.Context, stream, filter string) ([]string, error) {
 	state, err := c.state(ctx, stream, filter)
 	return slices.Sorted(maps.Keys(state.Subjects)), err
+}
+
+// Counts returns how many messages each subject of a stream has that a filter matches. Where
+// no runner has made the stream yet, there is none.
+func (c *Conn) Counts(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	state, err := c.state(ctx, stream, filter)
+	return state.Subjects, err
+}
+
+// State returns the bounds and the size of a stream. It is zero where no runner has made the stream yet.
+func (c *Conn) State(ctx context.Context, stream string) (jetstream.StreamState, error) {
+	return c.state(ctx, stream, "")
 }
 
 // state returns the state of a stream, with the subjects that a filter matches. It is zero

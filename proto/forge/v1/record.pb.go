@@ -535,6 +535,7 @@ type Summary struct {
 	xxx_hidden_Requester   *string                `protobuf:"bytes,23,opt,name=requester"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,24,opt,name=approver"`
 	xxx_hidden_Goal        *GoalSummary           `protobuf:"bytes,25,opt,name=goal"`
+	xxx_hidden_Project     *ProjectSummary        `protobuf:"bytes,27,opt,name=project"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -779,33 +780,40 @@ func (x *Summary) GetGoal() *GoalSummary {
 	return nil
 }
 
+func (x *Summary) GetProject() *ProjectSummary {
+	if x != nil {
+		return x.xxx_hidden_Project
+	}
+	return nil
+}
+
 func (x *Summary) SetKey(v *Key) {
 	x.xxx_hidden_Key = v
 }
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 26)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 26)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 26)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 26)
 }
 
 func (x *Summary) SetAttributes(v *Attributes) {
@@ -814,27 +822,27 @@ func (x *Summary) SetAttributes(v *Attributes) {
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 26)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 26)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -843,12 +851,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 26)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -857,7 +865,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetIdle(v bool) {
 	x.xxx_hidden_Idle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -874,7 +882,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 26)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -883,16 +891,20 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 26)
 }
 
 func (x *Summary) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
 }
 
 func (x *Summary) SetGoal(v *GoalSummary) {
 	x.xxx_hidden_Goal = v
+}
+
+func (x *Summary) SetProject(v *ProjectSummary) {
+	x.xxx_hidden_Project = v
 }
 
 func (x *Summary) HasKey() bool {
@@ -1049,6 +1061,13 @@ func (x *Summary) HasGoal() bool {
 	return x.xxx_hidden_Goal != nil
 }
 
+func (x *Summary) HasProject() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Project != nil
+}
+
 func (x *Summary) ClearKey() {
 	x.xxx_hidden_Key = nil
 }
@@ -1153,6 +1172,10 @@ func (x *Summary) ClearGoal() {
 	x.xxx_hidden_Goal = nil
 }
 
+func (x *Summary) ClearProject() {
+	x.xxx_hidden_Project = nil
+}
+
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1211,6 +1234,8 @@ type Summary_builder struct {
 	Approver *string
 	// goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
+	// project has the shared queue and account of a project; nil for an intent.
+	Project *ProjectSummary
 }
 
 func (b0 Summary_builder) Build() *Summary {
@@ -1219,77 +1244,275 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 26)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 26)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 26)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 26)
 		x.xxx_hidden_Source = *b.Source
 	}
 	x.xxx_hidden_Attributes = b.Attributes
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 26)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 26)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 26)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Idle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
 		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 26)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 26)
 		x.xxx_hidden_Requester = b.Requester
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Goal = b.Goal
+	x.xxx_hidden_Project = b.Project
+	return m0
+}
+
+// ProjectSummary says how long the merge queue of a project is, and what it has
+// spent.
+type ProjectSummary struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Merges      int32                  `protobuf:"varint,1,opt,name=merges"`
+	xxx_hidden_Limits      *Budget                `protobuf:"bytes,2,opt,name=limits"`
+	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,3,opt,name=spent_usd,json=spentUsd"`
+	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,4,opt,name=today_usd,json=todayUsd"`
+	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ProjectSummary) Reset() {
+	*x = ProjectSummary{}
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectSummary) ProtoMessage() {}
+
+func (x *ProjectSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProjectSummary) GetMerges() int32 {
+	if x != nil {
+		return x.xxx_hidden_Merges
+	}
+	return 0
+}
+
+func (x *ProjectSummary) GetLimits() *Budget {
+	if x != nil {
+		return x.xxx_hidden_Limits
+	}
+	return nil
+}
+
+func (x *ProjectSummary) GetSpentUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_SpentUsd
+	}
+	return 0
+}
+
+func (x *ProjectSummary) GetTodayUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_TodayUsd
+	}
+	return 0
+}
+
+func (x *ProjectSummary) GetDay() int64 {
+	if x != nil {
+		return x.xxx_hidden_Day
+	}
+	return 0
+}
+
+func (x *ProjectSummary) SetMerges(v int32) {
+	x.xxx_hidden_Merges = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
+func (x *ProjectSummary) SetLimits(v *Budget) {
+	x.xxx_hidden_Limits = v
+}
+
+func (x *ProjectSummary) SetSpentUsd(v float64) {
+	x.xxx_hidden_SpentUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *ProjectSummary) SetTodayUsd(v float64) {
+	x.xxx_hidden_TodayUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *ProjectSummary) SetDay(v int64) {
+	x.xxx_hidden_Day = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+}
+
+func (x *ProjectSummary) HasMerges() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ProjectSummary) HasLimits() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Limits != nil
+}
+
+func (x *ProjectSummary) HasSpentUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ProjectSummary) HasTodayUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *ProjectSummary) HasDay() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *ProjectSummary) ClearMerges() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Merges = 0
+}
+
+func (x *ProjectSummary) ClearLimits() {
+	x.xxx_hidden_Limits = nil
+}
+
+func (x *ProjectSummary) ClearSpentUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_SpentUsd = 0
+}
+
+func (x *ProjectSummary) ClearTodayUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_TodayUsd = 0
+}
+
+func (x *ProjectSummary) ClearDay() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Day = 0
+}
+
+type ProjectSummary_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// merges counts the changes in the queue, the one under way included.
+	Merges *int32
+	// limits are the project's budgets.
+	Limits *Budget
+	// spent_usd is the sum that all intents have ever spent, in US dollars.
+	SpentUsd *float64
+	// today_usd is the sum spent on day.
+	TodayUsd *float64
+	// day counts from 1970-01-01, UTC.
+	Day *int64
+}
+
+func (b0 ProjectSummary_builder) Build() *ProjectSummary {
+	m0 := &ProjectSummary{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Merges != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Merges = *b.Merges
+	}
+	x.xxx_hidden_Limits = b.Limits
+	if b.SpentUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		x.xxx_hidden_SpentUsd = *b.SpentUsd
+	}
+	if b.TodayUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_TodayUsd = *b.TodayUsd
+	}
+	if b.Day != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_Day = *b.Day
+	}
 	return m0
 }
 
@@ -1310,7 +1533,7 @@ type GoalSummary struct {
 
 func (x *GoalSummary) Reset() {
 	*x = GoalSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1545,7 @@ func (x *GoalSummary) String() string {
 func (*GoalSummary) ProtoMessage() {}
 
 func (x *GoalSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1764,7 @@ type ChildSummary struct {
 
 func (x *ChildSummary) Reset() {
 	*x = ChildSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1776,7 @@ func (x *ChildSummary) String() string {
 func (*ChildSummary) ProtoMessage() {}
 
 func (x *ChildSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1916,7 @@ type TaskSummary struct {
 
 func (x *TaskSummary) Reset() {
 	*x = TaskSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1928,7 @@ func (x *TaskSummary) String() string {
 func (*TaskSummary) ProtoMessage() {}
 
 func (x *TaskSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2194,7 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x15forge/v1/result.proto\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
@@ -1986,7 +2209,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x8d\a\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xc1\a\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -2019,7 +2242,14 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bchildren\x18\x16 \x03(\v2\x16.forge.v1.ChildSummaryR\bchildren\x12\x1c\n" +
 	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
 	"\bapprover\x18\x18 \x01(\tR\bapprover\x12)\n" +
-	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goalJ\x04\b\a\x10\bR\bpriority\"\xaf\x01\n" +
+	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\x122\n" +
+	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bR\bpriority\"\x9e\x01\n" +
+	"\x0eProjectSummary\x12\x16\n" +
+	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
+	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
+	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x1b\n" +
+	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
+	"\x03day\x18\x05 \x01(\x03R\x03day\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2050,64 +2280,68 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x0eWAITING_PAUSED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
 	(*Effects)(nil),               // 2: forge.v1.Effects
 	(*Timer)(nil),                 // 3: forge.v1.Timer
 	(*Summary)(nil),               // 4: forge.v1.Summary
-	(*GoalSummary)(nil),           // 5: forge.v1.GoalSummary
-	(*ChildSummary)(nil),          // 6: forge.v1.ChildSummary
-	(*TaskSummary)(nil),           // 7: forge.v1.TaskSummary
-	(*Event)(nil),                 // 8: forge.v1.Event
-	(*Command)(nil),               // 9: forge.v1.Command
-	(*Attempt)(nil),               // 10: forge.v1.Attempt
-	(*Key)(nil),                   // 11: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(Status)(0),                   // 13: forge.v1.Status
-	(Risk)(0),                     // 14: forge.v1.Risk
-	(Source)(0),                   // 15: forge.v1.Source
-	(*Attributes)(nil),            // 16: forge.v1.Attributes
-	(*Usage)(nil),                 // 17: forge.v1.Usage
-	(LoopStatus)(0),               // 18: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 19: forge.v1.TaskStatus
-	(Step)(0),                     // 20: forge.v1.Step
-	(*Overlap)(nil),               // 21: forge.v1.Overlap
+	(*ProjectSummary)(nil),        // 5: forge.v1.ProjectSummary
+	(*GoalSummary)(nil),           // 6: forge.v1.GoalSummary
+	(*ChildSummary)(nil),          // 7: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 8: forge.v1.TaskSummary
+	(*Event)(nil),                 // 9: forge.v1.Event
+	(*Command)(nil),               // 10: forge.v1.Command
+	(*Attempt)(nil),               // 11: forge.v1.Attempt
+	(*Key)(nil),                   // 12: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(Status)(0),                   // 14: forge.v1.Status
+	(Risk)(0),                     // 15: forge.v1.Risk
+	(Source)(0),                   // 16: forge.v1.Source
+	(*Attributes)(nil),            // 17: forge.v1.Attributes
+	(*Usage)(nil),                 // 18: forge.v1.Usage
+	(*Budget)(nil),                // 19: forge.v1.Budget
+	(LoopStatus)(0),               // 20: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 21: forge.v1.TaskStatus
+	(Step)(0),                     // 22: forge.v1.Step
+	(*Overlap)(nil),               // 23: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	8,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	9,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	9,  // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	10, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	8,  // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
-	10, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	11, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	12, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	11, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	13, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	14, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	15, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
-	16, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
+	9,  // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
+	11, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	12, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	13, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	12, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	14, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	15, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	16, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	17, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
 	0,  // 14: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	7,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	10, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	17, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	12, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	12, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	6,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	5,  // 21: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
-	18, // 22: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	13, // 23: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	19, // 24: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	20, // 25: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	21, // 26: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	8,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	11, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	18, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	13, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	13, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	7,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	6,  // 21: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
+	5,  // 22: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
+	19, // 23: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	20, // 24: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	14, // 25: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	21, // 26: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	22, // 27: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	23, // 28: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2115,6 +2349,7 @@ func file_forge_v1_record_proto_init() {
 	if File_forge_v1_record_proto != nil {
 		return
 	}
+	file_forge_v1_result_proto_init()
 	file_forge_v1_command_proto_init()
 	file_forge_v1_event_proto_init()
 	file_forge_v1_goal_proto_init()
@@ -2127,7 +2362,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -175,7 +175,7 @@ func (p *Project) Summary() forge.Summary {
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
 			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused),
-		}, UpdatedAt: p.state.UpdatedAt,
+		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
 		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
@@ -191,6 +191,18 @@ func (p *Project) Summary() forge.Summary {
 		}
 	}
 	return s
+}
+
+// shared returns the length of the merge queue, and the account of the budgets.
+func (p *Project) shared() *forge.ProjectSummary {
+	queue, ledger := &p.state.Queue, &p.state.Ledger
+	merges := len(queue.Queued)
+	if queue.Current != nil {
+		merges++
+	}
+	return &forge.ProjectSummary{
+		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
+	}
 }
 
 // Active returns the intents that have not ended, by id.

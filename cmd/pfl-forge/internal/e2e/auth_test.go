@@ -83,9 +83,10 @@ func (c *cluster) connect(account string, options ...nats.Option) (*nats.Conn, e
 
 // TestGuardedCluster runs the whole product with the permissions and certificates that
 // auth init makes: a person and a system ask for changes, all are merged, and nothing that
-// a service, the person or the system does is refused.
+// a service, the person or the system does is refused. Metrics and traces are on.
 func TestGuardedCluster(t *testing.T) {
-	g := newCluster(t, appending)
+	sent := newCollector(t)
+	g := newCluster(t, appending, "OTEL_EXPORTER_OTLP_ENDPOINT="+sent.url, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=200")
 	wait.Until(t, "all services are seen", func() bool {
 		got := g.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
@@ -123,6 +124,20 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
+	trace := sent.complete()
+	for _, args := range [][]string{{"show", "append-00", "-o", "json"}, {"history", "append-00", "-o", "json"}} {
+		var d struct {
+			TraceID string `json:"trace_id"`
+		}
+		if got := g.forge(args...); json.Unmarshal([]byte(got.stdout), &d) != nil || d.TraceID != trace {
+			t.Errorf("%v: trace %q, want %q\n%s", args, d.TraceID, trace, got.stdout)
+		}
+	}
+	for _, p := range g.procs {
+		if strings.Contains(g.log(p), "the state of the installation cannot be read") {
+			t.Errorf("%s shows no state: its log says why", p.name)
+		}
+	}
 	g.noSeeds()
 }
 

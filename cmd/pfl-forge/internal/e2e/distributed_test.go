@@ -27,7 +27,8 @@ type cluster struct {
 	origin string
 	url    string
 	procs  []*process
-	keys   string // the folder of auth init
+	keys   string   // the folder of auth init
+	env    []string // variables of the services
 }
 
 // process is one program of the cluster, which can be killed and started again.
@@ -41,10 +42,12 @@ type process struct {
 
 const project = "web"
 
-func newCluster(t testing.TB, files map[string]string) *cluster {
+// newCluster starts everything, with a repository that has these files, and with variables
+// for the services.
+func newCluster(t testing.TB, files map[string]string, env ...string) *cluster {
 	t.Helper()
 	seed := newRepo(t, files)
-	c := &cluster{t: t, dir: testdir.New(t)}
+	c := &cluster{t: t, dir: testdir.New(t), env: env}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
@@ -82,7 +85,7 @@ func (c *cluster) run() {
 	} {
 		c.procs = append(c.procs, &process{name: s.program, args: append([]string{
 			"--server", c.url, "--project", project + "=" + c.origin,
-			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica),
+			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica), "--listen", "127.0.0.1:0",
 		}, c.authorised(s.program)...)})
 	}
 	for i, p := range c.procs {
@@ -114,6 +117,7 @@ func (c *cluster) run() {
 func (c *cluster) start(p *process) {
 	c.t.Helper()
 	p.cmd = exec.Command(filepath.Join(bin, p.name), p.args...)
+	p.cmd.Env = append(os.Environ(), c.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)

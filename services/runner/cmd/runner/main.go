@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -11,8 +13,20 @@ import (
 
 func main() {
 	service.Main("runner", func(ctx context.Context, env *service.Env) error {
+		// It stays true: a loss later on is mended while events are decided on.
+		var recovered atomic.Bool
+		env.Health.Add("recovery", func(context.Context) error {
+			if !recovered.Load() {
+				return errors.New("what was under way is not in force again yet")
+			}
+			return nil
+		})
+		// The consumer that all runners share has to be there.
 		env.Health.Add("events", env.Bus.Events.Ready)
-		cfg := runner.Config{Bus: env.Bus, Log: env.Log, Serve: true}
+		cfg := runner.Config{
+			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics,
+			Ready: func() { recovered.Store(true) },
+		}
 		if env.Config.Notifications != "" {
 			var err error
 			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {

@@ -44,6 +44,9 @@ type pastRun struct {
 type pastDetail struct {
 	pastRun `yaml:",inline"`
 
+	// TraceID names the trace of the run, if the services exported one.
+	TraceID string `json:"trace_id" yaml:"trace_id"`
+
 	// Goal is the progress of a goal. It is set for the newest run only, and nil for an intent
 	// without criteria.
 	Goal *document.GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"`

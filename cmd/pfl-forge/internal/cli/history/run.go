@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -36,6 +37,7 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 		return err
 	}
 	d := pastDetailOf(h)
+	d.TraceID = telemetry.Run{Key: v.Summary.Key, Number: h.Run}.TraceID()
 	if newest := &v.History[len(v.History)-1]; newest.Run == h.Run && v.Summary.Run == h.Run {
 		d.Goal = model.GoalProgressOf(v.Summary.Goal)
 	}

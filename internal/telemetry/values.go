@@ -1,0 +1,20 @@
+package telemetry
+
+import "github.com/pfl-forge/pfl-forge"
+
+// These are all constants of their types (TestValuesAreComplete).
+var (
+	statuses = []forge.Status{
+		forge.StatusProposed, forge.StatusApproved, forge.StatusExecuting, forge.StatusDone, forge.StatusBlocked, forge.StatusError,
+		forge.StatusRejected, forge.StatusCancelled,
+	}
+	waitings = []forge.Waiting{
+		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget, forge.WaitingPaused,
+	}
+	reasons = []forge.FailureReason{
+		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
+		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
+		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,
+		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost,
+	}
+)

@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	// diskInterval is how long an answer of the disk is good for: probes come every few
+	// seconds, and the disk has other work.
+	diskInterval = 10 * time.Second
+	// probeSize is how much the probe writes, in bytes: a block, so that a full disk is noticed.
+	probeSize = 4096
+)
+
+// disk tells whether a directory can be written to, by writing a small file. At most one
+// write is under way, however long the disk takes. It is safe for concurrent use.
+type disk struct {
+	// dir is made if it is missing.
+	dir string
+	// write writes the file; tests replace it.
+	write func(name string) error
+
+	mu sync.Mutex
+	// running is closed when the write that is under way has ended; nil if none is.
+	running chan struct{}
+	asked   time.Time
+	err     error
+}
+
+// newDisk returns a disk that probes a state directory.
+func newDisk(dir string) *disk { return &disk{dir: dir, write: writeProbe} }
+
+// check is the condition of readiness: nil if the newest answer of the disk is good.
+func (d *disk) check(ctx context.Context) error {
+	d.mu.Lock()
+	if d.running == nil && !d.asked.IsZero() && time.Since(d.asked) < diskInterval {
+		defer d.mu.Unlock()
+		return d.err
+	}
+	if d.running == nil {
+		d.running = make(chan struct{})
+		go d.probe(d.running)
+	}
+	running := d.running
+	d.mu.Unlock()
+	select {
+	case <-running:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.err
+	case <-ctx.Done():
+		return fmt.Errorf("the disk of %s does not answer: look at its volume", d.dir)
+	}
+}
+
+// probe asks the disk, and then closes running.
+func (d *disk) probe(running chan struct{}) {
+	err := os.MkdirAll(d.dir, 0o700)
+	if err == nil {
+		err = d.write(filepath.Join(d.dir, ".probe"))
+	}
+	if err != nil {
+		err = fmt.Errorf("--state-dir (FORGE_STATE_DIR) cannot be written to: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err, d.asked, d.running = err, time.Now(), nil
+	close(running)
+}
+
+// writeProbe writes a file and removes it.
+func writeProbe(name string) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	return errors.Join(err, f.Close(), os.Remove(name))
+}

@@ -1,0 +1,81 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestDiskIsProbed: a disk that is full, slow or read-only makes a service unready, until it
+// is mended; and it is not written to for every probe.
+func TestDiskIsProbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t.TempDir())
+		var writes atomic.Int32
+		var err error
+		d.write = func(string) error { writes.Add(1); return err }
+		ask := func(want string) {
+			t.Helper()
+			got := d.check(t.Context())
+			if want == "" && got != nil || want != "" && (got == nil || !strings.Contains(got.Error(), want)) {
+				t.Errorf("got %v, want %q", got, want)
+			}
+		}
+		for range 100 {
+			ask("")
+		}
+		if n := writes.Load(); n != 1 {
+			t.Errorf("%d writes for 100 probes", n)
+		}
+		err = syscall.ENOSPC
+		ask("") // not asked again yet
+		<-wait.Briefly(t, diskInterval).Done()
+		ask("--state-dir (FORGE_STATE_DIR) cannot be written to: no space left on device")
+		err = nil
+		<-wait.Briefly(t, diskInterval).Done()
+		ask("")
+
+		hang := make(chan struct{})
+		d.write = func(string) error { writes.Add(1); <-hang; return nil }
+		<-wait.Briefly(t, diskInterval).Done()
+		writes.Store(0)
+		for range 10 {
+			ctx := wait.Briefly(t, time.Second)
+			if err := d.check(ctx); err == nil || !strings.Contains(err.Error(), "does not answer") {
+				t.Errorf("got %v", err)
+			}
+		}
+		if n := writes.Load(); n != 1 {
+			t.Errorf("%d writes to a disk that hangs", n)
+		}
+		close(hang)
+		synctest.Wait()
+		ask("")
+	})
+}
+
+// The real write: what it needs is asked of the disk, and nothing is left.
+func TestDiskProbeWrites(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := newDisk(dir).check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v is left, %v", list, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := newDisk(filepath.Join(file, "state")).check(t.Context()); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a state directory in a file: %v", err)
+	}
+}
