@@ -9,6 +9,8 @@ require (
 )
 
 require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/hashicorp/yamux v0.1.2 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mozillazg/go-unidecode v0.2.0 // indirect
 	github.com/nats-io/nats.go v1.55.0 // indirect
