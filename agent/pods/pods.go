@@ -60,8 +60,9 @@ type Executor struct {
 type object = map[string]any
 
 // New returns the executor of a replica, whose state is in a directory, with the template
-// of its pods in a file. Errors name the file and the field.
-func New(api *API, template string, replica forge.ReplicaID, state string, log *slog.Logger) (*Executor, error) {
+// of its pods in a file; an image, unless empty, takes the place of the one that the
+// template gives the command. Errors name the file and the field.
+func New(api *API, template, image string, replica forge.ReplicaID, state string, log *slog.Logger) (*Executor, error) {
 	text, err := os.ReadFile(template)
 	if err != nil {
 		return nil, err
@@ -70,15 +71,15 @@ func New(api *API, template string, replica forge.ReplicaID, state string, log *
 	if err := yaml.Unmarshal(text, &e.template); err != nil {
 		return nil, fmt.Errorf("%s: %w", template, err)
 	}
-	if e.namespace, err = checkTemplate(e.template); err != nil {
+	if e.namespace, err = checkTemplate(e.template, image); err != nil {
 		return nil, fmt.Errorf("%s: %w", template, err)
 	}
 	return e, nil
 }
 
-// checkTemplate returns the namespace of a template, or an error for what pods could not
-// be made of.
-func checkTemplate(pod object) (namespace string, err error) {
+// checkTemplate puts an image, unless empty, into a template and returns its namespace, or
+// an error for what pods could not be made of.
+func checkTemplate(pod object, image string) (namespace string, err error) {
 	if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
 		return "", errors.New("kind: is not that of a pod; write apiVersion: v1, kind: Pod")
 	}
@@ -92,6 +93,9 @@ func checkTemplate(pod object) (namespace string, err error) {
 		c, _ := one.(object)
 		if c["name"] != container {
 			continue
+		}
+		if image != "" {
+			c["image"] = image
 		}
 		if image, _ := c["image"].(string); image == "" {
 			return "", fmt.Errorf("spec.containers: the one with the name %q has no image", container)
