@@ -266,7 +266,7 @@ func named(list []any, name string) bool {
 
 // podStatus has the fields of a pod that progress and end read.
 type podStatus struct {
-	Metadata struct{ Name string }
+	Metadata struct{ Name, DeletionTimestamp string }
 	Status   struct {
 		Phase, Reason, Message string
 		Conditions             []struct{ Type, Status, Reason, Message string }
@@ -286,6 +286,17 @@ type podStatus struct {
 
 // hopeless are the reasons for which a container never starts.
 var hopeless = map[string]bool{"InvalidImageName": true, "ErrImageNeverPull": true, "CreateContainerConfigError": true, "CreateContainerError": true}
+
+// refusedPull reports whether a registry has said that there is no such image, or not for
+// us. One that does not answer may do so later.
+func refusedPull(message string) bool {
+	for _, no := range []string{"not found", "unauthorized", "denied", "403 Forbidden"} {
+		if strings.Contains(message, no) && strings.Contains(message, "pull") {
+			return true
+		}
+	}
+	return false
+}
 
 // await returns when the command's container runs, or why it does not.
 func (e *Executor) await(ctx context.Context, name string) error {
@@ -330,7 +341,7 @@ func (p *podStatus) progress() (running, fatal bool, why string) {
 		case state.Terminated != nil:
 			return false, false, p.end()
 		case state.Waiting != nil:
-			return false, hopeless[state.Waiting.Reason], text(state.Waiting.Reason, state.Waiting.Message)
+			return false, hopeless[state.Waiting.Reason] || refusedPull(state.Waiting.Message), text(state.Waiting.Reason, state.Waiting.Message)
 		}
 	}
 	if p.Status.Phase == "Failed" {
@@ -344,17 +355,30 @@ func (p *podStatus) progress() (running, fatal bool, why string) {
 	return false, false, text(p.Status.Phase, p.Status.Message)
 }
 
-// end says how the pod ended; empty if it did not.
+// end says how the pod ended, and who ended it; empty if it did not. A container ends
+// before Kubernetes says why the pod does.
 func (p *podStatus) end() string {
-	for _, c := range p.Status.ContainerStatuses {
-		if t := c.State.Terminated; c.Name == container && t != nil {
-			return text(t.Reason, fmt.Sprintf("status %d %s", t.ExitCode, t.Message))
+	if p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
+		return ""
+	}
+	var why []string
+	if p.Status.Reason != "" || p.Status.Message != "" {
+		why = append(why, text(p.Status.Reason, p.Status.Message))
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == "DisruptionTarget" && c.Status == "True" && c.Reason != p.Status.Reason {
+			why = append(why, text(c.Reason, c.Message))
 		}
 	}
-	if p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
-		return text(p.Status.Phase, text(p.Status.Reason, p.Status.Message))
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; c.Name == container && t != nil {
+			why = append(why, text(t.Reason, fmt.Sprintf("status %d %s", t.ExitCode, t.Message)))
+		}
 	}
-	return ""
+	if len(why) == 0 {
+		return p.Status.Phase
+	}
+	return strings.Join(why, "; ")
 }
 
 // text joins a reason of Kubernetes and its message, as one line for people.
@@ -362,8 +386,8 @@ func text(reason, message string) string {
 	return term.Short(strings.Trim(reason+": "+message, ": "), 500)
 }
 
-// fate says what became of a pod whose connection ended. Kubernetes needs a moment to
-// notice.
+// fate says what became of a pod whose connection ended; nil if it ended as it should.
+// Kubernetes needs a moment to notice.
 func (e *Executor) fate(ctx context.Context, name, said string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -373,6 +397,8 @@ func (e *Executor) fate(ctx context.Context, name, said string) error {
 		switch {
 		case isGone(err):
 			return errors.New("the pod was deleted")
+		case err == nil && pod.Status.Phase == "Succeeded":
+			return nil
 		case err == nil && pod.end() != "":
 			return errors.New(strings.TrimSpace("the pod ended: " + pod.end() + " " + term.Short(said, 500)))
 		}

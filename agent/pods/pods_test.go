@@ -99,12 +99,18 @@ func TestRefusals(t *testing.T) {
 		want     error
 		contains string
 	}{
-		"pod security":    {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity"},
-		"no right":        {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized"},
-		"quota":           {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
-		"too many":        {429, "slow down", "", process.ErrLost, "slow down"},
-		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away"},
-		"image's name":    {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}]}`, process.ErrSandbox, "InvalidImageName: bad"},
+		"pod security":   {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity"},
+		"no right":       {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized"},
+		"quota":          {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
+		"too many":       {429, "slow down", "", process.ErrLost, "slow down"},
+		"server in need": {500, "etcd is away", "", process.ErrLost, "etcd is away"},
+		"image's name":   {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}]}`, process.ErrSandbox, "InvalidImageName: bad"},
+		"no such image": {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"ErrImagePull",` +
+			`"message":"failed to pull and unpack image \"r.example.com/x:1\": failed to resolve reference: r.example.com/x:1: not found"}}}]}`, process.ErrSandbox, "x:1: not found"},
+		"no right to pull": {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"ImagePullBackOff",` +
+			`"message":"Back-off pulling image: pull access denied, repository does not exist"}}}]}`, process.ErrSandbox, "access denied"},
+		"drained at once": {201, "", `{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"}],` +
+			`"containerStatuses":[{"name":"command","state":{"terminated":{"reason":"Error","exitCode":137}}}]}`, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; Error: status 137"},
 		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`, process.ErrLost, "OOMKilled: status 137"},
 		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory"},
 	} {

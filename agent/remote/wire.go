@@ -47,7 +47,7 @@ type ending struct {
 // causes are the errors of process.Run that callers tell apart.
 var causes = map[string]error{
 	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput,
-	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "other": errOther,
+	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "lost": process.ErrLost, "other": errOther,
 }
 
 // errOther stands for an error that no caller tells apart.
