@@ -113,18 +113,25 @@ func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 }
 
 // commandTemplate returns the template of components/pods, with requests of which many fit
-// on one node.
+// on one node, and an agent CLI.
 func commandTemplate(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("components", "pods", templateKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const from, to = "requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}", "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}"
-	if !strings.Contains(string(text), from) {
-		t.Fatalf("%s has other requests than %s", templateKey, from)
+	changed := string(text)
+	for from, to := range map[string]string{
+		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
+		"volumeMounts:\n": "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
+		"\n  volumes:\n":  "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
+	} {
+		if !strings.Contains(changed, from) {
+			t.Fatalf("%s has no %q", templateKey, from)
+		}
+		changed = strings.Replace(changed, from, to, 1)
 	}
-	return strings.Replace(string(text), from, to, 1)
+	return changed
 }
 
 // agentPod returns a pod that the policy lets through.
@@ -132,9 +139,8 @@ func agentPod() *core.Pod {
 	pod := restrictedPod("agent", nil, "wait")
 	yes, no, deadline := true, false, int64(3600)
 	pod.Spec.HostUsers, pod.Spec.EnableServiceLinks, pod.Spec.ActiveDeadlineSeconds = &no, &no, &deadline
-	limits := core.ResourceList{}
-	for _, r := range []core.ResourceName{core.ResourceCPU, core.ResourceMemory, core.ResourceEphemeralStorage} {
-		limits[r] = resource.MustParse("1")
+	limits := core.ResourceList{
+		core.ResourceCPU: resource.MustParse("1"), core.ResourceMemory: resource.MustParse("256Mi"), core.ResourceEphemeralStorage: resource.MustParse("256Mi"),
 	}
 	pod.Spec.Containers[0].Resources.Limits = limits
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &yes

@@ -100,6 +100,22 @@ func (in *installation) shop(t *testing.T) string {
     behavior: merge
     literals: [%[4]q]
 patches:
+  - target: {kind: StatefulSet, labelSelector: pfl-forge.io/service=true}
+    patch: |-
+      apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: any}
+      spec:
+        template:
+          spec:
+            containers:
+              - name: service
+                env:
+                  - {name: PATH, value: "/usr/local/bin:/usr/bin:/bin:/opt/claude"}
+                  - {name: ANTHROPIC_BASE_URL, value: "http://model.%[1]s.svc:8080"}
+                  - {name: ANTHROPIC_API_KEY, value: no-key}
+                volumeMounts: [{name: claude, mountPath: /opt/claude, readOnly: true}]
+            volumes: [{name: claude, image: {reference: %[5]q, pullPolicy: Never}}]
   - target: {kind: NetworkPolicy, name: git-and-models}
     patch: |-
       - op: replace
@@ -112,7 +128,7 @@ patches:
       - op: add
         path: /spec/egress/-
         value: {to: [%[2]s], ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]}
-`, in.git, strings.Join(in.dnsServers(t), ", "), in.version, templateKey+"="+commandTemplate(t))
+`, in.git, strings.Join(in.dnsServers(t), ", "), in.version, templateKey+"="+commandTemplate(t), claudeImage)
 }
 
 // dnsServers returns the peers of a policy that answer names: on some clusters not pods of

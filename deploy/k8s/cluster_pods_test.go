@@ -161,7 +161,7 @@ func TestClusterPods(t *testing.T) {
 	if err := h.executor(t, state).Probe(t.Context(), sandbox.NetworkNone); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a command in a pod, from make to remove: %s", time.Since(began).Round(10*time.Millisecond))
+	figure(t, "a command in a pod, from make to remove: %s", time.Since(began).Round(10*time.Millisecond))
 	h.none(t)
 	t.Run("suite", func(t *testing.T) { executortest.Run(t, h.executor(t, state), state) })
 	h.none(t)
