@@ -107,6 +107,11 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 test-e2e: ## of them, the built programs from end to end
 	$(call report,,./cmd/pfl-forge/internal/e2e)
 
+.PHONY: test-manifests
+test-manifests: ## render the manifests of deploy/k8s and check them, without a cluster
+	@go build -o bin/testreport ./internal/testreport
+	go test -tags manifests -count=1 -json ./deploy/k8s | bin/testreport
+
 .PHONY: k8s-test
 k8s-test: agent-cli $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	@go build -o bin/testreport ./internal/testreport
@@ -149,7 +154,7 @@ fmt-check: tools ## list files that make fmt would change
 
 .PHONY: vet
 vet: ## go vet all modules
-	go vet -tags cluster work
+	go vet -tags cluster,manifests work
 
 .PHONY: lint
 lint: tools ## golangci-lint all modules, buf lint the protocol

@@ -90,13 +90,13 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 			c.Reconnected()
 			c.Poke()
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+		nats.ErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
 			c.Log.Error("the NATS server reports an error", "subject", subject, "error", err)
-			c.Reported(err)
+			c.Reported(nc, err)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
 	}

@@ -190,7 +190,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")
 	decider(ctx, t, runner)
-	announced(t, runner, "reviewer", "r", "shop")
+	announced(t, connectAs(ctx, t, s, "reviewer", "REVIEWER"), "reviewer", "r", "shop")
 	ada, scanner := connectAs(ctx, t, s, "ada", "ADA"), connectAs(ctx, t, s, "scanner", "SCANNER")
 	if got := services(t, ada, "shop", false); !got.Known || len(got.Services) != 1 {
 		t.Errorf("ada sees %+v", got)
@@ -222,7 +222,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		{ada, func(ctx context.Context, b *bus.Bus) error {
 			_, err := b.Presence.Gather(ctx, nil)
 			return err
-		}, "publishing on $SRV.INFO"},
+		}, "listening on _INBOX_services."},
 		{scanner, func(ctx context.Context, b *bus.Bus) error {
 			stop, err := b.Presence.Announce(ctx, presence.Replica{Service: "reviewer", ID: "r"})
 			stop()

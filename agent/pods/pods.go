@@ -177,12 +177,15 @@ func podName(replica forge.ReplicaID) string {
 	return "forge-" + name[:min(len(name), 30)] + "-" + strings.ToLower(nuid.Next())
 }
 
+// podsPath returns the path of the requests for the pods of a namespace.
 func podsPath(namespace string) string {
 	return "/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods"
 }
 
+// podPath returns the path of the requests for one pod.
 func podPath(namespace, pod string) string { return podsPath(namespace) + "/" + url.PathEscape(pod) }
 
+// request makes one request with the executor's client; body and answer may be nil.
 func (e *Executor) request(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	return e.api.do(ctx, e.client, method, path, query, body, answer)
 }

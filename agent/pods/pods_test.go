@@ -83,8 +83,8 @@ func TestPod(t *testing.T) {
 			t.Errorf("no %s in %s", want, pod)
 		}
 	}
-	again, _ := json.Marshal(e.template)
-	if strings.Contains(string(again), "forge-x") || strings.Contains(string(again), "run-command") {
+	again, err := json.Marshal(e.template)
+	if err != nil || strings.Contains(string(again), "forge-x") || strings.Contains(string(again), "run-command") {
 		t.Error("the template is changed")
 	}
 }
@@ -92,6 +92,14 @@ func TestPod(t *testing.T) {
 // TestRefusals tells what a person has to mend from what may work later, and from a command
 // that nobody wants any more.
 func TestRefusals(t *testing.T) {
+	const (
+		waiting = `{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}`
+		killed  = `{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}`
+		unknown = `{"name":"command","state":{"waiting":{"reason":"ErrImagePull","message":"failed to pull image: r.example.com/x:1: not found"}}}`
+		denied  = `{"name":"command","state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image: pull access denied"}}}`
+		evicted = `{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"}`
+		drained = `{"phase":"Failed","conditions":[` + evicted + `],"containerStatuses":[` + killed + `]}`
+	)
 	for name, test := range map[string]struct {
 		create   int
 		message  string
@@ -99,19 +107,16 @@ func TestRefusals(t *testing.T) {
 		want     error
 		contains string
 	}{
-		"pod security":   {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity"},
-		"no right":       {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized"},
-		"quota":          {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
-		"too many":       {429, "slow down", "", process.ErrLost, "slow down"},
-		"server in need": {500, "etcd is away", "", process.ErrLost, "etcd is away"},
-		"image's name":   {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}]}`, process.ErrSandbox, "InvalidImageName: bad"},
-		"no such image": {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"ErrImagePull",` +
-			`"message":"failed to pull and unpack image \"r.example.com/x:1\": failed to resolve reference: r.example.com/x:1: not found"}}}]}`, process.ErrSandbox, "x:1: not found"},
-		"no right to pull": {201, "", `{"containerStatuses":[{"name":"command","state":{"waiting":{"reason":"ImagePullBackOff",` +
-			`"message":"Back-off pulling image: pull access denied, repository does not exist"}}}]}`, process.ErrSandbox, "access denied"},
-		"drained at once": {201, "", `{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"}],` +
-			`"containerStatuses":[{"name":"command","state":{"terminated":{"reason":"Error","exitCode":137}}}]}`, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; Error: status 137"},
-		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`, process.ErrLost, "OOMKilled: status 137"},
+		"pod security":    {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity"},
+		"no right":        {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized"},
+		"quota":           {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
+		"too many":        {429, "slow down", "", process.ErrLost, "slow down"},
+		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away"},
+		"image's name":    {201, "", `{"containerStatuses":[` + waiting + `]}`, process.ErrSandbox, "InvalidImageName: bad"},
+		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[` + killed + `]}`, process.ErrLost, "OOMKilled: status 137"},
+		"no such image":   {201, "", `{"containerStatuses":[` + unknown + `]}`, process.ErrSandbox, "x:1: not found"},
+		"no right to it":  {201, "", `{"containerStatuses":[` + denied + `]}`, process.ErrSandbox, "access denied"},
+		"drained at once": {201, "", drained, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; OOMKilled: status 137"},
 		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {

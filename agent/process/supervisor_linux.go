@@ -76,6 +76,11 @@ func superviseTree() (verdict, error) {
 	if err := json.NewDecoder(lifeline).Decode(&o); err != nil {
 		return verdict{}, err // the service is gone
 	}
+	if o.Protect {
+		if err := Protect(); err != nil {
+			return verdict{}, err
+		}
+	}
 	sys := &syscall.SysProcAttr{Setsid: true}
 	if o.Sandbox != nil {
 		if err := enter(&o); err != nil {
@@ -84,11 +89,6 @@ func superviseTree() (verdict, error) {
 	} else {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return verdict{}, err
-		}
-		if o.Protect {
-			if err := Protect(); err != nil {
-				return verdict{}, err
-			}
 		}
 		// init runs on the main thread, which lives as long as this process:
 		// so the command does not outlive a supervisor that is killed.

@@ -22,33 +22,34 @@ import (
 const Argument = "run-command"
 
 // Main serves one command on stdin and stdout, if the executable was called with
-// Argument, and exits; otherwise it returns at once. A service calls it first.
+// Argument, and exits; otherwise it returns at once. A service calls it first, with
+// os.Args and the standard streams.
 //
 // The command runs as the same user. So that it cannot speak in the name of this process,
 // it may neither trace it nor open its files, and signals do not end it.
-func Main() {
-	if len(os.Args) != 2 || os.Args[1] != Argument {
+func Main(args []string, stdin, stdout, stderr *os.File) {
+	if len(args) != 2 || args[1] != Argument {
 		return
 	}
 	// They are taken and forgotten: what is ignored the command would inherit.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2)
-	if err := process.Protect(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	err := process.Protect()
+	if err == nil {
+		err = Serve(context.Background(), stdio{stdin, stdout})
 	}
-	if err := Serve(context.Background(), stdio{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
 		syscall.Exit(1)
 	}
 	syscall.Exit(0) // os.Exit would wait a second in a build with the race detector
 }
 
 // stdio is stdin and stdout as one connection.
-type stdio struct{}
+type stdio struct{ in, out *os.File }
 
-func (stdio) Read(p []byte) (int, error)  { return os.Stdin.Read(p) }
-func (stdio) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
-func (stdio) Close() error                { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
+func (s stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }
+func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) }
+func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
 
 // Serve runs the command that Run sends over conn, and sends back how it ended. It
 // returns when the other end has closed the connection; then no process of the command

@@ -34,7 +34,7 @@ func pack(w io.Writer, dirs []string) error {
 		} else if err != nil {
 			return err
 		}
-		err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 			if err == nil {
 				err = packFile(archive, root, name, strconv.Itoa(i)+"/"+name)
 			}
@@ -234,7 +234,7 @@ func removeAll(dir string) {
 	if dir == "" || os.RemoveAll(dir) == nil {
 		return
 	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700) //nolint:gosec // it is about to be removed
 		}

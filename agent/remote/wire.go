@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -44,14 +45,11 @@ type ending struct {
 	Message string
 }
 
-// causes are the errors of process.Run that callers tell apart.
+// causes are the errors of process.Run that callers tell apart. All others are "other".
 var causes = map[string]error{
 	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput,
-	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "lost": process.ErrLost, "other": errOther,
+	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "lost": process.ErrLost,
 }
-
-// errOther stands for an error that no caller tells apart.
-var errOther = errors.New("it failed")
 
 // causeOf returns the name of an error in causes.
 func causeOf(err error) string {
@@ -69,8 +67,8 @@ func (e *ending) err() error {
 	if e.Cause == "" {
 		return nil
 	}
-	if cause, known := causes[e.Cause]; known && cause != errOther {
-		return fmt.Errorf("%w: %s", cause, e.Message)
+	if cause, known := causes[e.Cause]; known {
+		return fmt.Errorf("%w: %s", cause, strings.TrimPrefix(e.Message, cause.Error()+": "))
 	}
 	return errors.New(e.Message)
 }
@@ -95,7 +93,7 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 		return fmt.Errorf("a frame of %d bytes is longer than %d", len(payload), maxFrame)
 	}
 	head := [5]byte{byte(k)}
-	binary.BigEndian.PutUint32(head[1:], uint32(len(payload))) //nolint:gosec // bounded above
+	binary.BigEndian.PutUint32(head[1:], uint32(len(payload)))
 	if _, err := w.Write(append(head[:], payload...)); err != nil {
 		return err
 	}

@@ -42,6 +42,20 @@ func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Re
 		return nil, err
 	}
 	inbox := access.PresenceInbox() + "." + nuid.Next() // services may answer there, and in no other inbox of a runner
+	var list []Replica
+	err = s.conn.Permitted(ctx, inbox, func(ctx context.Context) error {
+		list, err = s.ask(ctx, subject, inbox, enough)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return once(list), nil
+}
+
+// ask asks on a subject and returns the answers that come to an inbox, until enough says so
+// or ctx ends.
+func (s *Services) ask(ctx context.Context, subject, inbox string, enough func(*Replica) bool) ([]Replica, error) {
 	sub, err := s.conn.NC.SubscribeSync(inbox)
 	if err != nil {
 		return nil, fmt.Errorf("gather services: %w", err)
@@ -86,7 +100,7 @@ func (s *Services) Gather(ctx context.Context, enough func(*Replica) bool) ([]Re
 	case err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrNoResponders):
 		return nil, fmt.Errorf("gather services: %w", err)
 	}
-	return once(list), nil
+	return list, nil
 }
 
 // once sorts replicas and removes those that are the same process.

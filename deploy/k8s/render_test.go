@@ -1,3 +1,5 @@
+//go:build manifests || cluster
+
 package k8s
 
 import (
@@ -139,7 +141,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(want, got) {
-			t.Errorf("%s has changed; go test ./deploy/k8s -rewrite writes it anew (-want +got):\n%s", golden, cmp.Diff(string(want), string(got)))
+			t.Errorf("%s has changed; go test -tags manifests ./deploy/k8s -rewrite writes it anew (-want +got):\n%s", golden, cmp.Diff(string(want), string(got)))
 		}
 	}
 	there, err := filepath.Glob("testdata/golden/*")

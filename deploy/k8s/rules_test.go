@@ -1,3 +1,5 @@
+//go:build manifests || cluster
+
 package k8s
 
 import (

@@ -182,7 +182,7 @@ var restrictions = []restriction{
 	},
 	{
 		imports:  []string{"gopkg.in/yaml.v3"},
-		packages: []string{"./internal/strictyaml/...", "./agent/pods"}, // a pod of Kubernetes has any shape, and comes from the operator
+		packages: []string{"./internal/strictyaml/...", "./agent/pods"}, // the operator's pod, which may have any shape
 		tests:    true,
 		reason:   "YAML that a person or an agent wrote is read within limits, and an error names its line",
 	},
@@ -195,7 +195,8 @@ var restrictions = []restriction{
 		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testoutput", "./internal/testsize"},
 		packages: []string{
 			"./internal/testdir",
-			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest", "./agent/process/executortest", "./agent/remote/remotetest",
+			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",
+			"./agent/process/executortest", "./agent/remote/remotetest",
 			"./cmd/pfl-forge/internal/console/consoletest",
 		},
 		reason: "they are for tests and for what tests share",

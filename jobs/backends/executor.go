@@ -6,14 +6,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent/pods"
 	"github.com/pfl-forge/pfl-forge/agent/process"
-	"github.com/pfl-forge/pfl-forge/agent/remote"
 	"github.com/pfl-forge/pfl-forge/service"
 )
-
-// ServeCommand serves one command on stdin and stdout, and exits, if this executable is the
-// first process of a pod that was made for it; otherwise it returns at once. The main of
-// each service that runs agents calls it first.
-func ServeCommand() { remote.Main() }
 
 // openExecutor returns the executor that a service is configured with, without the pods that
 // an earlier life left; nil: this machine's namespaces.

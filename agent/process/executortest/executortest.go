@@ -24,6 +24,7 @@ import (
 // Run runs the suite. state is the service's state: directories for commands are made
 // below it.
 func Run(t *testing.T, executor process.Executor, state string) {
+	t.Helper()
 	t.Setenv("SERVICE_SECRET", "canary")
 	for name, test := range map[string]func(*testing.T, *world){
 		"status and output": statusAndOutput, "input and environment": inputAndEnvironment,
@@ -46,7 +47,7 @@ type world struct {
 
 func newWorld(t *testing.T, executor process.Executor, state string) *world {
 	t.Helper()
-	own, err := os.MkdirTemp(state, "test-")
+	own, err := os.MkdirTemp(state, "test-") //nolint:usetesting // it must be below the state
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,9 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
+// statusAndOutput tells an exit status from a signal, and stdout from stderr.
 func statusAndOutput(t *testing.T, w *world) {
+	t.Helper()
 	r := w.run(w.command("echo out; echo err >&2; exit 3"))
 	if r.ExitCode != 3 || string(r.Stderr) != "err\n" || !bytes.Contains(r.Output, []byte("out\n")) || r.Bytes != 8 || r.Duration <= 0 {
 		t.Errorf("%+v", r)
@@ -118,7 +121,10 @@ func statusAndOutput(t *testing.T, w *world) {
 	}
 }
 
+// inputAndEnvironment gives a command its input and its variables, and none of the
+// service's. Without input it reads an empty one.
 func inputAndEnvironment(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("cat; echo $GIVEN; env")
 	c.Stdin, c.Env = []byte("from stdin\n"), process.Merge(c.Env, []string{"GIVEN=a b"})
 	out := string(w.run(c).Output)
@@ -130,7 +136,10 @@ func inputAndEnvironment(t *testing.T, w *world) {
 	}
 }
 
+// mergedOutput keeps the order of lines that go to two streams, and passes on a last line
+// that has no end.
 func mergedOutput(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf rest")
 	c.MergeStderr = true
 	var lines []string
@@ -141,7 +150,10 @@ func mergedOutput(t *testing.T, w *world) {
 	}
 }
 
+// filesComeBack compares everything that a command can do with files of a writable
+// directory: change, remove, make, link, and take permissions away.
 func filesComeBack(t *testing.T, w *world) {
+	t.Helper()
 	w.write("dir/changed", "before")
 	w.write("dir/removed", "before")
 	w.write("dir/kept", "kept")
@@ -165,12 +177,14 @@ func filesComeBack(t *testing.T, w *world) {
 	if info, err := os.Stat(filepath.Join(w.dir, "closed")); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("%v, %v: it was closed", info, err)
 	}
-	if err := os.Chmod(filepath.Join(w.dir, "closed"), 0o700); err != nil { //nolint:gosec // so that it can be removed
+	if err := os.Chmod(filepath.Join(w.dir, "closed"), 0o700); err != nil { // so that it can be removed
 		t.Error(err)
 	}
 }
 
+// readOnly shows a directory to a command that tries to change it.
 func readOnly(t *testing.T, w *world) {
+	t.Helper()
 	w.write("library/file", "before")
 	c := w.command(`cat "$LIBRARY/file"; echo after > "$LIBRARY/file"; echo x > "$LIBRARY/new"; exit 0`)
 	library := filepath.Join(w.state, "library")
@@ -181,7 +195,10 @@ func readOnly(t *testing.T, w *world) {
 	}
 }
 
+// nothingElse looks for a secret beside the command's directory and in the environment of
+// other processes.
 func nothingElse(t *testing.T, w *world) {
+	t.Helper()
 	w.write("secret", "canary")
 	c := w.command(`cat "$SECRET" || true; ls -a "$STATE"; cat /proc/*/environ | tr '\0' '\n' | grep SERVICE_SECRET || true`)
 	c.Env = process.Merge(c.Env, []string{"SECRET=" + filepath.Join(w.state, "secret"), "STATE=" + w.state})
@@ -190,7 +207,10 @@ func nothingElse(t *testing.T, w *world) {
 	}
 }
 
+// limits ends commands that take too long, are silent for too long or print too much. The
+// files that they had written are kept, because a retry goes on from there.
 func limits(t *testing.T, w *world) {
+	t.Helper()
 	for name, test := range map[string]struct {
 		script string
 		limits process.Limits
@@ -214,7 +234,9 @@ func limits(t *testing.T, w *world) {
 	}
 }
 
+// cancelled ends a command whose context ends, with the cause in the error.
 func cancelled(t *testing.T, w *world) {
+	t.Helper()
 	errStop := errors.New("somebody said stop")
 	ctx, stop := context.WithCancelCause(t.Context())
 	c := w.command("echo started; sleep 600")
@@ -227,6 +249,7 @@ func cancelled(t *testing.T, w *world) {
 // address reaches a server of the service at an address of loopback, several times at
 // once, in a network without any other.
 func address(t *testing.T, w *world) {
+	t.Helper()
 	const client = `
 		if ! command -v nc >/dev/null && ! command -v bash >/dev/null; then echo "there is no client"; exit 0; fi
 		exec 3<>/dev/tcp/127.0.0.1/7777 && echo "hello $1" >&3 && head -n 1 <&3`
@@ -260,7 +283,9 @@ func address(t *testing.T, w *world) {
 	}
 }
 
+// noneLeft starts a daemon that outlives its command, unless the executor ends it.
 func noneLeft(t *testing.T, w *world) {
+	t.Helper()
 	w.run(w.command(`(setsid sh -c 'sleep 0.5; echo late > late' </dev/null >/dev/null 2>&1 &) ; echo x > early`))
 	c := w.command(`sleep 1; ls`)
 	if out := string(w.run(c).Output); out != "early\n" {
@@ -268,7 +293,10 @@ func noneLeft(t *testing.T, w *world) {
 	}
 }
 
+// missing names a program that does not exist: the executable itself by the error, one that
+// a shell looks for by the shell's status.
 func missing(t *testing.T, w *world) {
+	t.Helper()
 	c := w.command("")
 	c.Path = "/nowhere/program"
 	if _, err := process.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "/nowhere/program") {
@@ -279,7 +307,9 @@ func missing(t *testing.T, w *world) {
 	}
 }
 
+// strangeFiles makes files that are neither files nor directories, and names that need care.
 func strangeFiles(t *testing.T, w *world) {
+	t.Helper()
 	w.run(w.command(`mkfifo pipe; mkdir " -x
 y"; echo 1 > " -x
 y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
@@ -288,7 +318,9 @@ y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
 	}
 }
 
+// caches writes into a cache, whose files stay whether or not the command sees them.
 func caches(t *testing.T, w *world) {
+	t.Helper()
 	cache := filepath.Join(w.state, "cache")
 	w.write("cache/file", "x")
 	c := w.command(`echo y > "$CACHE/new"; cat "$CACHE/new"`)
@@ -302,7 +334,9 @@ func caches(t *testing.T, w *world) {
 	}
 }
 
+// oneAfterAnother has each command find what the one before left in the directory.
 func oneAfterAnother(t *testing.T, w *world) {
+	t.Helper()
 	for i := range 3 {
 		w.run(w.command(fmt.Sprintf("echo %d >> log", i)))
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -26,10 +25,9 @@ const enterArgument = "enter-container"
 // Main is the first line of the TestMain of tests that use a Container.
 func Main() {
 	if len(os.Args) == 3 && os.Args[1] == enterArgument {
-		fmt.Fprintln(os.Stderr, enter(os.Args[2]))
-		os.Exit(1)
+		panic(enter(os.Args[2])) // it returns only where it fails
 	}
-	remote.Main()
+	remote.Main(os.Args, os.Stdin, os.Stdout, os.Stderr) //nolint:forbidigo // it is the main of the other end
 }
 
 // Container is the executor of tests: what a pod's container is to remote.Serve: process 1 of namespaces of its own, in
@@ -60,7 +58,7 @@ func (e Container) Run(ctx context.Context, c process.Command) (process.Report, 
 // Start starts a container and returns its stdin and stdout. ended waits for its end.
 func (e Container) Start() (conn io.ReadWriteCloser, ended func()) {
 	e.T.Helper()
-	cmd := exec.Command("/proc/self/exe", enterArgument, e.State)
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe", enterArgument, e.State)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 65532, HostID: os.Getuid(), Size: 1}},

@@ -1,10 +1,12 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -68,26 +70,38 @@ func (d *denials) add(subject string, cancel *context.CancelCauseFunc) (remove f
 	}
 }
 
+// inboxDenied ends the calls that wait for answers on a subject; all calls, also later
+// ones, if it is the connection's own.
+func (d *denials) inboxDenied(subject string, own bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if own {
+		d.inbox = subject
+	}
+	for waits, calls := range d.waiting {
+		for cancel := range calls {
+			if own || waits == subject {
+				(*cancel)(noInbox(subject))
+			}
+		}
+	}
+}
+
 var (
 	deniedPublish = regexp.MustCompile(`(?i)publish to "([^"]+)"`)
 	deniedInbox   = regexp.MustCompile(`(?i)subscription to "(_INBOX[^"]+)"`)
 )
 
 // Reported looks at an error that the server tells beside all requests, and ends the calls
-// that it is about. Without its inbox, no call of this connection gets an answer.
-func (c *Conn) Reported(err error) {
+// that it is about. Without the connection's own inbox, no call gets an answer any more; a
+// call may have another one, and be registered under it.
+func (c *Conn) Reported(nc *nats.Conn, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
 	if m := deniedInbox.FindStringSubmatch(err.Error()); m != nil {
-		c.denials.mu.Lock()
-		defer c.denials.mu.Unlock()
-		c.denials.inbox = m[1]
-		for _, calls := range c.denials.waiting {
-			for cancel := range calls {
-				(*cancel)(noInbox(m[1]))
-			}
-		}
+		own := cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, "."))
+		c.denials.inboxDenied(m[1], strings.HasPrefix(m[1], own+"."))
 		return
 	}
 	m := deniedPublish.FindStringSubmatch(err.Error())

@@ -4,14 +4,16 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 
+	"github.com/pfl-forge/pfl-forge/agent/remote"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reflector"
 )
 
 func main() {
-	backends.ServeCommand()
+	remote.Main(os.Args, os.Stdin, os.Stdout, os.Stderr) // in a pod that was made for one command
 	service.Main("reflector", func(ctx context.Context, env *service.Env) error {
 		repos, err := backends.Open(ctx, env)
 		if err != nil {
