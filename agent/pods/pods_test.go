@@ -76,7 +76,8 @@ func TestPod(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"name":"forge-x"`, `"team":"blue"`, `"pfl-forge.dev/network":"none"`, `"pfl-forge.dev/replica":"implementer-0"`, `"runtimeClassName":"gvisor"`,
-		`"args":["run-command"]`, `"image":"registry:5000/ours:2"`, `"image":"x:1"`, `"memory":"4Gi"`, `"automountServiceAccountToken":false`, `"restartPolicy":"Never"`, `"stdinOnce":true`,
+		`"args":["run-command"]`, `"image":"registry:5000/ours:2"`, `"image":"x:1"`,
+		`"memory":"4Gi"`, `"automountServiceAccountToken":false`, `"restartPolicy":"Never"`, `"stdinOnce":true`,
 		`"activeDeadlineSeconds":1860`, `"mountPath":"` + e.state + `"`, `{"emptyDir":{},"name":"forge-state"}`,
 	} {
 		if !strings.Contains(string(pod), want) {

@@ -140,7 +140,7 @@ func (h *commander) list(t *testing.T) []core.Pod {
 // shell returns a command that sees its directory.
 func shell(t *testing.T, state, script string) process.Command {
 	t.Helper()
-	dir, err := os.MkdirTemp(state, "dir-")
+	dir, err := os.MkdirTemp(state, "dir-") //nolint:usetesting // below the service's state
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,9 @@ func TestClusterPods(t *testing.T) {
 
 // lost has pods that end in the middle of a command: that is not the command's failure.
 func (h *commander) lost(t *testing.T, state string) {
+	t.Helper()
 	name := func(t *testing.T) string {
+		t.Helper()
 		list := h.list(t)
 		if len(list) != 1 {
 			t.Errorf("there are %d pods", len(list))
@@ -227,6 +229,7 @@ func (h *commander) lost(t *testing.T, state string) {
 
 // refused asks for pods that cannot be had, now or ever.
 func (h *commander) refused(t *testing.T, state string) {
+	t.Helper()
 	for _, test := range []struct {
 		name    string
 		changes []string
@@ -246,7 +249,8 @@ func (h *commander) refused(t *testing.T, state string) {
 				of.version = "missing"
 			case "quota":
 				quotas := h.client.CoreV1().ResourceQuotas(h.agents)
-				full := &core.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "full"}, Spec: core.ResourceQuotaSpec{Hard: core.ResourceList{core.ResourcePods: resource.MustParse("0")}}}
+				full := &core.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "full"}}
+				full.Spec.Hard = core.ResourceList{core.ResourcePods: resource.MustParse("0")}
 				if _, err := quotas.Create(wait.Context(t), full, metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
@@ -268,6 +272,7 @@ func (h *commander) refused(t *testing.T, state string) {
 // sweep has a replica die with a command in a pod. Its next life removes the pod, and none
 // of another replica.
 func (h *commander) sweep(t *testing.T, state string) {
+	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
 	labels := map[string]string{"pfl-forge.dev/replica": "implementer-0"}

@@ -71,7 +71,8 @@ func (in *installation) claude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	walls := []string{in.apiServer(t), in.pods(t, "nats")[0].Status.PodIP + ":4222", gitPod.Status.PodIP + ":8080", in.pods(t, "implementer")[0].Status.PodIP + ":8080"}
+	nats, implementer := in.pods(t, "nats")[0].Status.PodIP, in.pods(t, "implementer")[0].Status.PodIP
+	walls := []string{in.apiServer(t), nats + ":4222", gitPod.Status.PodIP + ":8080", implementer + ":8080"}
 	model := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model"}, walls...)...)
 	if _, err := in.client.CoreV1().Pods(in.git).Create(ctx, model, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

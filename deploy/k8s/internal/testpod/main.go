@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOST:PORT... | wait")
+var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
+	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOST:PORT... | wait")
 
 func run(args []string, out io.Writer) error {
 	switch {
