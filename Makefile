@@ -23,6 +23,10 @@ IMAGE_BASE ?= bin/images/base.tar
 # and K8S_LOAD name no other one.
 FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
 
+# The tests that make k8s-test runs, and for how long at most.
+K8S_RUN ?= TestCluster
+K8S_TIMEOUT ?= 25m
+
 # How many runs make sim plays.
 SEEDS ?= 100000
 
@@ -116,8 +120,16 @@ test-manifests: ## render the manifests of deploy/k8s and check them, without a 
 	go test -tags manifests -count=1 -json ./deploy/k8s | bin/testreport
 
 .PHONY: k8s-test
-k8s-test: $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
-	FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) IMAGE_BASE=$(IMAGE_BASE) go test -tags cluster -count=1 -timeout 25m -v -run TestCluster ./deploy/k8s
+k8s-test: agent-cli $(if $(FORGE_IMAGES),,$(filter bin/images/base.tar,$(IMAGE_BASE))) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
+	@go build -o bin/testreport ./internal/testreport
+	@export FORGE_CLUSTER_HOME=$${FORGE_CLUSTER_HOME:-$$HOME/.cache/forge-cluster} FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) \
+	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \
+	rm -f "$$K8S_FIGURES"; \
+	if [ -n "$$FORGE_CLUSTER" ] && ! "$$FORGE_CLUSTER" kubeconfig >/dev/null 2>&1; then \
+	  trap '"$$FORGE_CLUSTER" down' EXIT; "$$FORGE_CLUSTER" up; \
+	fi; \
+	go test -tags cluster -count=1 -timeout $(K8S_TIMEOUT) -json -run '$(K8S_RUN)' ./deploy/k8s | bin/testreport && failed=0 || failed=1; \
+	[ ! -e "$$K8S_FIGURES" ] || cat "$$K8S_FIGURES"; exit $$failed
 
 .PHONY: test-containers
 test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last commit's images, and NATS servers killed and upgraded under them; on Docker, or as root with dockerd

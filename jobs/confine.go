@@ -103,7 +103,7 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
 		return nil, nil //nolint:nilnil // as said in policy.sandbox
 	}
-	if g := j.host.Gateway; g != nil && p.network == config.NetworkModel {
+	if g := j.host.Gateway; g != nil && p.by == byModels {
 		spec.Listen, spec.Serve = g.Address(), g.Serve
 	}
 	system, home := c.view()

@@ -56,6 +56,8 @@ type Config struct {
 	// PodTemplate is the path of the template of the pods in which agents and commands
 	// run; empty: in namespaces of this machine.
 	PodTemplate string
+	// PodImage is the image of the template's command; empty: as the template says.
+	PodImage string
 	// RequireSandbox runs everything in a sandbox, without the paths that projects
 	// grant.
 	RequireSandbox bool

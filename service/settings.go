@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -64,6 +65,7 @@ func settings() []setting {
 			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
 			set: setFile(func(c *Config) *string { return &c.PodTemplate }),
 		},
+		{flag: "pod-image", env: "FORGE_POD_IMAGE", value: "IMAGE", usage: "image of the template's command, instead of its own", set: setPodImage},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{
@@ -221,6 +223,14 @@ func setSandbox(c *Config, s string) error {
 		return fmt.Errorf("%q is not project or require", s)
 	}
 	c.RequireSandbox = s == "require"
+	return nil
+}
+
+func setPodImage(c *Config, s string) error {
+	if strings.ContainsFunc(s, unicode.IsSpace) {
+		return fmt.Errorf("%q is no image, such as registry.example.com/agent:v1", s)
+	}
+	c.PodImage = s
 	return nil
 }
 

@@ -39,6 +39,8 @@ func (a *API) attach(ctx context.Context, client *http.Client, namespace, pod st
 	if err != nil {
 		return nil, err
 	}
+	header.Del("Accept") // the API server answers 406 otherwise: streams are no JSON
+	header.Del("Content-Type")
 	query := url.Values{"container": {container}, "stdin": {"true"}, "stdout": {"true"}, "stderr": {"true"}}
 	conn, res, err := websocket.Dial(ctx, a.URL+podPath(namespace, pod)+"/attach?"+query.Encode(), &websocket.DialOptions{
 		HTTPClient: client, HTTPHeader: header,

@@ -60,8 +60,9 @@ type Executor struct {
 type object = map[string]any
 
 // New returns the executor of a replica, whose state is in a directory, with the template
-// of its pods in a file. Errors name the file and the field.
-func New(api *API, template string, replica forge.ReplicaID, state string, log *slog.Logger) (*Executor, error) {
+// of its pods in a file; an image, unless empty, takes the place of the one that the
+// template gives the command. Errors name the file and the field.
+func New(api *API, template, image string, replica forge.ReplicaID, state string, log *slog.Logger) (*Executor, error) {
 	text, err := os.ReadFile(template)
 	if err != nil {
 		return nil, err
@@ -70,15 +71,15 @@ func New(api *API, template string, replica forge.ReplicaID, state string, log *
 	if err := yaml.Unmarshal(text, &e.template); err != nil {
 		return nil, fmt.Errorf("%s: %w", template, err)
 	}
-	if e.namespace, err = checkTemplate(e.template); err != nil {
+	if e.namespace, err = checkTemplate(e.template, image); err != nil {
 		return nil, fmt.Errorf("%s: %w", template, err)
 	}
 	return e, nil
 }
 
-// checkTemplate returns the namespace of a template, or an error for what pods could not
-// be made of.
-func checkTemplate(pod object) (namespace string, err error) {
+// checkTemplate puts an image, unless empty, into a template and returns its namespace, or
+// an error for what pods could not be made of.
+func checkTemplate(pod object, image string) (namespace string, err error) {
 	if pod["kind"] != "Pod" || pod["apiVersion"] != "v1" {
 		return "", errors.New("kind: is not that of a pod; write apiVersion: v1, kind: Pod")
 	}
@@ -92,6 +93,9 @@ func checkTemplate(pod object) (namespace string, err error) {
 		c, _ := one.(object)
 		if c["name"] != container {
 			continue
+		}
+		if image != "" {
+			c["image"] = image
 		}
 		if image, _ := c["image"].(string); image == "" {
 			return "", fmt.Errorf("spec.containers: the one with the name %q has no image", container)
@@ -265,7 +269,7 @@ func named(list []any, name string) bool {
 
 // podStatus has the fields of a pod that progress and end read.
 type podStatus struct {
-	Metadata struct{ Name string }
+	Metadata struct{ Name, DeletionTimestamp string }
 	Status   struct {
 		Phase, Reason, Message string
 		Conditions             []struct{ Type, Status, Reason, Message string }
@@ -285,6 +289,17 @@ type podStatus struct {
 
 // hopeless are the reasons for which a container never starts.
 var hopeless = map[string]bool{"InvalidImageName": true, "ErrImageNeverPull": true, "CreateContainerConfigError": true, "CreateContainerError": true}
+
+// refusedPull reports whether a registry has said that there is no such image, or not for
+// us. One that does not answer may do so later.
+func refusedPull(message string) bool {
+	for _, no := range []string{"not found", "unauthorized", "denied", "403 Forbidden"} {
+		if strings.Contains(message, no) && strings.Contains(message, "pull") {
+			return true
+		}
+	}
+	return false
+}
 
 // await returns when the command's container runs, or why it does not.
 func (e *Executor) await(ctx context.Context, name string) error {
@@ -329,7 +344,7 @@ func (p *podStatus) progress() (running, fatal bool, why string) {
 		case state.Terminated != nil:
 			return false, false, p.end()
 		case state.Waiting != nil:
-			return false, hopeless[state.Waiting.Reason], text(state.Waiting.Reason, state.Waiting.Message)
+			return false, hopeless[state.Waiting.Reason] || refusedPull(state.Waiting.Message), text(state.Waiting.Reason, state.Waiting.Message)
 		}
 	}
 	if p.Status.Phase == "Failed" {
@@ -343,17 +358,30 @@ func (p *podStatus) progress() (running, fatal bool, why string) {
 	return false, false, text(p.Status.Phase, p.Status.Message)
 }
 
-// end says how the pod ended; empty if it did not.
+// end says how the pod ended, and who ended it; empty if it did not. A container ends
+// before Kubernetes says why the pod does.
 func (p *podStatus) end() string {
-	for _, c := range p.Status.ContainerStatuses {
-		if t := c.State.Terminated; c.Name == container && t != nil {
-			return text(t.Reason, fmt.Sprintf("status %d %s", t.ExitCode, t.Message))
+	if p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
+		return ""
+	}
+	var why []string
+	if p.Status.Reason != "" || p.Status.Message != "" {
+		why = append(why, text(p.Status.Reason, p.Status.Message))
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == "DisruptionTarget" && c.Status == "True" && c.Reason != p.Status.Reason {
+			why = append(why, text(c.Reason, c.Message))
 		}
 	}
-	if p.Status.Phase == "Failed" || p.Status.Phase == "Succeeded" {
-		return text(p.Status.Phase, text(p.Status.Reason, p.Status.Message))
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; c.Name == container && t != nil {
+			why = append(why, text(t.Reason, fmt.Sprintf("status %d %s", t.ExitCode, t.Message)))
+		}
 	}
-	return ""
+	if len(why) == 0 {
+		return p.Status.Phase
+	}
+	return strings.Join(why, "; ")
 }
 
 // text joins a reason of Kubernetes and its message, as one line for people.
@@ -361,8 +389,8 @@ func text(reason, message string) string {
 	return term.Short(strings.Trim(reason+": "+message, ": "), 500)
 }
 
-// fate says what became of a pod whose connection ended. Kubernetes needs a moment to
-// notice.
+// fate says what became of a pod whose connection ended; nil if it ended as it should.
+// Kubernetes needs a moment to notice.
 func (e *Executor) fate(ctx context.Context, name, said string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -372,6 +400,8 @@ func (e *Executor) fate(ctx context.Context, name, said string) error {
 		switch {
 		case isGone(err):
 			return errors.New("the pod was deleted")
+		case err == nil && pod.Status.Phase == "Succeeded":
+			return nil
 		case err == nil && pod.end() != "":
 			return errors.New(strings.TrimSpace("the pod ended: " + pod.end() + " " + term.Short(said, 500)))
 		}

@@ -37,7 +37,7 @@ spec:
 `
 
 // open returns an executor whose API server is a handler.
-func open(t *testing.T, text string, handler http.HandlerFunc) (*Executor, error) {
+func open(t *testing.T, text, image string, handler http.HandlerFunc) (*Executor, error) {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
@@ -46,7 +46,7 @@ func open(t *testing.T, text string, handler http.HandlerFunc) (*Executor, error
 		t.Fatal(err)
 	}
 	api := &API{URL: s.URL, Token: func() (string, error) { return "token", nil }}
-	return New(api, path, "implementer-0", t.TempDir(), slog.New(slog.DiscardHandler))
+	return New(api, path, image, "implementer-0", t.TempDir(), slog.New(slog.DiscardHandler))
 }
 
 // TestTemplate is refused, with the field, where no pods could be made of it.
@@ -58,7 +58,7 @@ func TestTemplate(t *testing.T) {
 		"has no image":               "apiVersion: v1\nkind: Pod\nmetadata: {namespace: a}\nspec: {containers: [{name: command}]}\n",
 		"line 1":                     "{",
 	} {
-		if _, err := open(t, text, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "pod.yaml") {
+		if _, err := open(t, text, "", nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "pod.yaml") {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestTemplate(t *testing.T) {
 
 // TestPod keeps what the operator wrote and adds what makes the pod a command's.
 func TestPod(t *testing.T) {
-	e, err := open(t, template, nil)
+	e, err := open(t, template, "registry:5000/ours:2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,8 @@ func TestPod(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"name":"forge-x"`, `"team":"blue"`, `"pfl-forge.dev/network":"none"`, `"pfl-forge.dev/replica":"implementer-0"`, `"runtimeClassName":"gvisor"`,
-		`"args":["run-command"]`, `"memory":"4Gi"`, `"automountServiceAccountToken":false`, `"restartPolicy":"Never"`, `"stdinOnce":true`,
+		`"args":["run-command"]`, `"image":"registry:5000/ours:2"`, `"image":"x:1"`,
+		`"memory":"4Gi"`, `"automountServiceAccountToken":false`, `"restartPolicy":"Never"`, `"stdinOnce":true`,
 		`"activeDeadlineSeconds":1860`, `"mountPath":"` + e.state + `"`, `{"emptyDir":{},"name":"forge-state"}`,
 	} {
 		if !strings.Contains(string(pod), want) {
@@ -95,6 +96,10 @@ func TestRefusals(t *testing.T) {
 	const (
 		waiting = `{"name":"command","state":{"waiting":{"reason":"InvalidImageName","message":"bad"}}}`
 		killed  = `{"name":"command","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}`
+		unknown = `{"name":"command","state":{"waiting":{"reason":"ErrImagePull","message":"failed to pull image: r.example.com/x:1: not found"}}}`
+		denied  = `{"name":"command","state":{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image: pull access denied"}}}`
+		evicted = `{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"}`
+		drained = `{"phase":"Failed","conditions":[` + evicted + `],"containerStatuses":[` + killed + `]}`
 	)
 	for name, test := range map[string]struct {
 		create   int
@@ -110,12 +115,15 @@ func TestRefusals(t *testing.T) {
 		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away"},
 		"image's name":    {201, "", `{"containerStatuses":[` + waiting + `]}`, process.ErrSandbox, "InvalidImageName: bad"},
 		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[` + killed + `]}`, process.ErrLost, "OOMKilled: status 137"},
+		"no such image":   {201, "", `{"containerStatuses":[` + unknown + `]}`, process.ErrSandbox, "x:1: not found"},
+		"no right to it":  {201, "", `{"containerStatuses":[` + denied + `]}`, process.ErrSandbox, "access denied"},
+		"drained at once": {201, "", drained, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; OOMKilled: status 137"},
 		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			var seen []string
-			e, err := open(t, template, func(w http.ResponseWriter, r *http.Request) {
+			e, err := open(t, template, "", func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				seen = append(seen, r.Method)
 				mu.Unlock()
@@ -148,7 +156,7 @@ func TestStopped(t *testing.T) {
 	errStop := errors.New("somebody said stop")
 	ctx, stop := context.WithCancelCause(t.Context())
 	deleted := make(chan struct{}, 1)
-	e, err := open(t, template, func(w http.ResponseWriter, r *http.Request) {
+	e, err := open(t, template, "", func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
 		case http.MethodGet:
 			stop(errStop)

@@ -141,7 +141,7 @@ func enter(o *order) error {
 	if err := o.Sandbox.Enter(); err != nil {
 		return err
 	}
-	if o.Sandbox.Listen != "" {
+	if o.Sandbox.Listens() {
 		socket := os.NewFile(offerFD, "offer")
 		if err := o.Sandbox.Offer(socket); err != nil {
 			return err

@@ -110,7 +110,7 @@ func newPipes(c *Command) (*pipes, error) {
 		return nil, err
 	}
 	set(reportFD, theirs)
-	if c.Sandbox != nil && c.Sandbox.Listen != "" {
+	if c.Sandbox != nil && c.Sandbox.Listens() {
 		if w.offer, theirs, err = sandbox.Sockets(); err != nil {
 			w.close()
 			return nil, err

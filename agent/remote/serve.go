@@ -118,11 +118,15 @@ func perform(ctx context.Context, session *yamux.Session, o *order, all *sync.Wa
 		}
 		defer func() { _ = l.Close() }()
 	}
-	lines := lineSender{to: control}
+	lines, killed := lineSender{to: control}, memoryKills()
 	report, err := process.Run(ctx, process.Command{
 		Path: o.Path, Args: o.Args, Dir: o.Dir, Env: o.Env, Stdin: stdin(o), Limits: o.Limits,
 		MergeStderr: o.MergeStderr, Line: lines.send,
 	})
+	if err == nil && report.ExitCode != 0 && memoryKills() > killed {
+		report.ExitCode = -1
+		err = fmt.Errorf("%w: out of memory: the kernel killed a process of the command at the container's limit", process.ErrLost)
+	}
 	e := &ending{Report: report}
 	if err != nil {
 		e.Cause, e.Message = causeOf(err), err.Error()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -47,7 +48,7 @@ type ending struct {
 // causes are the errors of process.Run that callers tell apart. All others are "other".
 var causes = map[string]error{
 	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput,
-	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox,
+	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "lost": process.ErrLost,
 }
 
 // causeOf returns the name of an error in causes.
@@ -67,7 +68,7 @@ func (e *ending) err() error {
 		return nil
 	}
 	if cause, known := causes[e.Cause]; known {
-		return fmt.Errorf("%w: %s", cause, e.Message)
+		return fmt.Errorf("%w: %s", cause, strings.TrimPrefix(e.Message, cause.Error()+": "))
 	}
 	return errors.New(e.Message)
 }

@@ -27,13 +27,18 @@ type Spec struct { //nolint:recvcheck // With returns a changed copy
 	// Processes is the most processes at once; 0 means DefaultProcesses.
 	Processes int
 
-	// Listen is an address of loopback inside, for NetworkNone. Serve is called outside
-	// with a listener on it and must return at once; the listener is closed when the
-	// command has ended.
+	// Listen is an address of loopback inside, where that is another one than outside: see
+	// Listens. Serve is called outside with a listener on it and must return at once; the
+	// listener is closed when the command has ended.
 	Listen string
 	// Serve must be set if Listen is.
 	Serve func(net.Listener) `json:"-"`
 }
+
+// Listens reports whether a sandbox of this machine has to listen on Listen: with
+// NetworkFull its loopback is that of the machine, where the service itself listens. A
+// sandbox elsewhere always has a loopback of its own.
+func (s *Spec) Listens() bool { return s.Listen != "" && s.Network == NetworkNone }
 
 // Mount is a path that exists inside, with everything below it.
 type Mount struct {

@@ -3,6 +3,8 @@
 package k8s
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,20 +22,7 @@ import (
 func TestClusterAgentsPolicy(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
-	m := build(t, "overlays/agents-policy")
-	for _, u := range m.objects {
-		if u.GetKind() == "Namespace" {
-			t.Cleanup(func() { c.removeNamespace(t, u.GetName()) })
-			continue
-		}
-		t.Cleanup(func() { c.remove(t, u) })
-	}
-	c.applyAll(t, m)
-	const namespace = "pfl-forge-agents"
-	wait.Until(t, "pods have an account", func() bool {
-		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(wait.Context(t), "default", metav1.GetOptions{})
-		return err == nil
-	})
+	namespace := c.agents(t, "default")
 	if err := c.judge(t, namespace, agentPod()); err != nil {
 		t.Fatalf("a pod as it should be: %v", err)
 	}
@@ -88,14 +77,70 @@ func TestClusterAgentsPolicy(t *testing.T) {
 	}
 }
 
+// agents applies the overlay of the agents' namespace, in which the services of an
+// installation make pods, and returns its name. It goes when the test ends.
+func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
+	t.Helper()
+	for _, u := range build(t, "overlays/agents").objects {
+		switch u.GetKind() {
+		case "Namespace":
+			namespace = u.GetName()
+			t.Cleanup(func() { c.removeNamespace(t, namespace) })
+		case "RoleBinding":
+			subjects, _, err := unstructured.NestedSlice(u.Object, "subjects")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range subjects {
+				s.(map[string]any)["namespace"] = installation //nolint:forcetypeassert // it is rendered
+			}
+			if err := unstructured.SetNestedSlice(u.Object, subjects, "subjects"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u.GetNamespace() == "" && u.GetKind() != "Namespace" {
+			t.Cleanup(func() { c.remove(t, u) })
+		}
+		if err := c.apply(wait.Context(t), u); err != nil {
+			t.Fatalf("%s %s: %v", u.GetKind(), u.GetName(), err)
+		}
+	}
+	wait.Until(t, "pods have an account", func() bool {
+		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(wait.Context(t), "default", metav1.GetOptions{})
+		return err == nil
+	})
+	return namespace
+}
+
+// commandTemplate returns the template of components/pods, with requests of which many fit
+// on one node, and an agent CLI.
+func commandTemplate(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("components", "pods", templateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := string(text)
+	for from, to := range map[string]string{
+		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
+		"volumeMounts:\n": "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
+		"\n  volumes:\n":  "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
+	} {
+		if !strings.Contains(changed, from) {
+			t.Fatalf("%s has no %q", templateKey, from)
+		}
+		changed = strings.Replace(changed, from, to, 1)
+	}
+	return changed
+}
+
 // agentPod returns a pod that the policy lets through.
 func agentPod() *core.Pod {
 	pod := restrictedPod("agent", nil, "wait")
 	yes, no, deadline := true, false, int64(3600)
 	pod.Spec.HostUsers, pod.Spec.EnableServiceLinks, pod.Spec.ActiveDeadlineSeconds = &no, &no, &deadline
-	limits := core.ResourceList{}
-	for _, r := range []core.ResourceName{core.ResourceCPU, core.ResourceMemory, core.ResourceEphemeralStorage} {
-		limits[r] = resource.MustParse("1Gi")
+	limits := core.ResourceList{
+		core.ResourceCPU: resource.MustParse("1"), core.ResourceMemory: resource.MustParse("256Mi"), core.ResourceEphemeralStorage: resource.MustParse("256Mi"),
 	}
 	pod.Spec.Containers[0].Resources.Limits = limits
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &yes

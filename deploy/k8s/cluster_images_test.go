@@ -13,10 +13,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
 
 // testImage holds the program of internal/testpod. It is loaded, and never pulled.
 const testImage = "pfl-forge/testpod:test"
+
+// claudeImage holds the real Claude Code CLI, as a volume of pods that have none. A team
+// puts it into its own image of the workers.
+const claudeImage = "pfl-forge/claude:test"
 
 // loaded is the version of our images, once a test has put them into the nodes.
 var loaded string
@@ -64,6 +70,7 @@ func (c *cluster) images(t *testing.T) string {
 		t.Fatalf("no image of the runner in %s", dir)
 	}
 	c.loadArchive(t, c.archive(t, testImage, "testpod", "./internal/testpod"))
+	c.loadArchive(t, c.imageOf(t, claudeImage, "claude", agenttest.ClaudeCLI(t)))
 	c.loadArchive(t, c.archive(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", "github.com/nats-io/nats-server/v2"))
 	loaded = version
 	return loaded
@@ -100,8 +107,7 @@ func (c *cluster) loadArchive(t *testing.T, path string) {
 	command(t, "", c.load[0], append(c.load[1:len(c.load):len(c.load)], abs)...)
 }
 
-// archive builds a static binary, and writes an image with nothing else as docker save
-// would.
+// archive builds a static binary, and writes an image with nothing else.
 func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,10 +115,17 @@ func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+c.arch)
 	output(t, cmd)
+	return c.imageOf(t, image, name, binary)
+}
+
+// imageOf writes an image with one program as docker save would.
+func (c *cluster) imageOf(t *testing.T, image, name, binary string) string {
+	t.Helper()
 	program, err := os.ReadFile(binary)
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
 	layer := tarOf(t, name, program)
 	config, err := json.Marshal(map[string]any{
 		"architecture": c.arch, "os": "linux",

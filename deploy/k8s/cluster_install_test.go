@@ -26,8 +26,8 @@ import (
 type installation struct {
 	*cluster
 
-	namespace, git, systems string
-	version                 string
+	namespace, git, systems, agents string
+	version                         string
 }
 
 // newInstallation makes the namespaces, the Secrets and the git server.
@@ -38,6 +38,7 @@ func newInstallation(t *testing.T, c *cluster, name, version string) *installati
 	c.namespace(t, in.git, nil)
 	c.namespace(t, in.systems, map[string]string{"pfl-forge.io/nats-clients": "true"})
 	c.secrets(t, in.namespace, in.systems)
+	in.agents = c.agents(t, in.namespace)
 	in.write(t, filepath.Join("testdata", "git"), "git", "")
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -92,7 +93,29 @@ func (in *installation) shop(t *testing.T) string {
   - name: forge-projects
     behavior: merge
     literals: ["FORGE_PROJECTS=shop=http://git.%[1]s.svc:8080/shop.git"]
+  - name: forge-settings
+    behavior: merge
+    literals: ["FORGE_POD_IMAGE=pfl-forge/implementer:%[3]s"]
+  - name: forge-pods
+    behavior: merge
+    literals: [%[4]q]
 patches:
+  - target: {kind: StatefulSet, labelSelector: pfl-forge.io/service=true}
+    patch: |-
+      apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: any}
+      spec:
+        template:
+          spec:
+            containers:
+              - name: service
+                env:
+                  - {name: PATH, value: "/usr/local/bin:/usr/bin:/bin:/opt/claude"}
+                  - {name: ANTHROPIC_BASE_URL, value: "http://model.%[1]s.svc:8080"}
+                  - {name: ANTHROPIC_API_KEY, value: no-key}
+                volumeMounts: [{name: claude, mountPath: /opt/claude, readOnly: true}]
+            volumes: [{name: claude, image: {reference: %[5]q, pullPolicy: Never}}]
   - target: {kind: NetworkPolicy, name: git-and-models}
     patch: |-
       - op: replace
@@ -105,7 +128,7 @@ patches:
       - op: add
         path: /spec/egress/-
         value: {to: [%[2]s], ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]}
-`, in.git, strings.Join(in.dnsServers(t), ", "))
+`, in.git, strings.Join(in.dnsServers(t), ", "), in.version, templateKey+"="+commandTemplate(t), claudeImage)
 }
 
 // dnsServers returns the peers of a policy that answer names: on some clusters not pods of
@@ -228,7 +251,7 @@ func (c *cluster) logs(ctx context.Context, namespace, pod string, previous bool
 func (in *installation) report(t *testing.T) {
 	t.Helper()
 	ctx := wait.Context(t)
-	for _, namespace := range []string{in.namespace, in.git, in.systems} {
+	for _, namespace := range []string{in.namespace, in.git, in.systems, in.agents} {
 		pods, err := in.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			t.Log(err)

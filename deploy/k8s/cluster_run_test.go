@@ -31,11 +31,12 @@ func TestCluster(t *testing.T) {
 	in.write(t, "overlays/single-node", "", in.shop(t))
 	want := []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"}
 	in.ready(t, "", len(want))
-	t.Logf("ready %s after it was applied", time.Since(began).Round(time.Second))
+	figure(t, "all services ready %s after it was applied", time.Since(began).Round(time.Second))
 	in.neverRestarted(t, want)
 
 	asked := in.submit(t, "first", 8)
 	in.merged(t, asked)
+	in.claude(t)
 
 	t.Run("network", func(t *testing.T) { in.paths(t) })
 	t.Run("restricted", func(t *testing.T) { in.refusesPrivileges(t) })
@@ -58,6 +59,66 @@ func TestCluster(t *testing.T) {
 	asked = append(asked, in.submit(t, "later", 2)...)
 	in.scale(t, "implementer", 1)
 	in.merged(t, asked)
+	in.ranInPods(t, "analyzer", "implementer", "reviewer")
+}
+
+// claude has the real Claude Code CLI plan, make and review a change in pods, with a
+// scripted model in another namespace. The agent looks around where it runs.
+func (in *installation) claude(t *testing.T) {
+	t.Helper()
+	ctx, began := wait.Context(t), time.Now()
+	gitPod, err := in.client.CoreV1().Pods(in.git).Get(ctx, "git-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats, implementer := in.pods(t, "nats")[0].Status.PodIP, in.pods(t, "implementer")[0].Status.PodIP
+	walls := []string{in.apiServer(t), nats + ":4222", gitPod.Status.PodIP + ":8080", implementer + ":8080"}
+	model := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model"}, walls...)...)
+	if _, err := in.client.CoreV1().Pods(in.git).Create(ctx, model, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	in.run(t, in.systems, "ask", map[string]string{"app": "submit"}, "ask", "shop", "Write the report")
+	var report string
+	wait.Until(t, "the agent's change is merged", func() bool {
+		report, err = in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "show", "main:report.txt")
+		return err == nil
+	})
+	figure(t, "a change by Claude Code, from its intent to its merge: %s", time.Since(began).Round(time.Second))
+	t.Log(report)
+	if !strings.HasPrefix(report, "forge-implementer-") || strings.Count(report, "No such file or directory") != 2 {
+		t.Error("the agent ran elsewhere than in a pod of its own, or sees Secrets")
+	}
+	for _, wall := range walls {
+		if !strings.Contains(report, wall+" blocked\n") {
+			t.Errorf("the agent reaches %s", wall)
+		}
+	}
+}
+
+// agentsSubject is that of the commit of claude's agent.
+const agentsSubject = "Write report.txt"
+
+// ranInPods looks for pods that the services had commands run in, of which none is left.
+func (in *installation) ranInPods(t *testing.T, services ...string) {
+	t.Helper()
+	events, err := in.client.CoreV1().Events(in.agents).List(wait.Context(t), metav1.ListOptions{FieldSelector: "reason=Started"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, e := range events.Items {
+		if parts := strings.Split(e.InvolvedObject.Name, "-"); len(parts) > 2 && parts[0] == "forge" {
+			count[parts[1]]++
+		}
+	}
+	t.Logf("pods of commands: %v", count)
+	if got := slices.Sorted(maps.Keys(count)); !slices.Equal(got, services) {
+		t.Errorf("pods were made by %v, want %v", got, services)
+	}
+	wait.Until(t, "no pod of a command is left", func() bool {
+		list, err := in.client.CoreV1().Pods(in.agents).List(wait.Context(t), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	})
 }
 
 // dryRun has the API server judge every overlay, defaults, validation and Pod Security
@@ -114,15 +175,26 @@ func (in *installation) submit(t *testing.T, prefix string, count int) []string 
 // run runs the program of internal/testpod in a pod to its end, and returns its output.
 func (in *installation) run(t *testing.T, namespace, name string, labels map[string]string, args ...string) string {
 	t.Helper()
-	ctx := wait.Context(t)
-	pods := in.client.CoreV1().Pods(namespace)
 	optional := true
 	pod := restrictedPod(name, labels, args...)
+	if namespace == in.agents {
+		pod = agentPod()
+		pod.Name, pod.Labels, pod.Spec.Containers[0].Args = name, labels, args
+		return in.ended(t, namespace, pod)
+	}
 	pod.Spec.Containers[0].Env = []core.EnvVar{{Name: "FORGE_SERVER", Value: "tls://nats." + in.namespace + ".svc:4222"}, {Name: "SYSTEM", Value: system}}
 	pod.Spec.Containers[0].VolumeMounts = []core.VolumeMount{{Name: "nats", MountPath: "/etc/forge/nats", ReadOnly: true}}
 	pod.Spec.Volumes = []core.Volume{{Name: "nats", VolumeSource: core.VolumeSource{
 		Secret: &core.SecretVolumeSource{SecretName: "forge-nats-" + system, Optional: &optional},
 	}}}
+	return in.ended(t, namespace, pod)
+}
+
+// ended runs a pod to its end, and returns its output.
+func (in *installation) ended(t *testing.T, namespace string, pod *core.Pod) string {
+	t.Helper()
+	ctx, name := wait.Context(t), pod.Name
+	pods := in.client.CoreV1().Pods(namespace)
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +244,7 @@ func (in *installation) merged(t *testing.T, names []string) {
 	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(names)), func() bool {
 		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
 		if err == nil {
-			log = out
+			log = strings.ReplaceAll(out, agentsSubject+"\n", "")
 		}
 		return strings.Count(log, "\n") > len(names)
 	}, func() string { return log })
@@ -186,7 +258,7 @@ func (in *installation) merged(t *testing.T, names []string) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("the base branch has %q, want %q", got, want)
 	}
-	t.Logf("%d changes merged after %s", len(names), time.Since(began).Round(time.Second))
+	figure(t, "%d changes merged after %s", len(names), time.Since(began).Round(time.Second))
 }
 
 // paths tries which addresses can be reached from where. What must not be reached is
@@ -205,6 +277,7 @@ func (in *installation) paths(t *testing.T) {
 	}
 	git := gitPod.Status.PodIP + ":8080"
 	api := in.apiServer(t)
+	const network = "pfl-forge.dev/network"
 	worker := map[string]string{"pfl-forge.io/worker": "true", "pfl-forge.io/nats-client": "true"}
 	for _, from := range []struct {
 		who, namespace string
@@ -212,8 +285,10 @@ func (in *installation) paths(t *testing.T) {
 		reached        []string
 		blocked        []string
 	}{
-		{"a worker", in.namespace, worker, []string{client, git}, []string{monitor, runner, reviewer, api}},
+		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer}},
 		{"a runner", in.namespace, map[string]string{"pfl-forge.io/nats-client": "true"}, []string{client}, []string{monitor, reviewer, git, api}},
+		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api}},
+		{"a command with a network", in.agents, map[string]string{network: "full"}, nil, []string{client, monitor, runner, git, api}},
 		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api}},
 		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api}, []string{monitor, runner, reviewer}},
 		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer}},

@@ -5,6 +5,7 @@ package k8s
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -89,11 +90,34 @@ func bringUp(t *testing.T, script string) string {
 	}
 	command(t, "", script, "up")
 	t.Cleanup(func() {
+		loaded = "" // images go with the cluster
 		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), script, "down").CombinedOutput(); err != nil {
 			t.Errorf("%s down: %v\n%s", script, err, out)
 		}
 	})
 	return strings.TrimSpace(command(t, "", script, "kubeconfig"))
+}
+
+// figure logs a measured figure, and adds it to the file K8S_FIGURES if there is one: those of
+// docs/performance.md come from there.
+func figure(t *testing.T, format string, args ...any) {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	t.Log(line)
+	path := os.Getenv("K8S_FIGURES")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintln(f, "k8s:", line); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // command runs a program in a folder and returns its standard output.

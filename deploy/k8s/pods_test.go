@@ -10,6 +10,7 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // workload is a Deployment or a StatefulSet.
@@ -29,10 +30,36 @@ func workloads(m *manifests) []workload {
 	return out
 }
 
-// eachContainer collects what check says of every container.
-func eachContainer(m *manifests, check func(w workload, c *core.Container) []string) []string {
+// unreadable stands for a template that is no pod, and breaks the rule of images alone.
+var unreadable = &core.PodTemplateSpec{Spec: core.PodSpec{Containers: []core.Container{{Image: "unreadable"}}}}
+
+// templateKey is the key of a ConfigMap that holds the template of commands' pods.
+const templateKey = "pod.yaml"
+
+// commandPods returns the templates of commands' pods, with what agent/pods adds to each.
+func commandPods(m *manifests) []workload {
+	var out []workload
+	for _, c := range of[*core.ConfigMap](m) {
+		text, ok := c.Data[templateKey]
+		if !ok {
+			continue
+		}
+		var pod core.Pod
+		if err := yaml.UnmarshalStrict([]byte(text), &pod); err != nil {
+			out = append(out, workload{"ConfigMap " + c.Name + ": " + err.Error(), unreadable})
+			continue
+		}
+		no := false
+		pod.Spec.AutomountServiceAccountToken, pod.Spec.EnableServiceLinks = &no, &no
+		out = append(out, workload{"ConfigMap " + c.Name, &core.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}})
+	}
+	return out
+}
+
+// eachContainer collects what check says of every container of some pods.
+func eachContainer(pods []workload, check func(w workload, c *core.Container) []string) []string {
 	var found []string
-	for _, w := range workloads(m) {
+	for _, w := range pods {
 		for i := range w.pod.Spec.InitContainers {
 			found = append(found, check(w, &w.pod.Spec.InitContainers[i])...)
 		}
@@ -43,9 +70,19 @@ func eachContainer(m *manifests, check func(w workload, c *core.Container) []str
 	return found
 }
 
+// everyPod returns workloads and the pods of commands.
+func everyPod(m *manifests) []workload { return slices.Concat(workloads(m), commandPods(m)) }
+
+// makesPods reports whether a service is told to run commands in pods.
+func makesPods(spec *core.PodSpec) bool {
+	return slices.ContainsFunc(spec.Containers, func(c core.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "FORGE_POD_TEMPLATE" })
+	})
+}
+
 // imagesAreVersions refuses images that may be others tomorrow.
 func imagesAreVersions(m *manifests) []string {
-	return eachContainer(m, func(w workload, c *core.Container) (found []string) {
+	return eachContainer(everyPod(m), func(w workload, c *core.Container) (found []string) {
 		_, tag, tagged := strings.Cut(c.Image[strings.LastIndex(c.Image, "/")+1:], ":")
 		if !tagged || tag == "latest" {
 			found = append(found, fmt.Sprintf("%s: image %q has no version", w.name, c.Image))
@@ -60,7 +97,7 @@ func imagesAreVersions(m *manifests) []string {
 // resourcesAreBounded asks for a request and a limit of each resource, and for a bound of
 // each volume in memory or on the node, below the limit of the pod.
 func resourcesAreBounded(m *manifests) []string {
-	found := eachContainer(m, func(w workload, c *core.Container) (found []string) {
+	found := eachContainer(everyPod(m), func(w workload, c *core.Container) (found []string) {
 		for _, r := range []core.ResourceName{core.ResourceCPU, core.ResourceMemory, core.ResourceEphemeralStorage} {
 			limit, request := c.Resources.Limits[r], c.Resources.Requests[r]
 			if limit.IsZero() || request.IsZero() || request.Cmp(limit) > 0 {
@@ -69,7 +106,7 @@ func resourcesAreBounded(m *manifests) []string {
 		}
 		return found
 	})
-	for _, w := range workloads(m) {
+	for _, w := range everyPod(m) {
 		for _, v := range w.pod.Spec.Volumes {
 			if v.EmptyDir == nil {
 				continue
@@ -85,7 +122,7 @@ func resourcesAreBounded(m *manifests) []string {
 
 // probesAreThere asks for all three probes, of a port that the container names.
 func probesAreThere(m *manifests) []string {
-	return eachContainer(m, func(w workload, c *core.Container) (found []string) {
+	return eachContainer(workloads(m), func(w workload, c *core.Container) (found []string) {
 		for name, p := range map[string]*core.Probe{"startup": c.StartupProbe, "readiness": c.ReadinessProbe, "liveness": c.LivenessProbe} {
 			if p == nil || p.HTTPGet == nil || !slices.ContainsFunc(c.Ports, func(port core.ContainerPort) bool { return port.Name == p.HTTPGet.Port.StrVal }) {
 				found = append(found, fmt.Sprintf("%s: no %s probe of a port that it has", w.name, name))
@@ -96,10 +133,11 @@ func probesAreThere(m *manifests) []string {
 }
 
 // podsHaveNoPrivileges asks for what the Pod Security Standard "restricted" demands, and
-// for more: no token, no environment of Services, a read-only root, a number as user.
+// for more: no token but for those that make pods, no environment of Services, a read-only
+// root, a number as user.
 func podsHaveNoPrivileges(m *manifests) []string {
 	var found []string
-	for _, w := range workloads(m) {
+	for _, w := range everyPod(m) {
 		spec, add := &w.pod.Spec, func(what string) { found = append(found, w.name+": "+what) }
 		if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
 			add("mounts a token")
@@ -112,8 +150,8 @@ func podsHaveNoPrivileges(m *manifests) []string {
 		}
 		for _, v := range spec.Volumes {
 			token := func(s core.VolumeProjection) bool { return s.ServiceAccountToken != nil }
-			if v.HostPath != nil || v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, token) {
-				add("volume " + v.Name + " is of the node, or a token")
+			if v.HostPath != nil || v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, token) && !makesPods(spec) {
+				add("volume " + v.Name + " is of the node, or a token that it has no use for")
 			}
 		}
 		s := spec.SecurityContext
@@ -126,7 +164,7 @@ func podsHaveNoPrivileges(m *manifests) []string {
 			add("changes the owners of all its files at each start, or of none")
 		}
 	}
-	return append(found, eachContainer(m, func(w workload, c *core.Container) (found []string) {
+	return append(found, eachContainer(everyPod(m), func(w workload, c *core.Container) (found []string) {
 		s := c.SecurityContext
 		switch {
 		case s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Privileged != nil:
@@ -145,7 +183,7 @@ func podsHaveNoPrivileges(m *manifests) []string {
 // podsDrain compares how long a service may take to end with how long it is given.
 func podsDrain(m *manifests) []string {
 	const overtime = 5 * time.Second // what a service takes beyond its drain timeout, at most
-	return eachContainer(m, func(w workload, c *core.Container) []string {
+	return eachContainer(workloads(m), func(w workload, c *core.Container) []string {
 		i := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "FORGE_DRAIN_TIMEOUT" })
 		if i < 0 {
 			if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {

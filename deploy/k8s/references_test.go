@@ -16,6 +16,8 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // guide is where a person reads which Secrets an installation needs.
@@ -24,7 +26,7 @@ const guide = "../../docs/guide-kubernetes.md"
 // namesExist looks for the ConfigMaps and ServiceAccounts that pods name, and for their
 // Secrets in the guide: nothing else makes them.
 func namesExist(m *manifests) []string {
-	var configs, accounts, found []string
+	configs, accounts, found := []string{"kube-root-ca.crt"}, []string(nil), []string(nil) // Kubernetes makes that one
 	for _, c := range of[*core.ConfigMap](m) {
 		configs = append(configs, c.Name)
 	}
@@ -156,8 +158,9 @@ func hasPort(pods []workload, port intstr.IntOrString) bool {
 	})
 }
 
-// outside are ports of what is not in the manifests: DNS, ssh, https, a NATS of others.
-var outside = []int32{53, 22, 443, 4222}
+// outside are ports of what is not in the manifests: DNS, ssh, http, https, a NATS of
+// others, the API server.
+var outside = []int32{53, 22, 80, 443, 4222, 6443}
 
 // policiesAllowPorts asks that policies deny everything first, and then allow only ports
 // that the pods have, or that are known to be outside.
@@ -181,7 +184,7 @@ func policiesAllowPorts(m *manifests) []string {
 	for _, p := range of[*networking.NetworkPolicy](m) {
 		own := matching(m, &p.Spec.PodSelector)
 		whole := len(p.Spec.PodSelector.MatchLabels)+len(p.Spec.PodSelector.MatchExpressions) == 0
-		if len(own) == 0 && !whole {
+		if len(own) == 0 && !whole && p.Spec.PodSelector.MatchLabels["pfl-forge.dev/network"] != string(sandbox.NetworkFull) { // a label of commands' pods
 			found = append(found, "NetworkPolicy "+p.Name+" is of no pods")
 		}
 		if whole && len(p.Spec.PolicyTypes) == 2 && len(p.Spec.Ingress)+len(p.Spec.Egress) == 0 {

@@ -74,7 +74,17 @@ func TestRulesBite(t *testing.T) {
 		"no probe":     {"probes", one(func(_ *apps.StatefulSet, c *core.Container) { c.ReadinessProbe = nil })},
 		"other port":   {"probes", one(func(_ *apps.StatefulSet, c *core.Container) { c.LivenessProbe.HTTPGet.Port.StrVal = "https" })},
 		"token":        {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.AutomountServiceAccountToken = &yes })},
-		"root":         {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) { *s.Spec.Template.Spec.SecurityContext.RunAsUser = 0 })},
+		"needless token": {"privileges", func(m *manifests) {
+			d := of[*apps.Deployment](m)[0]
+			d.Spec.Template.Spec.Volumes = append(d.Spec.Template.Spec.Volumes, core.Volume{Name: "token", VolumeSource: core.VolumeSource{
+				Projected: &core.ProjectedVolumeSource{Sources: []core.VolumeProjection{{ServiceAccountToken: &core.ServiceAccountTokenProjection{}}}},
+			}})
+		}},
+		"command as root":  {"privileges", commandPod("runAsNonRoot: true", "runAsNonRoot: false")},
+		"command's root":   {"privileges", commandPod("readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false")},
+		"command's limits": {"resources", commandPod("memory: 4Gi", "memory: 1Mi")},
+		"command's image":  {"images", commandPod(":set-a-version", ":latest")},
+		"root":             {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) { *s.Spec.Template.Spec.SecurityContext.RunAsUser = 0 })},
 		"seccomp": {"privileges", one(func(s *apps.StatefulSet, _ *core.Container) {
 			s.Spec.Template.Spec.SecurityContext.SeccompProfile = nil
 		})},
@@ -113,6 +123,17 @@ func TestRulesBite(t *testing.T) {
 		}
 		if !slices.Contains(noticed, c.rule) || len(noticed) > 2 {
 			t.Errorf("%s is noticed by %q instead of %q", name, strings.Join(noticed, ", "), c.rule)
+		}
+	}
+}
+
+// commandPod changes the template of commands' pods.
+func commandPod(from, to string) func(*manifests) {
+	return func(m *manifests) {
+		for _, c := range of[*core.ConfigMap](m) {
+			if text, ok := c.Data[templateKey]; ok {
+				c.Data[templateKey] = strings.ReplaceAll(text, from, to)
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func openExecutor(ctx context.Context, env *service.Env) (process.Executor, erro
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}
-	e, err := pods.New(api, template, env.Config.Replica, env.Config.StateDir, env.Log)
+	e, err := pods.New(api, template, env.Config.PodImage, env.Config.Replica, env.Config.StateDir, env.Log)
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}

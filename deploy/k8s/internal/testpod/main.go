@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | dial reached|blocked HOST:PORT... | wait")
+var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
+	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOST:PORT... | wait")
 
 func run(args []string, out io.Writer) error {
 	switch {
@@ -40,6 +41,10 @@ func run(args []string, out io.Writer) error {
 		return serveGit(args[1])
 	case len(args) == 5 && args[0] == "submit":
 		return submit(args[1], args[2], args[3], args[4], out)
+	case len(args) == 3 && args[0] == "ask":
+		return ask(args[1], args[2], out)
+	case len(args) > 0 && args[0] == "model":
+		return serveModel(args[1:])
 	case len(args) > 1 && args[0] == "dial":
 		return dial(args[1:], out)
 	case len(args) == 1 && args[0] == "wait":
@@ -78,21 +83,12 @@ func submit(project, prefix, first, count string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	seed, err := nats.NkeyOptionFromSeed("/etc/forge/nats/nkey")
+	js, end, err := connect()
 	if err != nil {
 		return err
 	}
+	defer end()
 	name := os.Getenv("SYSTEM")
-	nc, err := nats.Connect(os.Getenv("FORGE_SERVER"), seed, nats.RootCAs("/etc/forge/nats/ca.crt"), nats.CustomInboxPrefix("_INBOX_"+name),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second))
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
 	for i := from; i < from+n; i++ {
 		id := fmt.Sprintf("%s-%03d", prefix, i)
 		data, err := json.Marshal(map[string]any{
@@ -108,6 +104,46 @@ func submit(project, prefix, first, count string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "stored %d\n", n)
 	return nil
+}
+
+// ask asks for one change that an agent has to make.
+func ask(project, title string, out io.Writer) error {
+	js, end, err := connect()
+	if err != nil {
+		return err
+	}
+	defer end()
+	name := os.Getenv("SYSTEM")
+	data, err := json.Marshal(map[string]any{
+		"title": title, "body": "Please.", "type": "feature", "risk": "low", "origin": map[string]string{"system": name, "event_id": title},
+	})
+	if err != nil {
+		return err
+	}
+	if err := publish(js, "forge.intent."+project+".from."+name+".submit", data); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "stored 1")
+	return nil
+}
+
+// connect connects with the key of the system.
+func connect() (js jetstream.JetStream, end func(), err error) {
+	seed, err := nats.NkeyOptionFromSeed("/etc/forge/nats/nkey")
+	if err != nil {
+		return nil, nil, err
+	}
+	name := os.Getenv("SYSTEM")
+	nc, err := nats.Connect(os.Getenv("FORGE_SERVER"), seed, nats.RootCAs("/etc/forge/nats/ca.crt"), nats.CustomInboxPrefix("_INBOX_"+name),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second))
+	if err != nil {
+		return nil, nil, err
+	}
+	if js, err = jetstream.New(nc); err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
+	return js, nc.Close, nil
 }
 
 // publish stores a message, however long the server is away.
