@@ -86,10 +86,13 @@ func (a *API) header() (http.Header, error) {
 
 // statusError is an answer that says no.
 type statusError struct {
-	Code    int
+	// Code is the HTTP status.
+	Code int
+	// Message is that of the answer's Status object, or the name of the HTTP status.
 	Message string
 }
 
+// Error returns status and message as one line.
 func (e *statusError) Error() string {
 	return fmt.Sprintf("the API server answers %d: %s", e.Code, e.Message)
 }

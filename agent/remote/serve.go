@@ -47,9 +47,14 @@ func Main(args []string, stdin, stdout, stderr *os.File) {
 // stdio is stdin and stdout as one connection.
 type stdio struct{ in, out *os.File }
 
-func (s stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }
+// Read reads from stdin.
+func (s stdio) Read(p []byte) (int, error) { return s.in.Read(p) }
+
+// Write writes to stdout.
 func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) }
-func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
+
+// Close closes both, so that readers and writers return.
+func (s stdio) Close() error { return errors.Join(s.in.Close(), s.out.Close()) }
 
 // Serve runs the command that Run sends over conn, and sends back how it ended. It
 // returns when the other end has closed the connection; then no process of the command

@@ -90,6 +90,7 @@ func packFile(archive *tar.Writer, root *os.Root, name, as string) error {
 // zeros reads as an endless file of zeros.
 type zeros struct{}
 
+// Read fills p with zeros.
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // unpack reads an archive of pack into directories, which exist, one for each index.
@@ -132,6 +133,7 @@ type unpacker struct {
 // closedDir is a directory whose permissions would keep files out of it.
 type closedDir struct {
 	root *os.Root
+	// name is relative to root, mode the permissions that the directory gets at the end.
 	name string
 	mode fs.FileMode
 }

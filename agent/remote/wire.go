@@ -17,10 +17,13 @@ import (
 // order is the first frame that Run sends: the command, and the directories that it
 // needs.
 type order struct {
-	Path        string
-	Args        []string
-	Dir         string
-	Env         []string
+	// Path is absolute, as this machine knows it; both ends have the same image.
+	Path string
+	Args []string
+	// Dir is absolute, in one of the directories of Sent or in the image.
+	Dir string
+	Env []string
+	// Stdin is the command's input. HasStdin tells an empty one from none.
 	Stdin       []byte
 	HasStdin    bool
 	MergeStderr bool
@@ -38,6 +41,7 @@ type order struct {
 
 // ending is the last frame that Serve sends before the files.
 type ending struct {
+	// Report is that of process.Run at the other end.
 	Report process.Report
 	// Cause names the error of process.Run in causes; empty: there is none.
 	Cause string
@@ -74,6 +78,7 @@ func (e *ending) err() error {
 }
 
 // kind is the first byte of a frame.
+// A kind that the reader does not know ends the connection.
 type kind byte
 
 // The kinds of frames.
