@@ -38,7 +38,8 @@ type Instrument struct {
 	// Across says how to combine replicas.
 	// A query that combines them otherwise is wrong by the number of runners.
 	Across Combination
-	// Attributes are all that a series can have. The product of their bounds bounds the series.
+	// Attributes are all that a series can have. There are at most as many series as the product
+	// of their bounds.
 	Attributes []*Attribute
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64

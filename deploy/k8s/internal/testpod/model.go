@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -54,4 +54,4 @@ type logger struct{ testing.TB }
 
 func (logger) Helper()                           {}
 func (logger) Cleanup(func())                    {}
-func (logger) Errorf(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) }
+func (logger) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
