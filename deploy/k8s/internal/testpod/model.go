@@ -54,4 +54,4 @@ type logger struct{ testing.TB }
 
 func (logger) Helper()                           {}
 func (logger) Cleanup(func())                    {}
-func (logger) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func (logger) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) } //nolint:forbidigo // of a main
