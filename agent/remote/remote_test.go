@@ -89,6 +89,29 @@ func TestOtherEndDies(t *testing.T) {
 	}
 }
 
+// TestDirectoriesWithin refuses a command before anything of it is sent, if a directory within
+// another one has less rights, or others, than could be kept apart.
+func TestDirectoriesWithin(t *testing.T) {
+	for _, kinds := range [][2]sandbox.Kind{
+		{sandbox.Writable, sandbox.ReadOnly}, {sandbox.ReadOnly, sandbox.Writable}, {sandbox.Writable, sandbox.Hidden}, {sandbox.ReadOnly, sandbox.Hidden},
+	} {
+		state := t.TempDir()
+		c := shell(t, state, "true")
+		inner := filepath.Join(c.Dir, "inner")
+		if err := os.Mkdir(inner, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.Sandbox.Mounts = []sandbox.Mount{{Path: inner, Kind: kinds[1]}, {Path: c.Dir, Kind: kinds[0]}}
+		here, there := net.Pipe()
+		if _, err := remote.Run(t.Context(), here, c, state); err == nil || !strings.Contains(err.Error(), inner) {
+			t.Errorf("%s in %s: %v", kinds[1], kinds[0], err)
+		}
+		if n, err := there.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%s in %s: something was sent: %v", kinds[1], kinds[0], err)
+		}
+	}
+}
+
 // TestSilentOtherEnd has an other end that takes everything and never reports.
 func TestSilentOtherEnd(t *testing.T) {
 	here, there := net.Pipe()

@@ -73,6 +73,9 @@ func newOrder(c *process.Command, state string) (*order, error) {
 	mounts := slices.Clone(c.Sandbox.Mounts)
 	slices.SortFunc(mounts, func(a, b sandbox.Mount) int { return strings.Compare(a.Path, b.Path) })
 	for _, m := range mounts {
+		if m.Kind == sandbox.Hidden && covered(o.Sent, m.Path) {
+			return nil, fmt.Errorf("%s is hidden within a directory that is not; it cannot be left out", m.Path)
+		}
 		if m.To != "" || m.Kind != sandbox.Writable && m.Kind != sandbox.ReadOnly || !below(state, m.Path) {
 			continue
 		}
@@ -83,6 +86,9 @@ func newOrder(c *process.Command, state string) (*order, error) {
 		if covered(o.Sent, m.Path) {
 			if m.Kind == sandbox.Writable && !covered(o.Returned, m.Path) {
 				return nil, fmt.Errorf("%s is writable within a directory that is not; it cannot be sent", m.Path)
+			}
+			if m.Kind == sandbox.ReadOnly && covered(o.Returned, m.Path) {
+				return nil, fmt.Errorf("%s is read-only within a directory that is writable; what becomes of it would be taken", m.Path)
 			}
 			continue
 		}

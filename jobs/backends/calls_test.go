@@ -15,12 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 )
-
-// memory is where gittest makes its repositories.
-const memory = "/dev/shm"
 
 const realKey = "real-key-0123456789"
 
@@ -41,15 +39,6 @@ func TestCalls(t *testing.T) {
 	} {
 		test := func(t *testing.T, executor process.Executor, policy string) {
 			t.Helper()
-			// All directories are below the one that an executor knows as the service's state.
-			tempDir := func() string {
-				dir, err := os.MkdirTemp(memory, "pfl-forge-test-") //nolint:usetesting // that would be elsewhere
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = os.RemoveAll(dir) })
-				return dir
-			}
 			model := agenttest.NewServer(t)
 			t.Setenv(tt.key, realKey)
 			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(
@@ -61,7 +50,7 @@ func TestCalls(t *testing.T) {
 				"a":              "a\n",
 				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n" + policy,
 			})
-			set, err := jobs.OpenSet(t.Context(), backends.Host(tempDir(), executor, slog.New(slog.DiscardHandler)),
+			set, err := jobs.OpenSet(t.Context(), backends.Host(testdir.New(t), executor, slog.New(slog.DiscardHandler)),
 				[]jobs.Source{{Project: "shop", Path: r.Dir}})
 			if err != nil {
 				t.Fatal(err)
@@ -76,7 +65,7 @@ func TestCalls(t *testing.T) {
 			call := func(role agent.Role, want string) {
 				t.Helper()
 				res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
-					out, err := j.Run(ctx, agent.Call{Role: role, Dir: work, StateDir: tempDir(), Prompt: "p", System: "s"})
+					out, err := j.Run(ctx, agent.Call{Role: role, Dir: work, StateDir: testdir.New(t), Prompt: "p", System: "s"})
 					if string(out.Answer) != want {
 						t.Errorf("got %s, %v", out.Answer, err)
 					}
@@ -106,7 +95,8 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { test(t, nil, "") })
 		t.Run(tt.name+" in a container", func(t *testing.T) {
 			remotetest.Need(t)
-			test(t, remotetest.Container{T: t, State: memory}, "policy: {network: model}\n")
+			// All directories of the test are below one, which is the service's state to the container.
+			test(t, remotetest.Container{T: t, State: filepath.Dir(testdir.New(t))}, "policy: {network: model}\n")
 		})
 	}
 }
