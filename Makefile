@@ -33,8 +33,9 @@ SEEDS ?= 100000
 TOOLS := $(CURDIR)/bin/tools
 export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 
-# The packages whose tests have two sizes, and those of the agents' back ends.
-LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+# The packages whose tests have two sizes, and those of the agents' back ends. The alerts are no part of the
+# workspace; make test-alerts runs them.
+LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' ':!deploy/monitoring' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 # report tests packages in full, with every agent CLI there, and counts: flags, packages.
@@ -91,7 +92,8 @@ test-all: test-short test-long ## everything in full, with counts; a skipped tes
 
 .PHONY: test-short
 test-short: ## the packages whose tests have one size, uncached
-	$(call report,,$$(go list work | grep -vxF "$$(go list $(LONG))"))
+	@mkdir -p bin && go list $(LONG) > bin/long.txt
+	$(call report,,$$(go list work | grep -vxFf bin/long.txt))
 
 .PHONY: test-long
 test-long: ## the packages whose tests have two sizes, in full: kills, faults, seeds, agents, end to end
