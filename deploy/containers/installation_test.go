@@ -96,9 +96,25 @@ func (in *installation) configure(t *testing.T) {
 		in.folder(t, account, map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")})
 	}
 	in.folder(t, "git", map[string]string{
-		"start.sh": read(t, "..", "k8s", "testdata", "git", "start.sh"), "pfl-forge.yaml": read(t, "..", "k8s", "testdata", "git", "pfl-forge.yaml"),
+		"start.sh": read(t, "..", "k8s", "testdata", "git", "start.sh"), "pfl-forge.yaml": withoutPods(t, read(t, "..", "k8s", "testdata", "git", "pfl-forge.yaml")),
 	})
 	in.folder(t, "tools", nil)
+}
+
+// withoutPods returns a project's configuration without the two lines, of verify and of a recipe's
+// check, that only hold in a pod of Kubernetes.
+func withoutPods(t *testing.T, config string) string {
+	t.Helper()
+	var kept []string
+	for line := range strings.Lines(config) {
+		if !strings.Contains(line, "grep -q ^forge-implementer-") {
+			kept = append(kept, line)
+		}
+	}
+	if all := strings.Count(config, "\n"); len(kept) != all-2 {
+		t.Fatalf("%d lines of %d are left of:\n%s", len(kept), all, config)
+	}
+	return strings.Join(kept, "")
 }
 
 // folder makes a folder of files for containers, whose user is not that of the test, and
