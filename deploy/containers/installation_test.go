@@ -96,7 +96,8 @@ func (in *installation) configure(t *testing.T) {
 		in.folder(t, account, map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")})
 	}
 	in.folder(t, "git", map[string]string{
-		"start.sh": read(t, "..", "k8s", "testdata", "git", "start.sh"), "pfl-forge.yaml": withoutPods(t, read(t, "..", "k8s", "testdata", "git", "pfl-forge.yaml")),
+		"start.sh":       read(t, "..", "k8s", "testdata", "git", "start.sh"),
+		"pfl-forge.yaml": withoutPods(t, read(t, "..", "k8s", "testdata", "git", "pfl-forge.yaml")),
 	})
 	in.folder(t, "tools", nil)
 }
