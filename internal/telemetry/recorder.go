@@ -60,7 +60,7 @@ func NewRecorder(p metric.MeterProvider) (*Recorder, error) {
 			errs = append(errs, fmt.Errorf("metric %s: %w", i.Name, err))
 		}
 	}
-	// Gauges are read when somebody asks, so that one which is not shown any more is absent
+	// A gauge is read when it is asked for: a value that is no longer shown is absent
 	// instead of old.
 	_, err := r.meter.RegisterCallback(r.observeBuild, r.gauges[build])
 	errs = append(errs, err)

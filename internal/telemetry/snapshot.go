@@ -46,7 +46,7 @@ func (s *Snapshot) Project(p forge.ProjectID, what *forge.ProjectSummary) {
 	if what == nil { // a former version wrote it
 		return
 	}
-	// Projects that nobody here knows share one entry, so this adds.
+	// All unknown projects share one entry, so values are added.
 	one := s.share(p)
 	one.merges += what.Merges
 	// A budget that is overdrawn has nothing left, instead of a debt that hides the rest of
