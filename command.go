@@ -17,8 +17,7 @@ type Command struct {
 	// Replica is the one worker that may take the command, because it has the
 	// task's checkout and session. Empty if any worker of the step may.
 	Replica ReplicaID
-	// Intent is the intent as it was when the command was issued. Zero for
-	// merge.
+	// Intent is the intent as it was when the command was issued. Zero for merge.
 	Intent Intent
 	// Task is the task as it was when the command was issued. Zero for merge,
 	// reflect, and the steps that are about the intent as a whole.
@@ -35,8 +34,7 @@ type Command struct {
 	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was reserved
 	// for it; the worker then goes by the project's configuration.
 	BudgetUSD float64
-	// Instructions were given by a person with a retry of the intent. Empty if
-	// nothing.
+	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
 	// Input holds the step's own data, besides the intent and the task. HasInput
 	// reports whether it is of the type that the step takes.
@@ -68,18 +66,30 @@ type Result struct {
 	Model string
 	// Session is the agent's session that the attempt was in. It can be resumed.
 	Session string
-	// Usage sums up the consumption of all agent calls of the attempt, those that failed
-	// included.
+	// Usage sums up the consumption of all agent calls of the attempt, those that failed included.
 	Usage Usage
 	// Observations were made by the agent in passing, at most 50.
 	Observations []Observation
 	// Policy is the project's own, as the attempt read it. Audit, observe and
 	// intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
+	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker
+	// says; empty if none of these ran.
+	Executor Executor
 	// Output holds the outcome: the payload of the step, *Started, or
 	// *Failure. Nil counts as a failure.
 	Output Output
 }
+
+// Executor is where a worker runs what it does not trust: agents, recipes and commands.
+type Executor string
+
+// The executors, the strongest first.
+const (
+	ExecutorPods       Executor = "pods"       // a pod for each command
+	ExecutorNamespaces Executor = "namespaces" // a sandbox on the worker's machine
+	ExecutorNone       Executor = "none"       // without a sandbox, beside the worker
+)
 
 // Output is the outcome of an attempt, as one of the types that Outputs lists. The
 // interface is sealed, as Message is.
@@ -129,8 +139,7 @@ func (r *Result) Machine() Key {
 	return r.To
 }
 
-// Answers reports whether the output is of the type that the attempt's step
-// makes.
+// Answers reports whether the output is of the type that the attempt's step makes.
 func (r *Result) Answers() bool {
 	switch out := r.Output.(type) {
 	case *Analysis:
@@ -169,8 +178,7 @@ type Analysis struct {
 	Tasks []TaskPlan
 	// Children are the intents to split this one into; then there are no tasks.
 	Children []ChildPlan
-	// Insufficient says why a deeper look is needed; empty otherwise, and always for
-	// architect.
+	// Insufficient says why a deeper look is needed; empty otherwise, and always for architect.
 	Insufficient string
 	// Clarifications are questions to a person. If there are any, nothing else of
 	// the analysis counts.

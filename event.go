@@ -31,8 +31,7 @@ type Submit struct {
 	Preapproved bool
 }
 
-// Edit changes fields of an intent that is still proposed. A nil field stays as
-// it is.
+// Edit changes fields of an intent that is still proposed. A nil field stays as it is.
 type Edit struct {
 	// Title is the new title.
 	Title *string
@@ -47,8 +46,7 @@ type Edit struct {
 // Approve lets an intent that waits for approval continue.
 type Approve struct {
 	// Plan is the hash of the plan, or of the changes, that was approved. An
-	// approval of another one than the present is refused; empty approves the
-	// present one.
+	// approval of another one than the present, or of none, is refused.
 	Plan string
 }
 
@@ -269,6 +267,8 @@ type MergeEnded struct {
 	Result *MergeResult
 	// Failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
+	// Executor is that of the merge's commands; empty if there were none.
+	Executor Executor
 }
 
 // WithdrawRequests takes back what a task asked of its project, and releases its file

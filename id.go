@@ -123,13 +123,11 @@ func checkID(kind, s string) error {
 	case utf8.RuneCountInString(s) > MaxIDLength:
 		return bad("has %d characters; at most %d are allowed", utf8.RuneCountInString(s), MaxIDLength)
 	}
-	position := 0
-	for _, c := range s {
-		position++
+	for i, c := range []rune(s) {
 		if c == '-' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
 			continue
 		}
-		return bad("holds %q at position %d; only a-z, 0-9 and - are allowed", c, position)
+		return bad("holds %q at position %d; only a-z, 0-9 and - are allowed", c, i+1)
 	}
 	return nil
 }

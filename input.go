@@ -1,5 +1,7 @@
 package forge
 
+import "cmp"
+
 // Input is a step's own data, besides the intent and the task, as one of the
 // types that Inputs lists. The interface is sealed, as Message is.
 //
@@ -185,9 +187,6 @@ func (c *Command) Goal() *GoalContext {
 
 // input returns the command's input as a value of one type; zero if it is of
 // another.
-func input[T any](c *Command) (in T) {
-	if p := As[*T](c.Input); p != nil {
-		in = *p
-	}
-	return in
+func input[T any](c *Command) T {
+	return *cmp.Or(As[*T](c.Input), new(T))
 }

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -105,12 +106,7 @@ func (a *Attributes) validate() *FieldError {
 
 // NeedsClarification reports whether some question is not answered yet.
 func (i *Intent) NeedsClarification() bool {
-	for _, c := range i.Clarifications {
-		if c.Answer == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(i.Clarifications, func(c Clarification) bool { return c.Answer == nil })
 }
 
 // The types of intents that have a flow of their own.
@@ -155,7 +151,12 @@ const (
 	SourceHuman      Source = "human"
 	SourceReflection Source = "reflection"
 	SourceSystem     Source = "system"
+	// SourceSystemReflection is a reflection on what another system asked for, however far back.
+	SourceSystemReflection Source = "system_reflection"
 )
+
+// Foreign reports whether words of another system are in an intent of this source.
+func (s Source) Foreign() bool { return s == SourceSystem || s == SourceSystemReflection }
 
 // Risk is how much harm a change could do. Empty means not judged.
 type Risk string
@@ -169,15 +170,7 @@ const (
 
 // Rank orders risks: 0 for not judged, 3 for high.
 func (r Risk) Rank() int {
-	switch r {
-	case RiskLow:
-		return 1
-	case RiskMed:
-		return 2
-	case RiskHigh:
-		return 3
-	}
-	return 0
+	return slices.Index([]Risk{RiskLow, RiskMed, RiskHigh}, r) + 1
 }
 
 // MaxRisk returns the higher of two risks.

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -79,10 +80,8 @@ func Steps() []Step {
 
 // spec returns the row of a step; a zero one for a word that is no step.
 func (s Step) spec() stepSpec {
-	for i := range specs {
-		if specs[i].step == s {
-			return specs[i]
-		}
+	if i := slices.IndexFunc(specs, func(r stepSpec) bool { return r.step == s }); i >= 0 {
+		return specs[i]
 	}
 	return stepSpec{step: s}
 }
@@ -100,10 +99,8 @@ func (s Step) CallsAgent() bool { return s.spec().agent }
 
 // ParseStep returns s as a step.
 func ParseStep(s string) (Step, error) {
-	for _, st := range Steps() {
-		if string(st) == s {
-			return st, nil
-		}
+	if slices.Contains(Steps(), Step(s)) {
+		return Step(s), nil
 	}
 	return "", fmt.Errorf("unknown step %q", s)
 }

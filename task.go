@@ -213,6 +213,8 @@ type StepRecord struct {
 	Agent string
 	// Model is the model; empty if none was called.
 	Model string
+	// Executor is the result's; empty if nothing ran that needs one.
+	Executor Executor
 	// Usage is the attempt's consumption.
 	Usage Usage
 	// At is when the result was decided on, in UTC.

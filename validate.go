@@ -51,8 +51,8 @@ func (i *Intent) Validate() *FieldError {
 	if i.Risk != "" && i.Risk.Rank() == 0 {
 		return &FieldError{"risk", fmt.Sprintf("is %q; it can be low, med or high", i.Risk)}
 	}
-	if i.Source != SourceHuman && i.Source != SourceReflection && i.Source != SourceSystem {
-		return &FieldError{"source", fmt.Sprintf("is %q; it can be human, reflection or system", i.Source)}
+	if i.Source != SourceHuman && i.Source != SourceReflection && !i.Source.Foreign() {
+		return &FieldError{"source", fmt.Sprintf("is %q; it can be human, reflection, system or system_reflection", i.Source)}
 	}
 	if e := i.Attributes.validate(); e != nil {
 		return e

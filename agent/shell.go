@@ -2,12 +2,14 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -16,6 +18,10 @@ import (
 type Shell struct {
 	// Command is run by sh -c.
 	Command string
+	// For says what the command is for, and Index which one of that list it is, beginning with
+	// 0: what its span in a trace tells of it.
+	For   telemetry.Command
+	Index int
 	// Dir is the absolute path to run in.
 	Dir string
 	// ScratchDir is absolute, private and outside every checkout. HOME is home below
@@ -70,11 +76,12 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	if err != nil {
 		return ShellResult{}, Fail(forge.FailRepository, "%v", err)
 	}
+	ctx, end := telemetry.BeginCommand(ctx, s.For, s.Index)
 	report, err := process.Run(ctx, process.Command{
 		Path:        "/bin/sh",
 		Args:        []string{"-c", s.Command},
 		Dir:         s.Dir,
-		Env:         process.Environment(home, s.Env...),
+		Env:         process.Environment(home, slices.Concat(s.Env, telemetry.Environment(ctx))...),
 		Owner:       s.Owner,
 		Sandbox:     s.Sandbox,
 		MergeStderr: s.Stdout == nil,
@@ -88,8 +95,10 @@ func RunShell(ctx context.Context, s Shell) (ShellResult, error) {
 	if err != nil {
 		f := AsFailure(err)
 		f.Message = appendTail(f.Message, res.Output)
+		end(res.ExitCode, f.Reason)
 		return res, f
 	}
+	end(res.ExitCode, "")
 	return res, nil
 }
 

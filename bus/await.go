@@ -96,7 +96,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 			return nil, err
 		}
 	}
-	b, err := assemble(c)
+	b, err := assemble(c, cfg.Groups)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 		err := b.Ensure(ctx)
 		switch {
 		case err == nil && notices.Any():
-			b.conn.Log.Info("the streams are there")
+			b.conn.Log.InfoContext(ctx, "the streams are there")
 			return nil
 		case err == nil, isFinal(err), errors.Is(err, nats.ErrConnectionClosed):
 			return err
@@ -275,7 +275,7 @@ func (b *Bus) AwaitStreams(ctx context.Context) error {
 			return errors.Join(ctx.Err(), err)
 		}
 		if notices.Due(time.Now()) {
-			b.conn.Log.Warn("the streams cannot be made yet; waiting", slog.String("server", b.conn.NC.ConnectedUrlRedacted()), slog.Any("error", err))
+			b.conn.Log.WarnContext(ctx, "the streams cannot be made yet; waiting", slog.String("server", b.conn.NC.ConnectedUrlRedacted()), slog.Any("error", err))
 		}
 		if pace.Sleep(ctx) != nil {
 			return errors.Join(ctx.Err(), err)

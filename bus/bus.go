@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 )
@@ -23,6 +24,7 @@ import (
 // safe for concurrent use, and reconnects by itself for as long as it takes.
 type Bus struct {
 	conn         *conn.Conn
+	groups       subjects.Groups
 	stalledAfter time.Duration // see there
 
 	// Journal loads and appends the machines' journals, and reads the summaries
@@ -66,11 +68,11 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c)
+	return assemble(c, cfg.Groups)
 }
 
 // assemble returns the bus of a connection, or closes it.
-func assemble(c *conn.Conn) (_ *Bus, err error) {
+func assemble(c *conn.Conn, groups subjects.Groups) (_ *Bus, err error) {
 	c.JS, err = jetstream.New(c.NC,
 		jetstream.WithDefaultTimeout(conn.RequestTimeout),
 		jetstream.WithPublishAsyncTimeout(conn.RequestTimeout))
@@ -83,10 +85,10 @@ func assemble(c *conn.Conn) (_ *Bus, err error) {
 	messages := live.New(c)
 	submissions := requests.NewSubmissions(c, log)
 	return &Bus{
-		conn: c, stalledAfter: stalledAfter,
+		conn: c, groups: groups, stalledAfter: stalledAfter,
 		Journal:     log,
 		Events:      decide.NewEvents(c, submissions),
-		Effects:     decide.NewEffects(c, messages),
+		Effects:     decide.NewEffects(c, messages, groups),
 		Changes:     changes.New(c),
 		Commands:    work.NewCommands(c, log, results, leases),
 		Results:     results,

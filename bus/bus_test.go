@@ -72,13 +72,13 @@ func TestHealth(t *testing.T) {
 	if idle, err := b.Events.Idle(ctx); err != nil || idle {
 		t.Errorf("without a runner it is idle: %v, %v", idle, err)
 	}
-	if err := b.Commands.Ready(ctx, forge.StepAnalyze, "a"); err == nil {
+	if err := b.Commands.Ready(ctx, forge.StepAnalyze, "", "a"); err == nil {
 		t.Error("without a worker there is one")
 	}
 	stop := make(chan struct{})
 	serve(t, b, func(context.Context, *decide.Delivery) error { <-stop; return nil })
 	consume(t, b, work.Config{}, func(context.Context, *work.Job) error { return nil })
-	wait.Until(t, "a worker is there", func() bool { return b.Commands.Ready(ctx, forge.StepAnalyze, "a") == nil })
+	wait.Until(t, "a worker is there", func() bool { return b.Commands.Ready(ctx, forge.StepAnalyze, "", "a") == nil })
 	wait.Until(t, "the bus is idle", func() bool { idle, err := b.Events.Idle(ctx); return idle && err == nil })
 	if err := b.Submissions.Send(ctx, submit(key)); err != nil {
 		t.Fatal(err)
@@ -126,6 +126,7 @@ func TestToken(t *testing.T) {
 // TestTokenChanges checks that a connection comes back when the server asks for
 // another token, as soon as that can be read.
 func TestTokenChanges(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "old", NoLog: true, NoSigs: true}
 	s, err := server.NewServer(opts)

@@ -72,6 +72,7 @@ func cluster(t *testing.T) ([]*server.Server, string) {
 // taken once while it is on its way to the other servers, and that the loss of a
 // server loses nothing.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	servers, urls := cluster(t)
 	var buses []*bus.Bus

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
@@ -43,7 +44,9 @@ type Config struct {
 	// Replicas is the number of copies of every stream: 1 on a single server, 3
 	// on a cluster. 0 leaves existing streams as they are.
 	Replicas int
-	Logger   *slog.Logger
+	// Groups says whose replicas get the commands of which project. Runners need it.
+	Groups subjects.Groups
+	Logger *slog.Logger
 	// Alive watches the loops of the connection; nil: nothing does.
 	Alive *alive.Watch
 }
@@ -99,7 +102,11 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 			if sub != nil {
 				subject = sub.Subject
 			}
-			c.Log.Error("the NATS server reports an error", "subject", subject, "error", err)
+			if errors.Is(err, nats.ErrPermissionViolation) { // until somebody changes the account
+				c.Log.Error("the NATS server refuses what this account wants", "subject", subject, "error", err)
+			} else {
+				c.Log.Warn("the NATS server reports an error", "subject", subject, "error", err)
+			}
 			c.Reported(nc, err)
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
@@ -118,7 +125,7 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 		opts = append(opts, nats.TokenHandler(func() string {
 			token, err := cfg.ReadToken()
 			if err != nil {
-				c.Log.Error("cannot read the token; trying again", "error", err)
+				c.Log.Warn("cannot read the token; trying again", "error", err)
 			}
 			return token
 		}))

@@ -182,7 +182,7 @@ func (k *keyFile) again() {
 	}
 	public, err := k.read()
 	if err != nil {
-		k.log.Error("cannot read the nkey; trying with the former one", "error", err)
+		k.log.Warn("cannot read the nkey; trying with the former one", "error", err)
 		return
 	}
 	nc.Opts.Nkey = public

@@ -45,7 +45,7 @@ func (b *Bus) deadAfter(ctx context.Context, seq uint64) ([]DeadLetter, error) {
 	_, err := b.conn.EachAfter(ctx, seq, streams.Dead, ">", func(m conn.Stored) error {
 		d, err := readDead(m)
 		if err != nil {
-			b.conn.Log.Warn("cannot read a dead letter", "subject", m.Subject, "error", err)
+			b.conn.Log.WarnContext(ctx, "cannot read a dead letter", "subject", m.Subject, "error", err)
 			return nil
 		}
 		if d.withdrawn() {

@@ -111,6 +111,7 @@ func TestDispatchMany(t *testing.T) {
 }
 
 func TestTimers(t *testing.T) {
+	t.Parallel()
 	unit := 100 * time.Millisecond
 	for !timersFire(t, unit) { // the machine was too slow to see it
 		unit *= 4

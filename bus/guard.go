@@ -35,7 +35,8 @@ var memoryStreams = map[string]string{streams.Commands: streams.EpochCommands, s
 // ends. Their streams are in memory, because everything in them follows from the
 // journals: Guard calls rebuild, which has to dispatch again what every machine
 // has pending, at the start and whenever one of those streams turns out to be
-// new. It makes the streams that are missing, whichever they are. When rebuild
+// new, or commands are for another group than their project's, which is changed while there
+// are some. It makes the streams that are missing, whichever they are. When rebuild
 // fails, it is called again.
 func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 	tick := time.NewTicker(guardInterval)
@@ -52,7 +53,7 @@ func (b *Bus) Guard(ctx context.Context, rebuild func(context.Context) error) {
 				err = errors.Join(err, b.unstall(ctx, stalled.stream))
 			}
 			if ctx.Err() == nil && notices.Due(time.Now()) {
-				b.conn.Log.Warn("cannot restore what is under way; trying again", "error", err)
+				b.conn.Log.WarnContext(ctx, "cannot restore what is under way; trying again", "error", err)
 			}
 			_ = conn.Sleep(ctx, conn.Backoff(attempt))
 			attempt++
@@ -78,11 +79,17 @@ func (b *Bus) guard(ctx context.Context, rebuilt *bool, rebuild func(context.Con
 	if err != nil {
 		return err
 	}
-	if *rebuilt && len(lost)+len(gone) == 0 {
+	moved := false
+	if len(gone) == 0 {
+		if moved, err = b.withdrawMoved(ctx); err != nil {
+			return err
+		}
+	}
+	if *rebuilt && len(lost)+len(gone) == 0 && !moved {
 		return nil
 	}
 	if kept := slices.DeleteFunc(slices.Clone(gone), inMemory); *rebuilt && len(kept) > 0 {
-		b.conn.Log.Error("streams are gone; they are made again, without what they held", "streams", kept)
+		b.conn.Log.ErrorContext(ctx, "streams are gone; they are made again, without what they held", "streams", kept)
 	}
 	if *rebuilt && len(lost) > 0 && conn.Sleep(ctx, heldResults) != nil {
 		return ctx.Err()
@@ -140,7 +147,7 @@ func (b *Bus) unstall(ctx context.Context, stream string) error {
 	if _, err := b.conn.Last(ctx, streams.Journal, subjects.EveryJournal); err != nil && !errors.Is(err, conn.ErrNotFound) {
 		return err
 	}
-	b.conn.Log.Warn("a stream in memory has no leader; it is made again", "stream", stream)
+	b.conn.Log.WarnContext(ctx, "a stream in memory has no leader; it is made again", "stream", stream)
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	err := b.conn.JS.DeleteStream(ctx, stream)

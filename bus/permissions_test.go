@@ -241,6 +241,7 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 
 // A person is who their account says, and sees what the command line shows.
 func TestPersonSpeaksForThemselves(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")

@@ -335,6 +335,7 @@ func TestLastChangesAreTold(t *testing.T) {
 // What somebody else puts where changes are told, garbage in a journal, and texts that
 // are far too long hold nothing up.
 func TestChangesAreToldAllTheSame(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -20,6 +20,7 @@ import (
 // TestRestart restarts the server under a runner and a worker. The streams in
 // memory are gone; Guard notices, and everybody goes on.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -130,6 +131,7 @@ func TestStreamsGone(t *testing.T) {
 // TestSendWhileDown checks that what is sent without a server is taken as soon as
 // there is one.
 func TestSendWhileDown(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -186,6 +186,7 @@ func TestServicesAnswerIsBounded(t *testing.T) {
 
 // Who lacks a right is told at once which one.
 func TestMissingRightsAreNamed(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")

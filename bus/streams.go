@@ -27,7 +27,7 @@ func (b *Bus) Ensure(ctx context.Context) error {
 			return fmt.Errorf("ensure stream %s: %w", cfg.Name, err)
 		}
 	}
-	return b.Commands.Ensure(ctx)
+	return b.Commands.Ensure(ctx, b.groups)
 }
 
 // isFinal reports whether an error of Ensure stays until a person does something. The
@@ -104,7 +104,7 @@ func (b *Bus) createStream(ctx context.Context, cfg jetstream.StreamConfig) erro
 			return err
 		}
 		cfg.MaxBytes = max(cfg.MaxBytes/2, least)
-		b.conn.Log.Warn("the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
+		b.conn.Log.WarnContext(ctx, "the server has little room; a stream gets less", "stream", cfg.Name, "max_bytes", cfg.MaxBytes)
 	}
 }
 

@@ -214,10 +214,15 @@ func Default() *Project {
 }
 
 // protectedPaths returns the default of Policy.ProtectedPaths: files that run elsewhere with
-// other rights (continuous integration), or that tell agents and pfl-forge what they may do.
+// other rights (continuous integration, hooks, what editors and shells run on opening a
+// folder), that grant rights, or that tell agents and pfl-forge what they may do.
 func protectedPaths() []string {
 	return []string{
 		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",
-		"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/", ".codex/", ".gemini/", ".opencode/", ".mcp.json", FileName,
+		".travis.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", ".tekton/", ".teamcity/", ".forgejo/", ".gitea/",
+		"bitbucket-pipelines.yml", "cloudbuild.yaml", "appveyor.yml",
+		"CODEOWNERS", ".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.yml", ".vscode/", ".devcontainer/", ".envrc",
+		"Makefile", "GNUmakefile", "justfile",
+		"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/", ".codex/", ".gemini/", ".opencode/", ".cursor/", ".cursorrules", ".mcp.json", FileName,
 	}
 }

@@ -166,6 +166,8 @@ type Value struct {
 // Values returns every field of the file, in the order of the file.
 func (d *Intent) Values() []Value { return valuesOf(reflect.ValueOf(*d)) }
 
+// valuesOf returns the fields of a struct by their names in documents, in order, with those of
+// structs that are written inline.
 func valuesOf(v reflect.Value) (list []Value) {
 	for f, value := range v.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")

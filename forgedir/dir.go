@@ -77,6 +77,8 @@ func Open(repository string, opts Options) (*Dir, error) {
 	}, nil
 }
 
+// prepare has git ignore the folder, opens the files that are written there, and adds the
+// schemas that editors check drafts with.
 func prepare(folder *disk.Disk, log *slog.Logger) (*projection.Files, error) {
 	if err := folder.Ignore(layout.Dir); err != nil {
 		return nil, err

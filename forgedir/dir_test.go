@@ -223,7 +223,7 @@ func sample() forge.View {
 			Adjustments: []forge.Adjustment{{Rule: "review-rejected", TaskID: "fix-login-001", Detail: "once more", At: at}},
 			StepResults: []forge.StepRecord{{
 				Step: forge.StepAnalyze, Attempt: 1, Outcome: "ok", Duration: 1500 * time.Millisecond, Session: "s-1",
-				Agent: "recipe", Model: "none", Usage: forge.Usage{InputTokens: 10, OutputTokens: 2, CostUSD: 0.25}, At: at,
+				Agent: "recipe", Model: "none", Executor: forge.ExecutorPods, Usage: forge.Usage{InputTokens: 10, OutputTokens: 2, CostUSD: 0.25}, At: at,
 			}},
 			Outcome: forge.OutcomeFailed, FailureReason: "no test", CreatedAt: at,
 			Observations: []forge.Observation{{Content: "seen", Source: forge.StepReview, IntentID: "fix-login", CreatedAt: at}},

@@ -130,6 +130,8 @@ type capped struct {
 	full  func()
 }
 
+// Write keeps as many bytes as there is room for. With the first byte too many it says that it is
+// full, and takes the rest without keeping it, so that git is not held up.
 func (w *capped) Write(p []byte) (int, error) {
 	if room := w.limit - w.buf.Len(); len(p) > room {
 		w.buf.Write(p[:room])

@@ -13,8 +13,9 @@ func TestSquash(t *testing.T) {
 	s := r.store()
 	base := r.head("HEAD")
 	one := r.commit("One\n\nWhy.", map[string]string{"a": "a\n"})
-	if got, err := s.Squash(t.Context(), base, one, nil); err != nil || got != one {
-		t.Errorf("of one commit: %s, %v; want it as it is", got, err)
+	ours, err := s.Squash(t.Context(), base, one, nil)
+	if got, again := s.Squash(t.Context(), base, ours, nil); err != nil || again != nil || got != ours || ours == one {
+		t.Errorf("of one commit: %s, %v, then %s, %v; want it made ours once", ours, err, got, again)
 	}
 	if got, err := s.Squash(t.Context(), base, base, nil); err != nil || got != base {
 		t.Errorf("of no commit: %s, %v; want the base", got, err)
@@ -27,7 +28,7 @@ func TestSquash(t *testing.T) {
 	}
 	for format, want := range map[string]string{
 		"%P": string(base), "%T": r.git("rev-parse", string(head)+"^{tree}"), "%B": "One\n\nWhy.\n\nTwo\n\nForge-Task: t",
-		"%an %ae %at": r.git("log", "-1", "--format=%an %ae %at", string(head)),
+		"%at": r.git("log", "-1", "--format=%at", string(head)), "%an %ae %cn %ce": "pfl-forge pfl-forge@localhost pfl-forge pfl-forge@localhost",
 	} {
 		if is := r.git("log", "-1", "--format="+format, string(got)); is != want {
 			t.Errorf("%s is %q, want %q", format, is, want)
@@ -45,15 +46,14 @@ func TestSquash(t *testing.T) {
 func TestSquashIsSafeToShow(t *testing.T) {
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	base := r.head("HEAD")
-	r.git("config", "user.name", "A\x1b]0;b\x07 B")
 	head := r.commit("Red \x1b[31malert\x1b[0m\r\n\nWhy\u202e.", map[string]string{"a": "a\n"})
 	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "caf\xe9 \x1b[2J")
-	for commit, want := range map[git.OID]string{head: "A B|Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "A B|Red alert\n\nWhy<U+202E>.\n\ncafé"} {
+	for commit, want := range map[git.OID]string{head: "Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "Red alert\n\nWhy<U+202E>.\n\ncafé"} {
 		got, err := r.store().Squash(t.Context(), base, commit, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if is := r.git("log", "-1", "--format=%an|%B", string(got)); is != want {
+		if is := r.git("log", "-1", "--format=%B", string(got)); is != want {
 			t.Errorf("%q, want %q", is, want)
 		}
 	}

@@ -60,7 +60,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		sink = used.watch(sink)
 	}
 	traced, end := telemetry.Span(ctx, "agent "+a.Name())
-	call.Env = append(call.Env, traceEnv(traced)...)
+	call.Env = append(call.Env, telemetry.Environment(traced)...)
 	out, err := a.Run(traced, call, sink)
 	end(err)
 	r := &j.Result
@@ -72,14 +72,6 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		r.Session = call.Session.ID
 	}
 	return out, err
-}
-
-// traceEnv returns the variable by which programs join the trace of ctx; none without one.
-func traceEnv(ctx context.Context) []string {
-	if parent := telemetry.Traceparent(ctx); parent != "" {
-		return []string{"TRACEPARENT=" + parent}
-	}
-	return nil
 }
 
 // configure fills in what the project's configuration says about calls of this role:

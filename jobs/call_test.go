@@ -75,7 +75,11 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 		if call.Model != tt.model || !slices.Equal(call.Tools, tt.tools) || call.ReadOnly != tt.readOnly || call.Limits != want {
 			t.Errorf("%s: got %+v", tt.role, call)
 		}
-		if diff := cmp.Diff(forge.Result{Agent: "claude", Model: "m1", Usage: forge.Usage{Calls: 1}}, res); diff != "" {
+		in := forge.ExecutorNone
+		if call.Sandbox != nil {
+			in = forge.ExecutorNamespaces
+		}
+		if diff := cmp.Diff(forge.Result{Agent: "claude", Model: "m1", Usage: forge.Usage{Calls: 1}, Executor: in}, res); diff != "" {
 			t.Error(diff)
 		}
 		if _, err := os.Stat(call.ScratchDir); err == nil {

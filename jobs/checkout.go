@@ -5,7 +5,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 )
@@ -14,7 +13,7 @@ import (
 // the same task uses a view for the same purpose. done gives the checkout back, and
 // must be called.
 func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
-	name := j.viewName(purpose)
+	name := viewName(j, purpose)
 	unlock, err := j.Lock(ctx, string(name))
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +24,7 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *chec
 	}
 	return c, func() {
 		if err := c.Release(); err != nil {
-			j.host.Log.Warn("cannot give a checkout back; the next one of its name does", "checkout", name, "error", err)
+			j.host.Log.WarnContext(ctx, "cannot give a checkout back; the next one of its name does", "checkout", name, "error", err)
 		}
 		unlock()
 	}, nil
@@ -35,7 +34,7 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *chec
 // that fails is reported as forge.FailRepository, which is retried: the cause is the
 // machine or the network, not the change.
 func (j *Job) SetUp(ctx context.Context, c *checkout.Checkout) error {
-	report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull)
+	report, err := j.setUp(ctx, c)
 	if err != nil || report.Passed {
 		return err
 	}

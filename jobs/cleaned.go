@@ -17,7 +17,7 @@ import (
 func (s *Set) FollowCleaned(ctx context.Context, b *bus.Bus) error {
 	warn := func(project forge.ProjectID, err error) {
 		if err != nil && ctx.Err() == nil {
-			s.host.Log.Warn("cannot let go of what cleaned intents left; the next start does", "project", project, "error", err)
+			s.host.Log.WarnContext(ctx, "cannot let go of what cleaned intents left; the next start does", "project", project, "error", err)
 		}
 	}
 	err := b.Live.FollowCleaned(ctx, func(project forge.ProjectID, intents []forge.IntentID) {

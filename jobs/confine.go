@@ -74,12 +74,26 @@ type place struct {
 	network config.Network
 }
 
-// confine returns the sandbox of one command: the system's directories read-only, the
+// confine returns the sandbox of one command, as sandbox does, and notes in the Result what
+// the command runs in. Of an attempt's commands the weakest counts.
+func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
+	spec, err := j.sandbox(ctx, p)
+	switch {
+	case err != nil: // nothing runs
+	case spec == nil:
+		j.Result.Executor = forge.ExecutorNone
+	case j.Result.Executor == "":
+		j.Result.Executor = j.host.Owner.Executor().Name()
+	}
+	return spec, err
+}
+
+// sandbox returns the sandbox of one command: the system's directories read-only, the
 // directories that it works in, and the paths that the project's configuration
 // grants. It returns nil if the policy turns the sandbox off, or wants one only where
 // the machine offers it and it does not. If one is required and cannot be had, the
 // error is a forge.FailSandbox.
-func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
+func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 	policy := j.Config.Policy
 	if j.host.RequireSandbox {
 		policy.Sandbox, policy.SandboxRead, policy.SandboxWrite = config.SandboxRequire, nil, nil
@@ -97,10 +111,9 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 			return nil, err
 		}
 		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
-			return nil, agent.Fail(forge.FailSandbox,
-				"%v; see pfl-forge doctor for what this machine offers. Allow it %s, or change policy in %s", err, j.host.Owner.Executor().Needs(), config.FileName)
+			return nil, j.host.noSandbox(err)
 		}
-		c.warn.Do(func() { j.host.Log.Warn("agents and commands run without a sandbox", "reason", err) })
+		c.warn.Do(func() { j.host.Log.WarnContext(ctx, "agents and commands run without a sandbox", "reason", err) })
 		return nil, nil //nolint:nilnil // as said in policy.sandbox
 	}
 	if g := j.host.Gateway; g != nil && p.by == byModels {
@@ -114,6 +127,23 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 	caches, err := j.caches(p.by)
 	spec.Mounts = append(spec.Mounts, caches...)
 	return &spec, err
+}
+
+// noSandbox returns the failure of a command that is not run because of err, with what a
+// person can do: an operator where the service requires a sandbox, and otherwise whoever
+// looks after the project.
+func (h *Host) noSandbox(err error) error {
+	e := h.Owner.Executor()
+	switch {
+	case !h.RequireSandbox:
+		return agent.Fail(forge.FailSandbox,
+			"%v; see pfl-forge doctor for what this machine offers. Allow it %s, or change policy in %s", err, e.Needs(), config.FileName)
+	case e.Name() == forge.ExecutorPods:
+		return agent.Fail(forge.FailSandbox, "%v; nothing runs elsewhere than in a pod here. Allow this service %s", err, e.Needs())
+	}
+	return agent.Fail(forge.FailSandbox,
+		"%v; this service runs nothing without a sandbox (--sandbox=require, FORGE_SANDBOX). On Kubernetes, give it --pod-template (FORGE_POD_TEMPLATE) "+
+			"for a pod for each command; elsewhere, allow it %s. pfl-forge doctor --server says what each worker has", err, e.Needs())
 }
 
 // mounts returns the directories of the call itself. Where a call has no checkout,
@@ -137,10 +167,10 @@ func (p *place) mounts() []sandbox.Mount {
 }
 
 // private returns the directories that stay hidden even inside of a granted path: the
-// service's state, and the repository with its .forge folder.
+// service's state and credentials, and the repository with its .forge folder.
 func (j *Job) private() []sandbox.Mount {
 	var out []sandbox.Mount
-	for _, dir := range []string{j.host.StateDir, j.Store.WorkTree(), j.Store.Dir()} {
+	for _, dir := range append([]string{j.host.StateDir, j.Store.WorkTree(), j.Store.Dir()}, j.host.Private...) {
 		if actual, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
 			out = append(out, sandbox.Mount{Path: actual, Kind: sandbox.Hidden})
 		}
@@ -203,6 +233,11 @@ func (j *Job) isPrivate(path string) bool {
 		return true // there is nothing
 	}
 	dirs := []string{j.host.StateDir, j.Store.Dir()}
+	for _, dir := range j.host.Private {
+		if at, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
+			dirs = append(dirs, at)
+		}
+	}
 	if tree := j.Store.WorkTree(); tree != "" {
 		dirs = append(dirs, filepath.Join(tree, ".forge"))
 	}

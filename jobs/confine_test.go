@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// look runs a recipe that says what it can see.
-func look(t *testing.T, require bool, policy string, paths ...string) (string, *forge.Failure) {
+// look runs a recipe that says what it can see. private is what no project can grant.
+func look(t *testing.T, require bool, private, policy string, paths ...string) (string, *forge.Failure) {
 	t.Helper()
 	config := policy + "\nagent: recipe\nrecipes:\n  look:\n    run: |\n"
 	for _, path := range paths {
@@ -30,6 +30,7 @@ func look(t *testing.T, require bool, policy string, paths ...string) (string, *
 	owner := process.NewOwner(state)
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{
 		StateDir: state, Owner: owner, Agents: []agent.Agent{recipe.New(owner)}, RequireSandbox: require, Log: slog.New(slog.DiscardHandler),
+		Private: []string{"", private},
 	}, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,22 +66,35 @@ func TestGrants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	inside := filepath.Join(read, "inside")
+	if err := os.WriteFile(inside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	grants := "sandbox_read: [" + read + "], sandbox_write: [" + written + "]}"
 	offered := process.Probe(t.Context(), sandbox.NetworkFull) == nil
 	for _, tt := range []struct {
 		name, policy string
 		require      bool
+		private      string
 		want         []string
 	}{
 		{
-			"off", "policy: {sandbox: off, " + grants, false,
-			[]string{"read " + read, "write " + read, "read " + written, "write " + written, "read " + other, "write " + other},
+			"off", "policy: {sandbox: off, " + grants, false, "",
+			[]string{"read " + read, "write " + read, "read " + written, "write " + written, "read " + other, "write " + other, "read " + inside, "write " + inside},
 		},
-		{"required by the project", "policy: {sandbox: require, " + grants, false, []string{"read " + read, "read " + written, "write " + written}},
-		{"required by the service", "policy: {sandbox: off, " + grants, true, []string{}},
+		{
+			"required by the project", "policy: {sandbox: require, " + grants, false, "",
+			[]string{"read " + read, "read " + written, "write " + written, "read " + inside},
+		},
+		{"but what is private", "policy: {sandbox: require, " + grants, false, read, []string{"read " + written, "write " + written}},
+		{
+			"also within what is granted", "policy: {sandbox: require, sandbox_read: [" + dir + "]}", false, read,
+			[]string{"read " + read, "read " + written, "read " + other},
+		},
+		{"required by the service", "policy: {sandbox: off, " + grants, true, "", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text, failure := look(t, tt.require, tt.policy, read, written, other)
+			text, failure := look(t, tt.require, tt.private, tt.policy, read, written, other, inside)
 			if !offered && tt.name != "off" {
 				if failure == nil || failure.Reason != forge.FailSandbox {
 					t.Errorf("there is no sandbox, and %+v", failure)

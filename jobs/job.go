@@ -96,7 +96,7 @@ func Files(changes []objects.FileChange) []string {
 
 // viewName returns the name of a checkout for reading. It ends in the purpose, so it
 // is never the name of a task's own checkout.
-func (j *Job) viewName(purpose string) git.Name {
+func viewName(j *Job, purpose string) git.Name {
 	of := j.Task()
 	if of == "" {
 		of = j.Intent()

@@ -30,7 +30,7 @@ const (
 func (s *Set) KeepOpening(ctx context.Context) {
 	ctx, s.stopOpening = context.WithCancel(ctx)
 	for _, p := range s.projects {
-		if p.repo.Load() == nil {
+		if p.repo.Load() == nil && !p.unused {
 			p.late.Store(true)
 			s.opening.Go(func() { s.keepOpening(ctx, p) })
 		}
@@ -46,22 +46,23 @@ func (s *Set) keepOpening(ctx context.Context, p *project) {
 	for pace.Sleep(ctx) == nil {
 		_, err := s.ready(ctx, p)
 		if err == nil {
-			s.host.Log.Info("a project can begin now", "project", p.src.Project)
+			s.host.Log.InfoContext(ctx, "a project can begin now", "project", p.src.Project)
 			return
 		}
 		if ctx.Err() == nil && notices.Due(time.Now()) {
-			s.host.Log.Warn("cannot begin with a project yet; trying again", "project", p.src.Project, "error", err)
+			s.host.Log.WarnContext(ctx, "cannot begin with a project yet; trying again", "project", p.src.Project, "error", err)
 		}
 	}
 }
 
-// Opened returns nil when every repository has been opened, else a line for each that is
-// missing with the last cause. A repository that was open stays so while its origin is away.
+// Opened returns nil when every repository has been opened that is opened at the start, else a
+// line for each that is missing with the last cause. A repository that was open stays so while
+// its origin is away.
 func (s *Set) Opened() error {
 	var missing []error
 	for _, src := range s.sources {
 		p := s.projects[src.Project]
-		if p.repo.Load() == nil {
+		if p.repo.Load() == nil && !p.unused {
 			missing = append(missing, fmt.Errorf("project %s: %s", src.Project, brief(p.why())))
 		}
 	}

@@ -22,6 +22,9 @@ type project struct {
 	// repo is nil until the repository is open.
 	repo atomic.Pointer[Repository]
 
+	// unused says that nothing is done for it before its first command; see Host.FirstUse.
+	unused bool
+
 	// slot holds an element while the project is being opened and prepared.
 	slot chan struct{}
 	// late says that KeepOpening tries until it is done.
@@ -39,14 +42,14 @@ type project struct {
 type preparation func(context.Context, *Repository) error
 
 // Prepare has do called once with every repository, before the next command of its
-// project: now, or, where the origin cannot be read, by the first command or try of
-// KeepOpening that finds it. do is called again if it returned an error.
+// project: now, or, where the repository is not open, by the first command or try of
+// KeepOpening that opens it. do is called again if it returned an error.
 func (s *Set) Prepare(ctx context.Context, do func(context.Context, *Repository) error) error {
 	for _, p := range s.projects {
 		p.mu.Lock()
 		p.preparations = append(p.preparations, do)
 		p.mu.Unlock()
-		if p.late.Load() {
+		if p.late.Load() || p.unused {
 			continue
 		}
 		if err := s.try(ctx, p); err != nil {
@@ -68,7 +71,7 @@ func (s *Set) try(ctx context.Context, p *project) error {
 	if p.src.URL == "" || disk || errors.Is(err, store.ErrAddress) || errors.Is(err, git.ErrBusy) || ctx.Err() != nil {
 		return fmt.Errorf("project %s: %w", p.src.Project, err)
 	}
-	s.host.Log.Warn("cannot begin with a project yet; trying again", "project", p.src.Project, "error", err)
+	s.host.Log.WarnContext(ctx, "cannot begin with a project yet; trying again", "project", p.src.Project, "error", err)
 	return nil
 }
 

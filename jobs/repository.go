@@ -45,7 +45,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	if _, err := forge.ParseProjectID(string(src.Project)); err != nil {
 		return nil, err
 	}
-	r := &Repository{Project: src.Project, host: host, dir: filepath.Join(host.StateDir, "projects", string(src.Project))}
+	r := &Repository{Project: src.Project, host: host, dir: host.projectDir(src.Project)}
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	if src.Path != "" {
 		r.Store, err = store.OpenLocal(ctx, store.LocalConfig{Path: src.Path})
 	} else {
-		r.Store, err = store.OpenOrigin(ctx, store.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, "clone.git")})
+		r.Store, err = store.OpenOrigin(ctx, store.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, cloneName)})
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	cfg, err := r.resolveBase(ctx)
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		// Until somebody mends it, every command is answered with this failure.
-		host.Log.Warn("the configuration of a project is wrong", "project", r.Project, "error", f)
+		host.Log.WarnContext(ctx, "the configuration of a project is wrong", "project", r.Project, "error", f)
 		cfg, err = config.Default(), nil
 	}
 	if err != nil {
@@ -78,6 +78,21 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		return nil, errors.Join(err, r.Pool.Close())
 	}
 	return r, nil
+}
+
+// cloneName is the name of an origin's clone in the directory of its project.
+const cloneName = "clone.git"
+
+// projectDir returns the directory for the clone, the caches and the sessions of a project.
+func (h *Host) projectDir(id forge.ProjectID) string {
+	return filepath.Join(h.StateDir, "projects", string(id))
+}
+
+// cloned reports whether an earlier life has cloned a project: it may have left checkouts and
+// results, which are looked after at the start.
+func (h *Host) cloned(id forge.ProjectID) bool {
+	_, err := os.Stat(filepath.Join(h.projectDir(id), cloneName))
+	return err == nil
 }
 
 // isTask reports whether a checkout's name is the id of a task.

@@ -121,7 +121,7 @@ func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, e
 	case errors.Is(err, errKnown), errors.Is(stored, bus.ErrNotFound):
 		return nil, nil
 	case err != nil && (stored == nil || errors.Is(stored, errKnown)):
-		j.host.Log.Warn("the session that another replica left cannot be read", "session", j.Command.Session, "error", err)
+		j.host.Log.WarnContext(ctx, "the session that another replica left cannot be read", "session", j.Command.Session, "error", err)
 		return nil, j.sessions().drop(stateDir)
 	case err != nil:
 		return nil, fmt.Errorf("fetch the session: %w", stored)
@@ -151,18 +151,18 @@ func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
 	defer cancel()
 	j.markReported(ctx)
-	files, err := j.sessions().load(stateDir)
+	files, err := j.sessions().load(ctx, stateDir)
 	if err == nil {
 		err = j.sessions().put(ctx, stateDir, files, note)
 	}
 	if err != nil && !errors.Is(err, work.ErrLeaseLost) {
-		j.host.Log.Warn("a session cannot be handed on", "attempt", j.Command.ID(), "error", err)
+		j.host.Log.WarnContext(ctx, "a session cannot be handed on", "error", err)
 	}
 }
 
 // load reads the session's files as they are now; nothing if there is no object
 // store, or if they are too large to be stored.
-func (s sessionStore) load(stateDir string) ([]sessionFile, error) {
+func (s sessionStore) load(ctx context.Context, stateDir string) ([]sessionFile, error) {
 	if s.job.host.Objects == nil {
 		return nil, nil
 	}
@@ -172,7 +172,7 @@ func (s sessionStore) load(stateDir string) ([]sessionFile, error) {
 	}
 	files, err := readSession(stateDir, names)
 	if errors.Is(err, objects.ErrTooLarge) {
-		s.job.host.Log.Warn("a session is too large to be handed on", "session", s.job.Command.Session)
+		s.job.host.Log.WarnContext(ctx, "a session is too large to be handed on", "session", s.job.Command.Session)
 		return nil, nil
 	}
 	return files, err

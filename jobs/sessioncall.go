@@ -83,7 +83,7 @@ func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall)
 // callFrom makes the call, and saves the session while it runs.
 func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o SessionStart) (out agent.Outcome, err error) {
 	if o == StartLost {
-		j.host.Log.Warn("a session is lost: a new one begins with a recap", "session", j.Command.Session, "attempt", j.Command.ID())
+		j.host.Log.WarnContext(ctx, "a session is lost: a new one begins with a recap", "session", j.Command.Session)
 	}
 	if call.System, call.Prompt, err = c.Prompts(o); err != nil {
 		return agent.Outcome{}, err
@@ -143,7 +143,7 @@ func (s *saver) run(ctx context.Context) {
 		}
 		began := time.Now()
 		if err := s.save(ctx); err != nil && ctx.Err() == nil {
-			s.job.host.Log.Warn("cannot save what an agent does; trying again", "attempt", s.job.Command.ID(), "error", err)
+			s.job.host.Log.WarnContext(ctx, "cannot save what an agent does; trying again", "error", err)
 		}
 		next = time.Now().Add(max(s.pause, saveShare*time.Since(began)))
 	}
@@ -161,7 +161,7 @@ func (s *saver) save(ctx context.Context) error {
 	if now == s.seen && (now != "" || s.job.sessions().keeps()) {
 		return nil // nothing was said since; or, of an agent that has no files, nobody knows
 	}
-	content, err := s.job.sessions().load(s.dir)
+	content, err := s.job.sessions().load(ctx, s.dir)
 	if err != nil {
 		return err
 	}

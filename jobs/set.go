@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -42,9 +43,15 @@ type Host struct {
 	// projects can define none.
 	Own func(name string, c config.AgentConfig) agent.Agent
 
+	// FirstUse leaves an origin alone until the first command of its project comes, unless
+	// there is a clone of an earlier life. Otherwise all are cloned at the start.
+	FirstUse bool
 	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
 	// and projects cannot mount more paths in it.
 	RequireSandbox bool
+	// Private are paths that no sandbox shows, whatever a project's configuration grants. They
+	// may be empty.
+	Private []string
 	// Gateway connects sandboxed agents to their models, and is closed with the Set;
 	// nil: they connect by themselves.
 	Gateway *gateway.Gateway
@@ -89,9 +96,9 @@ type Set struct {
 
 // OpenSet takes over the state directory, after waiting for another process that has
 // it: it ends processes that the previous process left running, removes scratch
-// files, and opens every repository. A repository whose origin cannot be read does
-// not delay the others: KeepOpening or its first command opens it. Errors name the project. Close
-// the Set to give the directory up.
+// files, and opens every repository, or those that [Host.FirstUse] allows. A repository whose
+// origin cannot be read does not delay the others: KeepOpening or its first command opens it.
+// Errors name the project. Close the Set to give the directory up.
 func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if !filepath.IsAbs(host.StateDir) {
 		return nil, fmt.Errorf("state directory %q is not absolute", host.StateDir)
@@ -125,7 +132,7 @@ func lockState(ctx context.Context, host *Host) (*os.File, error) {
 	defer cancel()
 	lock, err := git.LockFile(soon, path)
 	if errors.Is(err, git.ErrBusy) && ctx.Err() == nil {
-		host.Log.Warn("another process uses the state directory; waiting for its end", "dir", host.StateDir)
+		host.Log.WarnContext(ctx, "another process uses the state directory; waiting for its end", "dir", host.StateDir)
 		lock, err = git.LockFile(ctx, path)
 	}
 	return lock, err
@@ -139,7 +146,7 @@ func (s *Set) open(ctx context.Context, sources []Source) error {
 		return fmt.Errorf("end what a former life left running: %w", err)
 	}
 	if killed > 0 {
-		host.Log.Info("ended processes that a former life left running", "count", killed)
+		host.Log.InfoContext(ctx, "ended processes that a former life left running", "count", killed)
 	}
 	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
 		return fmt.Errorf("remove old scratch files: %w", err)
@@ -147,11 +154,29 @@ func (s *Set) open(ctx context.Context, sources []Source) error {
 	for _, src := range sources {
 		p := &project{src: src, slot: make(chan struct{}, 1)}
 		s.projects[src.Project] = p
+		if host.FirstUse && src.URL != "" && !host.cloned(src.Project) {
+			// What is wrong with an address is told at the start all the same.
+			if err := store.CheckAddress(src.URL); err != nil {
+				return fmt.Errorf("project %s: %w", src.Project, err)
+			}
+			p.unused = true
+			continue
+		}
 		if err := s.try(ctx, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Open returns a project's repository, after opening it if that has not been done yet. The
+// error says that this process does not serve the project, or cannot open it.
+func (s *Set) Open(ctx context.Context, id forge.ProjectID) (*Repository, error) {
+	p := s.projects[id]
+	if p == nil {
+		return nil, notServed(id)
+	}
+	return s.ready(ctx, p)
 }
 
 // Get returns a project's repository. The error says that this process does not serve
@@ -195,6 +220,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err := checkIDs(cmd); err != nil {
 		return forge.Result{Output: Failure(err)}
 	}
+	ctx = traced(ctx)
 	j := &Job{Command: cmd, progress: progress}
 	err := s.begin(ctx, j)
 	if err == nil {
@@ -206,6 +232,17 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 		r.Policy, r.Output = nil, Failure(err)
 	}
 	return j.Result
+}
+
+// traced returns ctx such that what git does at an origin, or with many files, is a span of its
+// trace; ctx itself without one, so that nothing is spent where no traces are taken.
+func traced(ctx context.Context) context.Context {
+	if telemetry.TraceIDOf(ctx) == "" {
+		return ctx
+	}
+	return git.WithObserver(ctx, func(ctx context.Context, op git.Operation) (context.Context, func(error)) {
+		return telemetry.Span(ctx, "git "+string(op))
+	})
 }
 
 // checkIDs validates the ids of a command that become names of files, branches and

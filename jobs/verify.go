@@ -46,14 +46,22 @@ func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	// Setup commands download dependencies, so they have the network; verify commands
 	// have what the policy says.
 	// What sets a checkout up is there to fetch things; what verifies it need not be.
-	if report, err := j.commands(ctx, c, j.Config.WorktreeSetup, config.NetworkFull); err != nil || !report.Passed {
+	if report, err := j.setUp(ctx, c); err != nil || !report.Passed {
 		return report, err
 	}
-	return j.commands(ctx, c, j.Config.Verify, j.Config.Policy.CommandNetwork)
+	return j.commands(ctx, c, telemetry.CommandVerify, j.Config.Verify, j.Config.Policy.CommandNetwork)
+}
+
+// setUp runs the worktree_setup commands in a checkout.
+func (j *Job) setUp(ctx context.Context, c *checkout.Checkout) (*forge.VerifyReport, error) {
+	return j.commands(ctx, c, telemetry.CommandSetup, j.Config.WorktreeSetup, config.NetworkFull)
 }
 
 // commands runs command lines in a checkout, in order, until one fails.
-func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string, network config.Network) (*forge.VerifyReport, error) {
+func (j *Job) commands(ctx context.Context, c *checkout.Checkout, what telemetry.Command, lines []string, network config.Network) (*forge.VerifyReport, error) {
+	if len(lines) == 0 { // then it does not matter whether there is a sandbox
+		return &forge.VerifyReport{Passed: true}, nil
+	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
 		return nil, err
@@ -63,11 +71,11 @@ func (j *Job) commands(ctx context.Context, c *checkout.Checkout, lines []string
 	if err != nil {
 		return nil, err
 	}
-	env := append(j.environment(byCommands, append(c.Env(), traceEnv(ctx)...)...),
+	env := append(j.environment(byCommands, c.Env()...),
 		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
-	for _, line := range lines {
+	for n, line := range lines {
 		res, err := agent.RunShell(ctx, agent.Shell{
-			Command: line, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined,
+			Command: line, For: what, Index: n, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined,
 			Limits: agent.Limits{Wall: j.Config.Timeouts.Verify}, Sink: j.sink(""),
 		})
 		if err != nil && !overran(err) {

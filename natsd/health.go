@@ -63,7 +63,7 @@ func (s *Server) watch(erred <-chan struct{}) {
 		case <-erred:
 		}
 		if err := s.streams(); err != nil && !s.isClosing() {
-			s.log.Error("the store has failed", "err", err)
+			s.log.Error("the store has failed", "error", err)
 			close(s.failed)
 			return
 		}

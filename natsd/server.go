@@ -162,7 +162,7 @@ func (s *Server) stop() {
 	defer s.dir.close()
 	defer s.lock.release()
 	if err := s.dir.root.Remove(clientFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.log.Warn("cannot remove the address file", "err", err)
+		s.log.Warn("cannot remove the address file", "error", err)
 	}
 	if s.nats == nil {
 		return

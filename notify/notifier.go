@@ -114,7 +114,7 @@ func (w *worker) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := w.Bus.Changes.Follow(following, w.target.followerConfig(), w.enqueue); err != nil {
-			w.Log.Error("a notification target failed", "target", w.target.Name, "error", err)
+			w.Log.ErrorContext(ctx, "a notification target failed", "target", w.target.Name, "error", err)
 		}
 	})
 	wg.Go(func() { w.keepClaimed(following) })
@@ -225,11 +225,11 @@ func (w *worker) deliver(ctx context.Context, list []*changes.Delivered, limit i
 			ackErr = t.Drop(ctx, fmt.Sprintf("notification %s: %v", w.target.Name, err))
 		}
 		if ackErr != nil {
-			w.Log.Warn("a notification may come twice", "target", w.target.Name, "event", t.ID, "error", ackErr)
+			w.Log.WarnContext(ctx, "a notification may come twice", "target", w.target.Name, "event", t.ID, "error", ackErr)
 		}
 	}
 	if err != nil {
-		w.Log.Error("a notification cannot be delivered", "target", w.target.Name, "event", m.id, "error", err)
+		w.Log.ErrorContext(ctx, "a notification cannot be delivered", "target", w.target.Name, "event", m.id, "error", err)
 	}
 	w.mu.Lock()
 	w.queue = slices.Delete(w.queue, 0, len(list))
@@ -249,7 +249,7 @@ func (w *worker) sendWithRetries(ctx context.Context, m message, limit int) erro
 		if later, ok := errors.AsType[*retryAfterError](err); ok {
 			pause = later.after
 		}
-		w.Log.Warn("a notification was not delivered; trying again", "target", w.target.Name, "event", m.id, "after", pause, "error", err)
+		w.Log.WarnContext(ctx, "a notification was not delivered; trying again", "target", w.target.Name, "event", m.id, "after", pause, "error", err)
 		if sleep(ctx, pause) != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (w *worker) flush(ctx context.Context) {
 			list = list[:1]
 		}
 		if err := w.deliver(ctx, list, 1); err != nil {
-			w.Log.Warn("a notification waits for the next start", "target", w.target.Name, "error", err)
+			w.Log.WarnContext(ctx, "a notification waits for the next start", "target", w.target.Name, "error", err)
 			return
 		}
 	}

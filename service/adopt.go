@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
 // patience is the number of consecutive looks at which a command that is addressed to
@@ -34,11 +35,14 @@ func (r *workerRun) adopt(ctx context.Context, h Handler) {
 		}
 		list, err := r.Bus.Commands.Unattended(ctx, h.Step, r.Replica)
 		if err != nil {
-			r.Log.Debug("cannot look for commands that nobody works on", "error", err)
+			r.Log.DebugContext(ctx, "cannot look for commands that nobody works on", "error", err)
 			continue
 		}
 		now := map[string]int{}
 		for _, job := range list {
+			if r.Hold != nil && r.Hold(&job.Command) != nil {
+				continue // nor could it begin here, such as one of another group's project
+			}
 			id := job.Command.ID()
 			now[id] = seen[id] + 1
 			if now[id] == patience {
@@ -52,8 +56,9 @@ func (r *workerRun) adopt(ctx context.Context, h Handler) {
 // adoptOne carries out one adopted command.
 func (r *workerRun) adoptOne(ctx context.Context, h Handler, job *work.Job) {
 	log := r.attempt(job.Command).log
-	log.Warn("take over what another replica has begun", "from", string(job.Command.Replica))
+	ctx = logging.Attempt(ctx, job.Command.To, job.Command.Attempt)
+	log.WarnContext(ctx, "take over what another replica has begun", "from", string(job.Command.Replica))
 	if err := r.take(ctx, h, job); err != nil {
-		log.Warn("cannot do what another replica has begun", "error", err)
+		log.WarnContext(ctx, "cannot do what another replica has begun", "error", err)
 	}
 }

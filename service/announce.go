@@ -10,18 +10,19 @@ import (
 const runnerName = "runner"
 
 // Announce makes this replica known to those who ask which services run, until ctx ends or
-// it is called again. Agents are those whose programs were found here. What goes wrong is
-// only logged: the work goes on without it.
-func (e *Env) Announce(ctx context.Context, agents ...string) {
-	r := presence.Replica{Service: e.Name, ID: e.Config.Replica, Version: Version(), Started: e.started, Agents: agents}
+// it is called again. Agents are those whose programs were found here, and in is where they
+// run; zero where that is not known yet. What goes wrong is only logged: the work goes on
+// without it.
+func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executor) {
+	r := presence.Replica{Service: e.Name, ID: e.Config.Replica, Group: e.Config.Group, Version: Version(), Started: e.started, Agents: agents, Executor: in}
 	if e.Name != runnerName {
-		for _, p := range e.Config.Projects {
+		for _, p := range e.Config.Served() {
 			r.Projects = append(r.Projects, p.ID)
 		}
 	}
 	stop, err := e.Bus.Presence.Announce(ctx, r)
 	if err != nil && ctx.Err() == nil {
-		e.Log.Error("others may not see that this service runs", "err", err)
+		e.Log.ErrorContext(ctx, "others may not see that this service runs", "error", err)
 	}
 	if e.withdraw != nil {
 		e.withdraw() // only now, so that it is always there

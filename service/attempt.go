@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
@@ -34,6 +35,8 @@ type attempt struct {
 	run *workerRun
 	cmd forge.Command
 	log *slog.Logger
+	// trace is the id of the trace that it is part of; empty without one.
+	trace string
 	// recheck has capacity 1; an element makes watch ask at once.
 	recheck chan struct{}
 }
@@ -73,7 +76,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return bus.Retry(askAgain, err)
 	}
 	if !wanted && !h.Regardless {
-		a.log.Info("drop a command that is not wanted", "delivery", job.Attempt)
+		a.log.InfoContext(ctx, "drop a command that is not wanted", "delivery", job.Attempt)
 		a.keepTranscript() // of a former life that was killed
 		return nil
 	}
@@ -93,43 +96,44 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
 		}
 	case !wanted && (!h.Regardless || res.Failure() != nil):
-		a.log.Info("drop a result that is not wanted")
+		a.log.InfoContext(ctx, "drop a result that is not wanted")
 		return nil
 	case errors.Is(cause, ErrDraining) && res.Failure() != nil:
-		a.log.Info("hand a command back")
+		a.log.InfoContext(ctx, "hand a command back")
 		return bus.Retry(0, ErrDraining)
 	}
 	pass()
 	job.Free()
 	loop.Rest() // until a runner has journaled the result
-	return a.report(jobs, res)
+	return a.report(logging.Trace(jobs, a.trace), res)
 }
 
 // measured is do with its metrics and its span.
 func (a *attempt) measured(ctx context.Context, h Handler, job *work.Job) (forge.Result, error) {
 	a.run.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
-	ctx, finish := a.trace(ctx)
+	ctx, finish := a.begin(ctx)
 	res, cause := a.do(ctx, h)
 	finish(&res)
 	a.run.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
 	return res, cause
 }
 
-// trace begins the span of the attempt, if spans are exported, and has the log name its
+// begin begins the span of the attempt, if spans are exported, and has the log name its
 // trace. Without an answer of the journal there is none.
-func (a *attempt) trace(ctx context.Context) (_ context.Context, finish func(*forge.Result)) {
+func (a *attempt) begin(ctx context.Context) (_ context.Context, finish func(*forge.Result)) {
 	metrics := a.run.Metrics
 	if !metrics.Tracing() {
 		return ctx, func(*forge.Result) {}
 	}
 	summary, err := a.run.Bus.Journal.Summary(ctx, a.cmd.To)
 	if err != nil {
-		a.log.Warn("the run of an attempt is not known; it has no trace", "err", err)
+		a.log.WarnContext(ctx, "the run of an attempt is not known; it has no trace", "error", err)
 		return ctx, func(*forge.Result) {}
 	}
 	ctx, finish = metrics.Attempt(ctx, telemetry.Run{Key: a.cmd.To, Number: summary.Run}, &a.cmd)
-	a.log = a.log.With("trace_id", telemetry.TraceIDOf(ctx))
-	return ctx, finish
+	a.trace = telemetry.TraceIDOf(ctx)
+	a.log = a.log.With("trace_id", a.trace)
+	return logging.Trace(ctx, a.trace), finish
 }
 
 // admit registers an attempt. It returns the error with which its command comes again if it
@@ -190,7 +194,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
 	began := time.Now()
 	told.report(forge.Progress{Kind: forge.ProgressStarted})
-	a.log.Info("start")
+	a.log.InfoContext(ctx, "start")
 
 	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
 
@@ -208,9 +212,9 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	res.StartedAt, res.Duration = began.UTC(), time.Since(began)
 	told.report(forge.Progress{Kind: forge.ProgressEnded, Agent: res.Agent, Usage: res.Usage, Text: outcome(&res)})
 	if f := res.Failure(); f != nil && cause == nil {
-		a.log.Warn("end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
+		a.log.WarnContext(ctx, "end", "duration", res.Duration, "outcome", f.Reason, "error", f.Message)
 	} else {
-		a.log.Info("end", "duration", res.Duration, "outcome", outcome(&res))
+		a.log.InfoContext(ctx, "end", "duration", res.Duration, "outcome", outcome(&res))
 	}
 	return res, cause
 }
@@ -223,7 +227,7 @@ func (a *attempt) call(ctx context.Context, h Handler, progress Progress) (res f
 		if v == nil {
 			return
 		}
-		a.log.Error("a handler panicked", "panic", a.run.redactor().Text(fmt.Sprint(v)), "stack", string(debug.Stack()))
+		a.log.ErrorContext(ctx, "a handler panicked", "panic", a.run.redactor().Text(fmt.Sprint(v)), "stack", string(debug.Stack()))
 		res = forge.Result{Output: &forge.Failure{
 			Reason:  forge.FailCrashed,
 			Message: fmt.Sprintf("the worker panicked (%v): its log has the stack", v),
@@ -246,7 +250,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("cannot ask whether the attempt is wanted; going on", "err", err)
+			a.log.WarnContext(ctx, "cannot ask whether the attempt is wanted; going on", "error", err)
 		}
 		if err == nil && !wanted {
 			cancel(ErrNotWanted)

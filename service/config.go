@@ -12,6 +12,8 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/credentials"
 )
 
 // Config has the settings of a service. [Parse] fills and checks it; after that it is
@@ -28,14 +30,21 @@ type Config struct {
 	// NKey is the path of a file with the seed of an nkey; empty: none. It excludes Creds
 	// and TokenFile.
 	NKey string
+	// CredentialsDir is the directory with a file for each variable that agents log in with;
+	// empty: they are in the environment.
+	CredentialsDir string
 	// TLS names the files of an encrypted connection.
 	TLS bus.TLS
 	// Replica names this copy of the service, the same after a restart.
 	Replica forge.ReplicaID
-	// Projects are the repositories that are served, each id once.
+	// Projects are the repositories of the installation, each id once. See Served.
 	Projects []Project
+	// Group is that of this replica; empty: it serves the projects without one.
+	Group subjects.Group
 	// StateDir is absolute, and holds clones, checkouts and the outbox.
 	StateDir string
+	// CloneAtFirstUse leaves projects alone until their first command comes.
+	CloneAtFirstUse bool
 	// Listen is the address of the health endpoint; empty: no endpoint.
 	Listen string
 	// Workers is the number of attempts that run at the same time, 1 to 256.
@@ -53,11 +62,8 @@ type Config struct {
 	// LogFormat is json or text.
 	LogFormat string
 
-	// PodTemplate is the path of the template of the pods in which agents and commands
-	// run; empty: in namespaces of this machine.
-	PodTemplate string
-	// PodImage is the image of the template's command; empty: as the template says.
-	PodImage string
+	// Pods says where agents and commands run.
+	Pods Pods
 	// RequireSandbox runs everything in a sandbox, without the paths that projects
 	// grant.
 	RequireSandbox bool
@@ -69,12 +75,61 @@ type Project struct {
 	ID forge.ProjectID
 	// URL is as git takes it. It may hold a password, so it is never logged.
 	URL string
+	// Group is that of the replicas that serve it; empty: those without one.
+	Group subjects.Group
 }
 
-// NeedProjects returns an error if no project is configured.
+// Pods describes the pods in which agents and commands run.
+type Pods struct {
+	// Template is the path of their template; empty: they run in namespaces of this machine.
+	Template string
+	// Image is that of the template's command; empty: as the template says.
+	Image string
+}
+
+// Served returns the projects that this replica serves: those of its group.
+func (c *Config) Served() []Project {
+	var out []Project
+	for _, p := range c.Projects {
+		if p.Group == c.Group {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Groups returns the groups of the projects.
+func (c *Config) Groups() subjects.Groups {
+	out := subjects.Groups{}
+	for _, p := range c.Projects {
+		if p.Group != "" {
+			out[p.ID] = p.Group
+		}
+	}
+	return out
+}
+
+// Elsewhere returns an error if replicas of another group serve a project. A command for one of
+// them reached this replica before the project was moved.
+func (c *Config) Elsewhere(id forge.ProjectID) error {
+	for _, p := range c.Projects {
+		if p.ID == id && p.Group != c.Group {
+			return fmt.Errorf("project %s is served by replicas of group %q, and these are of %q", id, p.Group, c.Group)
+		}
+	}
+	return nil
+}
+
+// NeedProjects returns an error if there is no project to serve.
 func (c *Config) NeedProjects() error {
-	if len(c.Projects) == 0 {
+	switch {
+	case len(c.Projects) == 0:
 		return errors.New("--project (FORGE_PROJECTS): name at least one repository, as NAME=URL")
+	case len(c.Served()) == 0 && c.Group != "":
+		return fmt.Errorf("--group (FORGE_GROUP): no project is in group %q: see --project-group (FORGE_PROJECT_GROUPS)", c.Group)
+	case len(c.Served()) == 0:
+		return errors.New("--project-group (FORGE_PROJECT_GROUPS): every project is in a group, and this copy is in none: " +
+			"give it --group (FORGE_GROUP), or leave it out")
 	}
 	return nil
 }
@@ -88,15 +143,21 @@ func (c *Config) Token() (string, error) {
 	return readToken(c.TokenFile)
 }
 
+// credentials returns the directory that CredentialsDir names.
+func (c *Config) credentials() credentials.Dir {
+	return credentials.Dir{Path: c.CredentialsDir, Setting: "--credentials-dir (FORGE_CREDENTIALS_DIR)"}
+}
+
 // LogValue returns the settings for a log, without passwords and paths of secrets.
 func (c *Config) LogValue() slog.Value {
-	projects := make([]string, len(c.Projects))
-	for i, p := range c.Projects {
-		projects[i] = string(p.ID)
+	projects := []string{}
+	for _, p := range c.Served() {
+		projects = append(projects, string(p.ID))
 	}
 	return slog.GroupValue(
 		slog.String("server", hidePasswords(c.Server)),
 		slog.Any("projects", projects),
+		slog.String("group", string(c.Group)),
 		slog.String("state_dir", c.StateDir),
 		slog.Int("workers", c.Workers),
 		slog.Duration("drain_timeout", c.DrainTimeout),

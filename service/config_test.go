@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
 func env(m map[string]string) func(string) string {
@@ -89,7 +91,7 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 	}
 	told := Config{
 		Server: "nats://n1:4222,nats://n2:4222", Creds: creds, Replica: "impl-0",
-		Projects: []Project{{"shop", "https://git.example.com/shop.git"}, {"docs", "/srv/docs.git"}},
+		Projects: []Project{{ID: "shop", URL: "https://git.example.com/shop.git"}, {ID: "docs", URL: "/srv/docs.git"}},
 		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, LogLevel: slog.LevelDebug, LogFormat: "text",
 	}
 	with := func(c Config, change func(*Config)) Config {
@@ -107,15 +109,19 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 			[]string{"--server=tls://other", "--replica", "b", "--workers=1", "--project=one=/srv/one", "--project", "two=git@example.com:two"},
 			full, with(told, func(c *Config) {
 				c.Server, c.Replica, c.Workers = "tls://other", "b", 1
-				c.Projects = []Project{{"one", "/srv/one"}, {"two", "git@example.com:two"}}
+				c.Projects = []Project{{ID: "one", URL: "/srv/one"}, {ID: "two", URL: "git@example.com:two"}}
 			}),
 		},
+		"clones at first use":  {[]string{"--clone=first-use"}, home, with(plain, func(c *Config) { c.CloneAtFirstUse = true })},
 		"a cluster":            {[]string{"--stream-replicas=3"}, home, with(plain, func(c *Config) { c.Replicas = 3 })},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
 			[]string{"--creds=", "--token-file", token, "--listen="},
 			full,
 			with(told, func(c *Config) { c.Creds, c.TokenFile, c.Listen = "", token, "" }),
+		},
+		"files of credentials": {
+			[]string{"--credentials-dir", dir}, home, with(plain, func(c *Config) { c.CredentialsDir = dir }),
 		},
 		"an nkey and certificates": {
 			[]string{"--creds=", "--nkey", key.seed, "--tls-cert", key.cert},
@@ -170,6 +176,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"creds", "FORGE_CREDS", filepath.Join(dir, "none"), "no such file"},
 		{"creds", "FORGE_CREDS", dir, "not a regular file"},
 		{"token-file", "FORGE_TOKEN_FILE", two, "one line"},
+		{"credentials-dir", "FORGE_CREDENTIALS_DIR", filepath.Join(dir, "none"), "no such file"},
+		{"credentials-dir", "FORGE_CREDENTIALS_DIR", two, "is no directory"},
 		{"replica", "FORGE_REPLICA", "a.b", "replica id"},
 		{"replica", "FORGE_REPLICA", "*", "replica id"},
 		{"project", "FORGE_PROJECTS", "shop", "NAME=URL"},
@@ -179,7 +187,12 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"project", "FORGE_PROJECTS", "shop=ext::sh", "remote helper"},
 		{"project", "FORGE_PROJECTS", "shop=/a b", "white space"},
 		{"project", "FORGE_PROJECTS", "shop=/a\x1b[0m", "control"},
+		{"project-group", "FORGE_PROJECT_GROUPS", "shop", "NAME=GROUP"},
+		{"project-group", "FORGE_PROJECT_GROUPS", "shop=large", "none of the projects"},
+		{"group", "FORGE_GROUP", "a.b", "a-z"},
+		{"group", "FORGE_GROUP", strings.Repeat("a", 33), "at most 32"},
 		{"state-dir", "FORGE_STATE_DIR", "a\x00b", "needed"},
+		{"clone", "FORGE_CLONE", "never", "start or first-use"},
 		{"listen", "FORGE_LISTEN", "8080", "HOST:PORT"},
 		{"listen", "FORGE_LISTEN", ":99999", "65535"},
 		{"workers", "FORGE_WORKERS", "0", "1 to 256"},
@@ -240,7 +253,7 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 	var buf bytes.Buffer
 	c := &Config{
 		Server:    "nats://user:pass1@a,nats://token2@b",
-		Projects:  []Project{{"shop", "https://me:pass3@git.example.com/shop"}},
+		Projects:  []Project{{ID: "shop", URL: "https://me:pass3@git.example.com/shop"}},
 		LogFormat: "json",
 	}
 	newLogger(&buf, c).Info("start", "config", c)
@@ -277,5 +290,72 @@ func TestSecretsOfSettings(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "--nkey (FORGE_NKEY)") || !strings.Contains(err.Error(), args[2]) || strings.Contains(err.Error(), "pw1") {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+}
+
+// TestSecretsOfCredentials checks that keys that are replaced while the service runs are taken
+// out of what leaves it: the former ones, and the new ones as soon as they are read. Addresses stay.
+func TestSecretsOfCredentials(t *testing.T) {
+	dir := t.TempDir()
+	c, err := Parse("x", []string{"--credentials-dir", dir}, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Env{Config: c}
+	redactor := e.secrets()
+	const old, young, password = "Old-Battery-7-Horse", "Young-Staple-8-Fence", "Pass-Word-9-Gate"
+	testdir.Secret(t, dir, map[string]string{"ANTHROPIC_API_KEY": old, "ANTHROPIC_BASE_URL": "https://me:" + password + "@models.example"})
+	if err := e.Credentials().Err(); err != nil {
+		t.Error(err)
+	}
+	testdir.Secret(t, dir, map[string]string{"ANTHROPIC_API_KEY": young})
+	if got, err := e.Credentials().Lookup("ANTHROPIC_API_KEY"); got != young || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	want := "[redacted], [redacted] and [redacted] for models.example"
+	if got := redactor.Text(old + ", " + young + " and " + password + " for models.example"); got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestGroupsOfProjects shows which projects a replica serves, by its group and theirs, and what is
+// refused: a replica that would serve none.
+func TestGroupsOfProjects(t *testing.T) {
+	all := []string{"--project=shop=/1", "--project=site=/2", "--project=docs=/3", "--project-group=shop=large", "--project-group=site=small"}
+	for _, tt := range []struct {
+		args []string
+		want string
+		err  string
+	}{
+		{all, "docs", ""},
+		{append(all, "--group=large"), "shop", ""},
+		{append(all, "--group=other"), "", "--group (FORGE_GROUP): no project is in group \"other\""},
+		{append(all, "--project-group=docs=large"), "", "--project-group (FORGE_PROJECT_GROUPS): every project is in a group"},
+		{append(all, "--project-group=docs=large", "--group=large"), "shop docs", ""},
+		{all[:3], "shop site docs", ""},
+	} {
+		c, err := Parse("x", tt.args, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served []string
+		for _, p := range c.Served() {
+			served = append(served, string(p.ID))
+		}
+		if got := strings.Join(served, " "); got != tt.want {
+			t.Errorf("%v serves %q, want %q", tt.args, got, tt.want)
+		}
+		if err := c.NeedProjects(); (err != nil) != (tt.err != "") || err != nil && !strings.HasPrefix(err.Error(), tt.err) {
+			t.Errorf("%v: %v, want %q", tt.args, err, tt.err)
+		}
+		for _, p := range c.Projects {
+			if err := c.Elsewhere(p.ID); (err == nil) != slices.Contains(served, string(p.ID)) {
+				t.Errorf("%v: project %s: %v", tt.args, p.ID, err)
+			}
+		}
+	}
+	_, err := Parse("x", append(all, "--project-group=shop=small"), env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
+	if err == nil || !strings.Contains(err.Error(), "two groups") {
+		t.Errorf("a project in two groups: %v", err)
 	}
 }

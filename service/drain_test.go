@@ -225,6 +225,7 @@ func TestServerRestartDuringAnAttempt(t *testing.T) {
 }
 
 func TestSameCommandTwiceRunsOnce(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := newRunner(t, b)

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 )
@@ -42,6 +44,9 @@ type Env struct {
 	getenv func(string) string
 	// withdraw ends the newest announcement; nil before the first.
 	withdraw func()
+	// redactor is made by the first call of secrets.
+	redactOnce sync.Once
+	redactor   *redact.Redactor
 	// stops undo the steps of open, in reverse order.
 	stops []func()
 }
@@ -51,16 +56,16 @@ type Env struct {
 func (e *Env) Worker(handlers ...Handler) *Worker {
 	outbox, err := OpenOutbox(filepath.Join(e.Config.StateDir, "outbox", e.Name), e.Log)
 	if err != nil {
-		e.Log.Error("results are not kept until they are journaled", "err", err)
+		e.Log.Error("results are not kept until they are journaled", "error", err)
 	}
 	e.Health.Add("state", newDisk(e.Config.StateDir).check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
-			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Replica)
+			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)
 		})
 	}
 	return &Worker{
-		Bus: e.Bus, Replica: e.Config.Replica, Log: e.Log, Handlers: handlers,
+		Bus: e.Bus, Replica: e.Config.Replica, Group: e.Config.Group, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
 		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive,
 	}
@@ -82,7 +87,7 @@ func (e *Env) open(ctx context.Context) error {
 	link := &link{env: e}
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
-		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas,
+		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas, Groups: e.Config.Groups(),
 		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
 	}
 	if cfg.NKey != "" { // a role's permissions name its inbox
@@ -121,11 +126,11 @@ func (e *Env) measure(ctx context.Context) error {
 	}
 	e.stops = append(e.stops, func() {
 		if err := out.Close(); err != nil {
-			e.Log.Warn("the last metrics are not exported", "error", err)
+			e.Log.WarnContext(ctx, "the last metrics are not exported", "error", err)
 		}
 	})
 	e.Metrics = out.Recorder
-	for _, p := range e.Config.Projects {
+	for _, p := range e.Config.Served() {
 		e.Metrics.Serves(p.ID)
 	}
 	if out.Metrics != nil {

@@ -132,10 +132,10 @@ func (h *Health) serve(ctx context.Context, addr string, log *slog.Logger) (at n
 	go func() {
 		defer close(done)
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the health endpoint stopped", "err", err)
+			log.ErrorContext(ctx, "the health endpoint stopped", "error", err)
 		}
 	}()
-	log.Info("health endpoint", "addr", l.Addr().String())
+	log.InfoContext(ctx, "health endpoint", "addr", l.Addr().String())
 	return l.Addr(), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 		defer cancel()

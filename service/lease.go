@@ -38,7 +38,7 @@ func (r *workerRun) handBack(ctx context.Context) {
 		}
 	}
 	if err := r.Bus.Leases.HandBack(ctx, r.holder, steps...); err != nil && ctx.Err() == nil {
-		r.Log.Warn("commands that a former life had taken come again later", "error", err)
+		r.Log.WarnContext(ctx, "commands that a former life had taken come again later", "error", err)
 	}
 }
 
@@ -67,7 +67,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 	go func() {
 		defer close(kept)
 		if err := l.Keep(ctx, min(a.run.recheck(), work.LeaseRenewal)); err != nil {
-			a.log.Warn("end an attempt that another replica may have taken over", "error", err)
+			a.log.WarnContext(ctx, "end an attempt that another replica may have taken over", "error", err)
 			cancel(err)
 		}
 	}()

@@ -10,6 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
 // Exit codes of a service.
@@ -74,7 +77,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 		if err := env.open(ctx); err != nil {
 			return err
 		}
-		env.Announce(ctx)
+		env.Announce(ctx, nil, presence.Executor{})
 		defer func() { env.withdraw() }()
 		return env.named(run(ctx, env))
 	})
@@ -118,7 +121,7 @@ func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
 		log.Info("end")
 		return exitOK
 	}
-	log.Error("end", "err", err)
+	log.Error("end", "error", err)
 	return exitError
 }
 
@@ -126,7 +129,7 @@ func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
 func newLogger(w io.Writer, cfg *Config) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
 	if cfg.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, opts))
+		return slog.New(logging.Handler(slog.NewTextHandler(w, opts)))
 	}
-	return slog.New(slog.NewJSONHandler(w, opts))
+	return slog.New(logging.Handler(slog.NewJSONHandler(w, opts)))
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -57,7 +58,9 @@ func OpenOutbox(dir string, log *slog.Logger) (*Outbox, error) {
 // kept.
 type entry struct {
 	outbox *Outbox
-	file   *os.File
+	// about is the context of lines about the result.
+	about context.Context //nolint:containedctx // nothing ends with it
+	file  *os.File
 	// size is the result's length, in bytes.
 	size int
 	// flush fires after outboxPatience.
@@ -66,20 +69,20 @@ type entry struct {
 
 // put stores a result. An error is logged, and nil returned: the result is published
 // all the same.
-func (o *Outbox) put(res forge.Result) *entry {
+func (o *Outbox) put(ctx context.Context, res forge.Result) *entry {
 	if o == nil {
 		return nil
 	}
-	p, err := o.write(res)
+	p, err := o.write(ctx, res)
 	if err != nil {
-		o.log.Error("a result cannot be kept: if this process is killed now, the work is done again", "err", err)
+		o.log.ErrorContext(ctx, "a result cannot be kept: if this process is killed now, the work is done again", "error", err)
 		return nil
 	}
 	return p
 }
 
 // write stores a result in a free file and schedules the flush.
-func (o *Outbox) write(res forge.Result) (*entry, error) {
+func (o *Outbox) write(ctx context.Context, res forge.Result) (*entry, error) {
 	data, err := work.MarshalResult(res)
 	if err != nil {
 		return nil, err
@@ -96,8 +99,8 @@ func (o *Outbox) write(res forge.Result) (*entry, error) {
 		_ = os.Remove(f.Name())
 		return nil, err
 	}
-	p := &entry{outbox: o, file: f, size: len(data)}
-	p.flush = time.AfterFunc(outboxPatience, func() { o.sync(f) })
+	p := &entry{outbox: o, about: context.WithoutCancel(ctx), file: f, size: len(data)}
+	p.flush = time.AfterFunc(outboxPatience, func() { o.sync(ctx, f) })
 	return p, nil
 }
 
@@ -116,7 +119,7 @@ func (o *Outbox) file() (*os.File, error) {
 }
 
 // sync flushes a file and its directory to the disk.
-func (o *Outbox) sync(f *os.File) {
+func (o *Outbox) sync(ctx context.Context, f *os.File) {
 	err := f.Sync()
 	if err == nil {
 		var d *os.File
@@ -125,7 +128,7 @@ func (o *Outbox) sync(f *os.File) {
 		}
 	}
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		o.log.Warn("a result that waits for a runner is not flushed to the disk", "err", err)
+		o.log.WarnContext(ctx, "a result that waits for a runner is not flushed to the disk", "error", err)
 	}
 }
 
@@ -141,7 +144,7 @@ func (p *entry) remove() {
 	}
 	if err != nil {
 		// It is published once more by the next process, which changes nothing.
-		p.outbox.log.Warn("a result stays in the outbox", "err", err)
+		p.outbox.log.WarnContext(p.about, "a result stays in the outbox", "error", err)
 		_ = p.file.Close()
 		return
 	}
@@ -164,7 +167,7 @@ func (o *Outbox) leftovers() []leftover {
 	}
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
-		o.log.Error("cannot read the outbox: results in it are published by the next start", "err", err)
+		o.log.Error("cannot read the outbox: results in it are published by the next start", "error", err)
 	}
 	var list []leftover
 	for _, e := range entries {
@@ -180,9 +183,9 @@ func (o *Outbox) leftovers() []leftover {
 		case errors.Is(err, errNoResult):
 			l.remove(o.log)
 		case newer:
-			o.log.Error("a result in the outbox is of a newer version, which has to publish it", "path", l.path, "err", err)
+			o.log.Warn("a result in the outbox is of a newer version, which has to publish it", "path", l.path, "error", err)
 		default: // it was killed while it wrote
-			o.log.Warn("what is in the outbox is no result", "path", l.path, "err", err)
+			o.log.Warn("what is in the outbox is no result", "path", l.path, "error", err)
 			l.remove(o.log)
 		}
 	}
@@ -212,7 +215,7 @@ func readEntry(content []byte) (forge.Result, error) {
 // remove deletes the file of a result that was published.
 func (l *leftover) remove(log *slog.Logger) {
 	if err := os.Remove(l.path); err != nil {
-		log.Warn("cannot remove a file of the outbox", "err", err)
+		log.Warn("cannot remove a file of the outbox", "error", err)
 	}
 }
 
@@ -225,7 +228,7 @@ func (o *Outbox) close() {
 	defer o.mu.Unlock()
 	for _, f := range o.free {
 		if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-			o.log.Warn("cannot remove a file of the outbox", "err", err)
+			o.log.Warn("cannot remove a file of the outbox", "error", err)
 		}
 	}
 	o.free = nil

@@ -198,7 +198,7 @@ func TestProcessAuthorisesItself(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	c = startChild(t, "--server", strings.Replace(s.URL(), "//", "//someone:pass1@", 1), "--replica=w1", "--token-file", wrong)
-	if line := c.waitFor("end"); !strings.Contains(line["err"].(string), "Authorization") || strings.Contains(line["err"].(string), "pass1") {
+	if line := c.waitFor("end"); !strings.Contains(line["error"].(string), "Authorization") || strings.Contains(line["error"].(string), "pass1") {
 		t.Errorf("ended with %v", line)
 	}
 	if code := c.exitCode(); code != 1 {

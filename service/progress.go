@@ -65,7 +65,7 @@ func (t *reporter) report(p forge.Progress) {
 	}
 	p.Text = cut(p.Text, maxProgressText)
 	if err := a.run.Bus.Live.Progress(p); err != nil {
-		a.log.Debug("progress is lost", "err", err)
+		a.log.Debug("progress is lost", "error", err)
 	}
 }
 
@@ -86,7 +86,7 @@ func (a *attempt) keepTranscript() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 	defer cancel()
 	if err := transcript.Store(ctx, a.run.Bus, a.cmd.To, a.cmd.Attempt); err != nil {
-		a.log.Warn("the transcript is not kept as a whole; until it is old, its lines are in the stream", "err", err)
+		a.log.Warn("the transcript is not kept as a whole; until it is old, its lines are in the stream", "error", err)
 	}
 }
 

@@ -3,16 +3,44 @@ package service
 import (
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/credentials"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 )
 
-// secrets returns a Redactor for the secrets in the service's settings and
-// environment.
+// Credentials returns the variables that agents log in with, as they are now. Whatever the
+// files hold is taken out of all that leaves the service's workers from then on.
+func (e *Env) Credentials() credentials.Variables {
+	if e.Config.CredentialsDir == "" {
+		return credentials.Variables{}
+	}
+	v := e.Config.credentials().Read()
+	var secrets []string
+	for _, value := range v.Values() {
+		if strings.Contains(value, "://") { // an address
+			secrets = append(secrets, redact.URL(value)...)
+			continue
+		}
+		secrets = append(secrets, value)
+	}
+	e.secrets().Know(secrets...)
+	return v
+}
+
+// secrets returns the Redactor of the service, which knows the secrets in its settings and
+// environment, and learns those of its credentials as they are read.
 func (e *Env) secrets() *redact.Redactor {
+	e.redactOnce.Do(func() { e.redactor = e.openRedactor() })
+	return e.redactor
+}
+
+// openRedactor returns a Redactor for the secrets in the service's settings and
+// environment.
+func (e *Env) openRedactor() *redact.Redactor {
 	secrets := append(redact.Environ(os.Environ()), redact.URL(e.Config.Server)...)
 	for _, p := range e.Config.Projects {
 		secrets = append(secrets, redact.URL(p.URL)...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
@@ -26,7 +27,7 @@ const (
 // takes: the work is done and must not be done again. With an outbox it waits only
 // until the service drains.
 func (a *attempt) report(ctx context.Context, res forge.Result) error {
-	kept := a.run.Outbox.put(res)
+	kept := a.run.Outbox.put(ctx, res)
 	if kept != nil {
 		ctx = a.run.ctx // it need not wait for a runner as long as the drain may take
 	}
@@ -40,7 +41,7 @@ func (a *attempt) report(ctx context.Context, res forge.Result) error {
 	if kept == nil {
 		return bus.Retry(0, err)
 	}
-	a.log.Warn("the result stays in the outbox until this replica starts again", "err", err)
+	a.log.WarnContext(ctx, "the result stays in the outbox until this replica starts again", "error", err)
 	return bus.Retry(restartTime, err)
 }
 
@@ -50,7 +51,7 @@ func (a *attempt) publish(ctx context.Context, res forge.Result) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	a.log.Error("the result cannot be published", "err", err)
+	a.log.WarnContext(ctx, "the result cannot be published; a failure takes its place", "error", err)
 	err = a.run.Bus.Results.Publish(ctx, unpublishable(res, err))
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -77,18 +78,19 @@ func unpublishable(res forge.Result, err error) forge.Result {
 func (r *workerRun) deliver(ctx context.Context, wait *sync.WaitGroup) {
 	for _, l := range r.Outbox.leftovers() {
 		a := r.attempt(forge.Command{To: l.result.To, Attempt: l.result.Attempt})
-		a.log.Info("publish a result that a former process left")
+		a.log.InfoContext(ctx, "publish a result that a former process left")
 		added := r.add(a)
 		wait.Go(func() {
 			if added {
 				defer r.remove(a)
 			}
+			ctx := logging.Attempt(ctx, l.result.To, l.result.Attempt)
 			err := r.Bus.Results.Republish(ctx, l.result)
 			if ctx.Err() != nil && err != nil {
 				return // the next start goes on
 			}
 			if err != nil {
-				a.log.Error("a result that a former process left cannot be published", "err", err)
+				a.log.WarnContext(ctx, "a result that a former process left cannot be published; the work is done again", "error", err)
 			}
 			l.remove(r.Log)
 		})

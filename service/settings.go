@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 // setting is one setting of a service, given as a flag or in the environment.
@@ -55,15 +56,25 @@ func settings() []setting {
 			flag: "tls-key", env: "FORGE_TLS_KEY", value: "FILE", usage: "key of that certificate",
 			set: setFile(func(c *Config) *string { return &c.TLS.Key }),
 		},
+		{
+			flag: "credentials-dir", env: "FORGE_CREDENTIALS_DIR", value: "DIR", usage: "a file for each key of agents, read again for each use",
+			set: setCredentialsDir,
+		},
 		{flag: "replica", env: "FORGE_REPLICA", value: "ID", usage: "name of this copy, the same after a restart", initial: hostReplica, set: setReplica},
 		{flag: "project", env: "FORGE_PROJECTS", value: "NAME=URL", usage: "repository to work on; may be repeated", set: addProject, many: true},
+		{
+			flag: "project-group", env: "FORGE_PROJECT_GROUPS", value: "NAME=GROUP", usage: "replicas that serve a project; may be repeated",
+			set: setProjectGroup, many: true,
+		},
+		{flag: "group", env: "FORGE_GROUP", value: "GROUP", usage: "group of this copy; without it, it serves the projects without one", set: setGroup},
 		{flag: "state-dir", env: "FORGE_STATE_DIR", value: "DIR", usage: "clones, checkouts, logs", initial: stateDir, set: setStateDir},
+		{flag: "clone", env: "FORGE_CLONE", value: "WHEN", usage: "clone projects at the start, or each at its first-use", initial: fixed("start"), set: setClone},
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez, /readyz and /metrics there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
 		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
 		{
 			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
-			set: setFile(func(c *Config) *string { return &c.PodTemplate }),
+			set: setFile(func(c *Config) *string { return &c.Pods.Template }),
 		},
 		{flag: "pod-image", env: "FORGE_POD_IMAGE", value: "IMAGE", usage: "image of the template's command, instead of its own", set: setPodImage},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
@@ -145,6 +156,14 @@ func setTLSCA(c *Config, s string) error {
 	return bus.TLS{CA: s}.Check()
 }
 
+// setCredentialsDir accepts a directory; what is in it may change, and is read when it is used.
+func setCredentialsDir(c *Config, s string) (err error) {
+	if c.CredentialsDir, err = filepath.Abs(s); err != nil {
+		return err
+	}
+	return c.credentials().Check()
+}
+
 // addProject adds a repository, and refuses an id that was given before.
 func addProject(c *Config, s string) error {
 	p, err := parseProject(s)
@@ -160,6 +179,32 @@ func addProject(c *Config, s string) error {
 	return nil
 }
 
+// setProjectGroup assigns a project to a group. The setting comes after that of the projects.
+func setProjectGroup(c *Config, s string) error {
+	name, group, ok := strings.Cut(s, "=")
+	if !ok {
+		return errors.New("want NAME=GROUP, such as shop=large")
+	}
+	for i := range c.Projects {
+		p := &c.Projects[i]
+		if string(p.ID) != name {
+			continue
+		}
+		if p.Group != "" {
+			return fmt.Errorf("project %q is given two groups", name)
+		}
+		var err error
+		p.Group, err = subjects.ParseGroup(group)
+		return err
+	}
+	return fmt.Errorf("%q is none of the projects of --project (FORGE_PROJECTS)", name)
+}
+
+func setGroup(c *Config, s string) (err error) {
+	c.Group, err = subjects.ParseGroup(s)
+	return err
+}
+
 func setStateDir(c *Config, s string) (err error) {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return errors.New("is needed, because there is no home directory to default to")
@@ -168,6 +213,16 @@ func setStateDir(c *Config, s string) (err error) {
 	return err
 }
 
+// setClone maps the moments to CloneAtFirstUse.
+func setClone(c *Config, s string) error {
+	if s != "start" && s != "first-use" {
+		return fmt.Errorf("%q is not start or first-use", s)
+	}
+	c.CloneAtFirstUse = s == "first-use"
+	return nil
+}
+
+// setListen sets the address of health and metrics. The host may be left out, the port not.
 func setListen(c *Config, s string) error {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -207,6 +262,7 @@ func setDrainTimeout(c *Config, s string) error {
 	return nil
 }
 
+// setLogLevel sets the least level of log lines that are written.
 func setLogLevel(c *Config, s string) error {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	level, ok := levels[strings.ToLower(s)]
@@ -230,7 +286,7 @@ func setPodImage(c *Config, s string) error {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return fmt.Errorf("%q is no image, such as registry.example.com/agent:v1", s)
 	}
-	c.PodImage = s
+	c.Pods.Image = s
 	return nil
 }
 

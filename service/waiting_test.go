@@ -48,6 +48,7 @@ func (c *child) mentions(text string) {
 // TestServiceWaitsForNATS starts a service before its server, in each way in which that is
 // not there, and then the server.
 func TestServiceWaitsForNATS(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		cause string
 		// without prepares a stopped server, and returns what mends it.
@@ -129,7 +130,7 @@ func TestServiceWaitsForTLS(t *testing.T) {
 	t.Run("not trusted", func(t *testing.T) {
 		t.Setenv("SSL_CERT_FILE", "/dev/null")
 		c := startChild(t, "--server", url, "--replica=w1")
-		if err, _ := c.waitFor("end")["err"].(string); !strings.Contains(err, "--server (FORGE_SERVER)") || !strings.Contains(err, "certificate") {
+		if err, _ := c.waitFor("end")["error"].(string); !strings.Contains(err, "--server (FORGE_SERVER)") || !strings.Contains(err, "certificate") {
 			t.Errorf("ended with %q", err)
 		}
 		if code := c.exitCode(); code != 1 {
@@ -162,6 +163,7 @@ func TestServiceWaitsForItsToken(t *testing.T) {
 // TestHeldCommandComesAgain checks that a command that cannot begin yet is neither begun nor
 // failed, and comes again when it can.
 func TestHeldCommandComesAgain(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	began := make(chan struct{}, 10)
@@ -213,7 +215,7 @@ func TestServiceNamesItsKeys(t *testing.T) {
 		"--nkey (FORGE_NKEY): ":      {"--tls-ca", authority, "--nkey", key},
 	} {
 		c := startChild(t, append([]string{"--server", s.URL(), "--replica=w1"}, args...)...)
-		end, _ := c.waitFor("end")["err"].(string)
+		end, _ := c.waitFor("end")["error"].(string)
 		if !strings.Contains(end, want) || strings.Contains(end, string(seed)) {
 			t.Errorf("%v: ended with %q", args, end)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
@@ -62,6 +63,8 @@ type Worker struct {
 	Bus *bus.Bus
 	// Replica names this worker among all that have the same steps.
 	Replica forge.ReplicaID
+	// Group is that of the replicas that share its commands; empty: those without one.
+	Group subjects.Group
 	// Log receives the worker's own events, not those of agents.
 	Log *slog.Logger
 	// Handlers has at most one for each step.
@@ -128,7 +131,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	errs := make([]error, len(w.Handlers))
 	for i, h := range w.Handlers {
 		steps.Go(func() {
-			cfg := work.Config{Step: h.Step, Replica: w.Replica, Parallel: w.Parallel, Drain: ctx.Done()}
+			cfg := work.Config{Step: h.Step, Replica: w.Replica, Group: w.Group, Parallel: w.Parallel, Drain: ctx.Done()}
 			steps.Go(func() { r.adopt(jobs, h) })
 			errs[i] = w.Bus.Commands.Consume(jobs, cfg, func(ctx context.Context, job *work.Job) error { return r.take(ctx, h, job) })
 		})

@@ -40,18 +40,19 @@ func New(name string, c config.AgentConfig, opts cli.Options) *cli.Program {
 	return p
 }
 
-// Credentials returns the credentials of the named back end: FORGE_AGENT_<NAME>_KEY=x
-// in the service's environment is KEY=x for its program. So an operator, not the
-// repository, decides which secrets a program gets.
-func Credentials(name string) []string {
-	prefix := "FORGE_AGENT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
-	var out []string
-	for _, kv := range os.Environ() {
-		if rest, ok := strings.CutPrefix(kv, prefix); ok && !strings.HasPrefix(rest, "=") {
-			out = append(out, rest)
-		}
+// CredentialPrefix begins the names of the variables that are for programs of projects.
+const CredentialPrefix = "FORGE_AGENT_"
+
+// Credentials returns an agent.Connect that gives the named back end its credentials:
+// FORGE_AGENT_<NAME>_KEY=x of the service is KEY=x for its program. So an operator, not the
+// repository, decides which secrets a program gets. prefixed returns the variables whose
+// names begin with a prefix, without it; it is called for each call.
+func Credentials(name string, prefixed func(prefix string) ([]string, error)) agent.Connect {
+	prefix := CredentialPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_"
+	return func(context.Context, agent.Call) (agent.Connection, error) {
+		env, err := prefixed(prefix)
+		return agent.Connection{Env: env}, err
 	}
-	return out
 }
 
 // command returns how the program is called. It refuses arguments that are files of the

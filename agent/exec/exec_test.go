@@ -19,6 +19,7 @@ import (
 	forgeexec "github.com/pfl-forge/pfl-forge/agent/exec"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/credentials"
 )
 
 func answer(v any) agenttest.Step {
@@ -171,7 +172,8 @@ func TestRefused(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	t.Setenv("FORGE_AGENT_MY_TOOL_API_KEY", "x")
 	t.Setenv("FORGE_AGENT_OTHER_API_KEY", "y")
-	if diff := cmp.Diff([]string{"API_KEY=x"}, forgeexec.Credentials("my-tool")); diff != "" {
-		t.Error(diff)
+	conn, err := forgeexec.Credentials("my-tool", credentials.Variables{}.Prefixed)(t.Context(), agent.Call{})
+	if diff := cmp.Diff([]string{"API_KEY=x"}, conn.Env); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }

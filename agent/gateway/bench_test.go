@@ -38,11 +38,7 @@ func drain(b *testing.B, c *http.Client, req *http.Request) {
 // gateway between.
 func BenchmarkRequest(b *testing.B) {
 	m := newBenchModel(b)
-	accounts, err := FromEnvironment(environment("ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+m.URL))
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := Start(Config{Accounts: accounts, Log: discard})
+	g, err := Start(Config{Variables: fixed("ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+m.URL), Log: discard})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,12 +6,12 @@
 // API's address. For each request the gateway
 //
 //  1. finds the grant by its token, and checks endpoint and budget (proxy.go);
-//  2. replaces the token by the key and forwards the request;
+//  2. replaces the token by the key of this moment and forwards the request;
 //  3. passes the answer on as it is, and counts the tokens that it reports (meter.go,
 //     count.go).
 //
-// A new provider needs an entry in apis (provider.go), a place in FromEnvironment's
-// list, and a function that counts its tokens.
+// A new provider needs an entry in apis (provider.go), a place in the list of Accounts, and
+// a function that counts its tokens.
 package gateway
 
 import (
@@ -32,8 +32,10 @@ import (
 
 // Config says which models there are, and with which keys.
 type Config struct {
-	// Accounts has at most one account per provider; see FromEnvironment.
-	Accounts []Account
+	// Variables returns a look-up of the variables as they are now, which define the
+	// accounts. It is called for each grant and for each request, so that a call uses a new
+	// key as soon as there is one.
+	Variables func() Lookup
 	// CAFile has certificates that are trusted beside the system's; may be empty.
 	CAFile string
 	// Proxy returns the proxy on the way to the models; nil means HTTPS_PROXY and
@@ -45,10 +47,10 @@ type Config struct {
 
 // Gateway is safe for concurrent use.
 type Gateway struct {
-	log      *slog.Logger
-	accounts map[Provider]*Account
-	server   *http.Server
-	upstream *http.Transport
+	log       *slog.Logger
+	variables func() Lookup
+	server    *http.Server
+	upstream  *http.Transport
 	// address is the first listener's, as host:port.
 	address   string
 	listeners sync.WaitGroup
@@ -70,11 +72,8 @@ func Start(cfg Config) (*Gateway, error) {
 		return nil, fmt.Errorf("the model gateway cannot listen: %w", err)
 	}
 	g := &Gateway{
-		log: cfg.Log, accounts: map[Provider]*Account{}, grants: map[[sha256.Size]byte]*Grant{},
+		log: cfg.Log, variables: cfg.Variables, grants: map[[sha256.Size]byte]*Grant{},
 		address: listener.Addr().String(), upstream: transport(cfg.Proxy, roots),
-	}
-	for i := range cfg.Accounts {
-		g.accounts[cfg.Accounts[i].Provider] = &cfg.Accounts[i]
 	}
 	g.server = &http.Server{
 		Handler: http.HandlerFunc(g.serve), ReadHeaderTimeout: 30 * time.Second,
@@ -160,11 +159,11 @@ func (g *Gateway) grantOf(token string) *Grant {
 }
 
 // Open grants access to a provider's models until ctx or the grant ends. It returns
-// ErrNoAccount if the gateway has no key for the provider.
+// ErrNoAccount if there is no key for the provider now.
 func (g *Gateway) Open(ctx context.Context, p Provider, limit Limit) (*Grant, error) {
-	account := g.accounts[p]
-	if account == nil {
-		return nil, fmt.Errorf("%s: %w", p, ErrNoAccount)
+	account, err := accountOf(p, g.variables())
+	if err != nil {
+		return nil, err
 	}
 	grant := newGrant(ctx, g, account, limit)
 	g.mu.Lock()

@@ -21,24 +21,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// environment is a lookup of variables.
-func environment(kv ...string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+// environment is a look-up of variables.
+func environment(kv ...string) Lookup {
+	return func(name string) (string, error) {
 		for _, e := range kv {
 			if key, value, _ := strings.Cut(e, "="); key == name {
-				return value, true
+				return value, nil
 			}
 		}
-		return "", false
+		return "", nil
 	}
 }
+
+// fixed returns variables that never change.
+func fixed(kv ...string) func() Lookup { return func() Lookup { return environment(kv...) } }
 
 // start starts a gateway with the accounts that the variables define.
 func start(t *testing.T, cfg Config, kv ...string) *Gateway {
 	t.Helper()
-	var err error
-	if cfg.Accounts, err = FromEnvironment(environment(kv...)); err != nil {
-		t.Fatal(err)
+	if cfg.Variables == nil {
+		cfg.Variables = fixed(kv...)
 	}
 	cfg.Log = slog.New(slog.DiscardHandler)
 	g, err := Start(cfg)
@@ -408,17 +410,5 @@ func TestProxyIsUsed(t *testing.T) {
 	}
 	if r := proxy.next(t); r.URL.String() != "http://model.example/v1/messages" {
 		t.Errorf("the proxy was asked for %s", r.URL)
-	}
-}
-
-func TestFromEnvironment(t *testing.T) {
-	for _, bad := range []string{"model.example", "ftp://model.example", "http://", "http://me:pw@model.example", "http://model.example?x=1", ":"} {
-		if _, err := FromEnvironment(environment("ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+bad)); err == nil || strings.Contains(err.Error(), "pw") {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	list, err := FromEnvironment(environment("ANTHROPIC_API_KEY= ", "ANTHROPIC_BASE_URL=", "CLAUDE_CODE_OAUTH_TOKEN=o\n", "OPENAI_API_KEY=p"))
-	if err != nil || len(list) != 2 || list[0].secret != "o" || list[0].base.String() != "https://api.anthropic.com" || list[1].Provider != OpenAI {
-		t.Errorf("%+v, %v", list, err)
 	}
 }

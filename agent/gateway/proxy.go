@@ -34,6 +34,8 @@ var (
 	errLarge        = &refusal{http.StatusRequestEntityTooLarge, "request_too_large", "the request is too large"}
 	errRedirect     = &refusal{http.StatusBadGateway, "api_error", "the model's address answers with a redirect"}
 	errEncoding     = &refusal{http.StatusBadGateway, "api_error", "the model's answer is encoded in a way that was not asked for"}
+	errNoKey        = &refusal{http.StatusUnauthorized, "authentication_error", "the service has no key for this model API any more"}
+	errUnreadable   = &refusal{http.StatusServiceUnavailable, "api_error", "the service cannot read its key for this model API; its log says why"}
 )
 
 // refusalBody has the fields of all providers' errors at once.
@@ -72,6 +74,11 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		errEndpoint.write(w)
 		return
 	}
+	account, refused := g.accountNow(grant)
+	if refused != nil {
+		refused.write(w)
+		return
+	}
 	// After this, Close waits for the request.
 	if refused := grant.acquire(); refused != nil {
 		refused.write(w)
@@ -94,14 +101,28 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	g.forward(w, r, grant, endpoint)
+	g.forward(w, r, grant, account, endpoint)
 }
 
-// forward sends a request to the provider, and its answer to the CLI as it arrives.
-func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, endpoint string) {
+// accountNow returns the account that a request of a grant uses: that of the grant, with
+// the key as it is now.
+func (g *Gateway) accountNow(grant *Grant) (*Account, *refusal) {
+	account, err := accountOf(grant.account.Provider, g.variables())
+	switch {
+	case errors.Is(err, ErrNoAccount):
+		return nil, errNoKey
+	case err != nil:
+		g.log.Warn("a request to a model is refused", "error", err)
+		return nil, errUnreadable
+	}
+	return account, nil
+}
+
+// forward sends a request to the account's provider, and its answer to the CLI as it arrives.
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, account *Account, endpoint string) {
 	m := &meter{api: grant.account.api, report: grant.add}
 	proxy := httputil.ReverseProxy{
-		Rewrite:   func(p *httputil.ProxyRequest) { grant.account.rewrite(p.Out, endpoint) },
+		Rewrite:   func(p *httputil.ProxyRequest) { account.rewrite(p.Out, endpoint) },
 		Transport: g.upstream,
 		// Events pass at once, so that the CLI shows progress and does not time out.
 		FlushInterval: -1,
@@ -112,7 +133,7 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, 
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			refused, ok := errors.AsType[*refusal](err)
 			if !ok {
-				g.log.Debug("a request to a model failed", "error", err)
+				g.log.DebugContext(r.Context(), "a request to a model failed", "error", err)
 				refused = &refusal{http.StatusBadGateway, "api_error", fmt.Sprintf("the model cannot be reached: %v", err)}
 			}
 			if r.Context().Err() == nil {

@@ -101,8 +101,11 @@ func (e *statusError) Error() string {
 // changed.
 func (e *statusError) final() bool {
 	return e.Code/100 == 4 && e.Code != http.StatusTooManyRequests && e.Code != http.StatusConflict && e.Code != http.StatusNotFound &&
-		!strings.Contains(e.Message, "exceeded quota")
+		!e.overQuota()
 }
+
+// overQuota reports whether the namespace is full, so that the same request may succeed later.
+func (e *statusError) overQuota() bool { return strings.Contains(e.Message, "exceeded quota") }
 
 // isGone reports whether an error says that there is no such object.
 func isGone(err error) bool {

@@ -28,6 +28,8 @@ const maxMessage = 64 << 10
 type streams struct {
 	conn *websocket.Conn
 	rest []byte // of the last message of stdout
+	// first is called for each message of stdout.
+	first func()
 
 	mu     sync.Mutex
 	stderr []byte // its end
@@ -57,7 +59,7 @@ func (a *API) attach(ctx context.Context, client *http.Client, namespace, pod st
 		return nil, errors.New("attach to the pod: the API server knows no protocol for streams that we know")
 	}
 	conn.SetReadLimit(1 << 20)
-	return &streams{conn: conn}, nil
+	return &streams{conn: conn, first: func() {}}, nil
 }
 
 // Read reads from stdout. It keeps the end of stderr for said.
@@ -72,6 +74,7 @@ func (s *streams) Read(p []byte) (int, error) {
 		}
 		switch data := message[1:]; message[0] {
 		case channelStdout:
+			s.first()
 			s.rest = data
 		case channelStderr:
 			s.keep(data)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/remote"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -28,10 +30,11 @@ const container = "command"
 // volume is the name of the volume that holds the command's files.
 const volume = "forge-state"
 
-// The labels of pods.
+// The labels of pods: which replica made one, and the network that its command may have, by
+// which NetworkPolicies choose.
 const (
-	labelReplica = "pfl-forge.dev/replica"
-	labelNetwork = "pfl-forge.dev/network"
+	LabelReplica = "pfl-forge.io/replica"
+	LabelNetwork = "pfl-forge.io/network"
 )
 
 // The times of a pod.
@@ -45,6 +48,9 @@ const (
 
 // Executor runs each command in a pod of its own. It is safe for concurrent use.
 type Executor struct {
+	// Metrics may be nil: then nothing is measured. It is set before the first Run.
+	Metrics *telemetry.Recorder
+
 	api      *API
 	client   *http.Client
 	template object
@@ -106,7 +112,21 @@ func checkTemplate(pod object, image string) (namespace string, err error) {
 }
 
 // Name returns "pods".
-func (*Executor) Name() string { return "pods" }
+func (*Executor) Name() forge.Executor { return forge.ExecutorPods }
+
+// Image returns that of the command, and the pods' runtime class, which is empty for the
+// cluster's own.
+func (e *Executor) Image() (image, runtimeClass string) {
+	spec := child(e.template, "spec")
+	runtimeClass, _ = spec["runtimeClassName"].(string)
+	list, _ := spec["containers"].([]any)
+	for _, one := range list {
+		if c, _ := one.(object); c["name"] == container {
+			image, _ = c["image"].(string)
+		}
+	}
+	return image, runtimeClass
+}
 
 // Needs names the pods and their namespace.
 func (e *Executor) Needs() string { return "pods of the template in namespace " + e.namespace }
@@ -134,21 +154,25 @@ func (e *Executor) Probe(ctx context.Context, network sandbox.Network) error {
 // Run makes a pod, runs the command in it, and deletes it.
 func (e *Executor) Run(ctx context.Context, c process.Command) (process.Report, error) {
 	none := process.Report{ExitCode: -1}
-	name := podName(e.replica)
+	name, began := podName(e.replica), time.Now()
 	if err := e.request(ctx, http.MethodPost, podsPath(e.namespace), nil, e.pod(name, &c), nil); err != nil {
-		return none, refusal(ctx, fmt.Errorf("make a pod in namespace %s: %w", e.namespace, err))
+		return none, e.refuse(ctx, fmt.Errorf("make a pod in namespace %s: %w", e.namespace, err))
 	}
+	defer e.Metrics.Pod()()
 	defer e.remove(context.WithoutCancel(ctx), name)
 	if err := e.await(ctx, name); err != nil {
-		return none, refusal(ctx, err)
+		return none, e.refuse(ctx, err)
 	}
 	conn, err := e.api.attach(ctx, e.client, e.namespace, name)
 	if err != nil {
-		return none, refusal(ctx, err)
+		return none, e.refuse(ctx, err)
 	}
+	conn.first = sync.OnceFunc(func() { e.Metrics.PodStarted(time.Since(began)) })
 	report, err := remote.Run(ctx, conn, c, e.state)
 	if errors.Is(err, process.ErrLost) {
-		err = errors.Join(err, e.fate(context.WithoutCancel(ctx), name, conn.said()))
+		loss, fate := e.fate(context.WithoutCancel(ctx), name, conn.said())
+		e.Metrics.PodLost(loss)
+		err = errors.Join(err, fate)
 	}
 	return report, err
 }
@@ -156,6 +180,27 @@ func (e *Executor) Run(ctx context.Context, c process.Command) (process.Report, 
 // errNever is wrapped by errors of a pod that will not start before a person has changed
 // something.
 var errNever = errors.New("the pod does not start")
+
+// refuse returns refusal, and counts it.
+func (e *Executor) refuse(ctx context.Context, err error) error {
+	var answer *statusError
+	switch said := errors.As(err, &answer); {
+	case ctx.Err() != nil: // the command is not wanted any more
+	case errors.Is(err, errNever):
+		e.Metrics.PodRefused(telemetry.PodTemplate)
+	case said && answer.final():
+		e.Metrics.PodRefused(telemetry.PodDenied)
+	case said && answer.overQuota():
+		e.Metrics.PodRefused(telemetry.PodQuota)
+	default:
+		loss := telemetry.PodNotStarted
+		if lost, ok := errors.AsType[*lostError](err); ok {
+			loss = lost.loss
+		}
+		e.Metrics.PodLost(loss)
+	}
+	return refusal(ctx, err)
+}
 
 // refusal returns an error of a pod that did not start: one that wraps ErrSandbox if a
 // person has to act, and ErrLost if it may work later, as with a full quota or node; the
@@ -198,9 +243,9 @@ func (e *Executor) pod(name string, c *process.Command) object {
 	metadata := child(pod, "metadata")
 	metadata["name"] = name
 	labels := child(metadata, "labels")
-	labels[labelReplica], labels[labelNetwork] = string(e.replica), string(sandbox.NetworkFull)
+	labels[LabelReplica], labels[LabelNetwork] = string(e.replica), string(sandbox.NetworkFull)
 	if c.Sandbox != nil {
-		labels[labelNetwork] = string(c.Sandbox.Network)
+		labels[LabelNetwork] = string(c.Sandbox.Network)
 	}
 	wall := c.Limits.Wall
 	if wall <= 0 {
@@ -267,40 +312,6 @@ func named(list []any, name string) bool {
 	return false
 }
 
-// podStatus has the fields of a pod that progress and end read.
-type podStatus struct {
-	Metadata struct{ Name, DeletionTimestamp string }
-	Status   struct {
-		Phase, Reason, Message string
-		Conditions             []struct{ Type, Status, Reason, Message string }
-		ContainerStatuses      []struct {
-			Name  string
-			State struct {
-				Running    *struct{}
-				Waiting    *struct{ Reason, Message string }
-				Terminated *struct {
-					Reason, Message string
-					ExitCode        int
-				}
-			}
-		}
-	}
-}
-
-// hopeless are the reasons for which a container never starts.
-var hopeless = map[string]bool{"InvalidImageName": true, "ErrImageNeverPull": true, "CreateContainerConfigError": true, "CreateContainerError": true}
-
-// refusedPull reports whether a registry has said that there is no such image, or not for
-// us. One that does not answer may do so later.
-func refusedPull(message string) bool {
-	for _, no := range []string{"not found", "unauthorized", "denied", "403 Forbidden"} {
-		if strings.Contains(message, no) && strings.Contains(message, "pull") {
-			return true
-		}
-	}
-	return false
-}
-
 // await returns when the command's container runs, or why it does not.
 func (e *Executor) await(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the pod has not started within %s", startTimeout))
@@ -310,7 +321,7 @@ func (e *Executor) await(ctx context.Context, name string) error {
 		var pod podStatus
 		switch err := e.request(ctx, http.MethodGet, podPath(e.namespace, name), nil, nil, &pod); {
 		case isGone(err):
-			return errors.New("the pod was deleted before it had started")
+			return &lostError{errors.New("the pod was deleted before it had started"), telemetry.PodDeleted}
 		case err != nil && ctx.Err() == nil:
 			last = err.Error() // the API server may be away for a moment
 		case err == nil:
@@ -321,7 +332,7 @@ func (e *Executor) await(ctx context.Context, name string) error {
 			case fatal:
 				return fmt.Errorf("%w: %s", errNever, why)
 			case pod.end() != "":
-				return fmt.Errorf("the pod ended at once: %s", why)
+				return &lostError{fmt.Errorf("the pod ended at once: %s", why), pod.loss()}
 			}
 			last = why
 		}
@@ -333,65 +344,9 @@ func (e *Executor) await(ctx context.Context, name string) error {
 	}
 }
 
-// progress returns whether the command's container runs, whether it never will, and why
-// it does not yet.
-func (p *podStatus) progress() (running, fatal bool, why string) {
-	for _, c := range p.Status.ContainerStatuses {
-		switch state := c.State; {
-		case c.Name != container:
-		case state.Running != nil:
-			return true, false, ""
-		case state.Terminated != nil:
-			return false, false, p.end()
-		case state.Waiting != nil:
-			return false, hopeless[state.Waiting.Reason] || refusedPull(state.Waiting.Message), text(state.Waiting.Reason, state.Waiting.Message)
-		}
-	}
-	if p.Status.Phase == "Failed" {
-		return false, false, p.end()
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == "PodScheduled" && c.Status == "False" {
-			return false, false, text(c.Reason, c.Message)
-		}
-	}
-	return false, false, text(p.Status.Phase, p.Status.Message)
-}
-
-// end says how the pod ended, and who ended it; empty if it did not. A container ends
-// before Kubernetes says why the pod does.
-func (p *podStatus) end() string {
-	if p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
-		return ""
-	}
-	var why []string
-	if p.Status.Reason != "" || p.Status.Message != "" {
-		why = append(why, text(p.Status.Reason, p.Status.Message))
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == "DisruptionTarget" && c.Status == "True" && c.Reason != p.Status.Reason {
-			why = append(why, text(c.Reason, c.Message))
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		if t := c.State.Terminated; c.Name == container && t != nil {
-			why = append(why, text(t.Reason, fmt.Sprintf("status %d %s", t.ExitCode, t.Message)))
-		}
-	}
-	if len(why) == 0 {
-		return p.Status.Phase
-	}
-	return strings.Join(why, "; ")
-}
-
-// text joins a reason of Kubernetes and its message, as one line for people.
-func text(reason, message string) string {
-	return term.Short(strings.Trim(reason+": "+message, ": "), 500)
-}
-
 // fate says what became of a pod whose connection ended; nil if it ended as it should.
 // Kubernetes needs a moment to notice.
-func (e *Executor) fate(ctx context.Context, name, said string) error {
+func (e *Executor) fate(ctx context.Context, name, said string) (telemetry.PodLoss, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for {
@@ -399,15 +354,15 @@ func (e *Executor) fate(ctx context.Context, name, said string) error {
 		err := e.request(ctx, http.MethodGet, podPath(e.namespace, name), nil, nil, &pod)
 		switch {
 		case isGone(err):
-			return errors.New("the pod was deleted")
+			return telemetry.PodDeleted, errors.New("the pod was deleted")
 		case err == nil && pod.Status.Phase == "Succeeded":
-			return nil
+			return telemetry.PodConnection, nil
 		case err == nil && pod.end() != "":
-			return errors.New(strings.TrimSpace("the pod ended: " + pod.end() + " " + term.Short(said, 500)))
+			return pod.loss(), errors.New(strings.TrimSpace("the pod ended: " + pod.end() + " " + term.Short(said, 500)))
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("the pod still runs; the connection to it was lost")
+			return telemetry.PodConnection, errors.New("the pod still runs; the connection to it was lost")
 		case <-time.After(pollInterval):
 		}
 	}
@@ -417,14 +372,14 @@ func (e *Executor) fate(ctx context.Context, name, said string) error {
 func (e *Executor) remove(ctx context.Context, name string) {
 	err := e.request(ctx, http.MethodDelete, podPath(e.namespace, name), nil, object{"gracePeriodSeconds": 0}, nil)
 	if err != nil && !isGone(err) {
-		e.log.Warn("a pod is left until the next start of this replica", "pod", name, "error", err)
+		e.log.WarnContext(ctx, "a pod is left until the next start of this replica", "pod", name, "error", err)
 	}
 }
 
 // Sweep deletes the pods that an earlier life of this replica left.
 func (e *Executor) Sweep(ctx context.Context) error {
 	var list struct{ Items []podStatus }
-	query := url.Values{"labelSelector": {labelReplica + "=" + string(e.replica)}}
+	query := url.Values{"labelSelector": {LabelReplica + "=" + string(e.replica)}}
 	if err := e.request(ctx, http.MethodGet, podsPath(e.namespace), query, nil, &list); err != nil {
 		return fmt.Errorf("list pods in namespace %s: %w", e.namespace, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 )
 
 const template = `
@@ -23,7 +25,7 @@ apiVersion: v1
 kind: Pod
 metadata:
   namespace: agents
-  labels: {team: blue, pfl-forge.dev/network: full}
+  labels: {team: blue, pfl-forge.io/network: full}
 spec:
   runtimeClassName: gvisor
   containers:
@@ -75,7 +77,7 @@ func TestPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"name":"forge-x"`, `"team":"blue"`, `"pfl-forge.dev/network":"none"`, `"pfl-forge.dev/replica":"implementer-0"`, `"runtimeClassName":"gvisor"`,
+		`"name":"forge-x"`, `"team":"blue"`, `"pfl-forge.io/network":"none"`, `"pfl-forge.io/replica":"implementer-0"`, `"runtimeClassName":"gvisor"`,
 		`"args":["run-command"]`, `"image":"registry:5000/ours:2"`, `"image":"x:1"`,
 		`"memory":"4Gi"`, `"automountServiceAccountToken":false`, `"restartPolicy":"Never"`, `"stdinOnce":true`,
 		`"activeDeadlineSeconds":1860`, `"mountPath":"` + e.state + `"`, `{"emptyDir":{},"name":"forge-state"}`,
@@ -83,6 +85,9 @@ func TestPod(t *testing.T) {
 		if !strings.Contains(string(pod), want) {
 			t.Errorf("no %s in %s", want, pod)
 		}
+	}
+	if image, class := e.Image(); image != "registry:5000/ours:2" || class != "gvisor" {
+		t.Errorf("it says %q and %q of itself", image, class)
 	}
 	again, err := json.Marshal(e.template)
 	if err != nil || strings.Contains(string(again), "forge-x") || strings.Contains(string(again), "run-command") {
@@ -107,18 +112,19 @@ func TestRefusals(t *testing.T) {
 		status   string
 		want     error
 		contains string
+		counted  string
 	}{
-		"pod security":    {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity"},
-		"no right":        {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized"},
-		"quota":           {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota"},
-		"too many":        {429, "slow down", "", process.ErrLost, "slow down"},
-		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away"},
-		"image's name":    {201, "", `{"containerStatuses":[` + waiting + `]}`, process.ErrSandbox, "InvalidImageName: bad"},
-		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[` + killed + `]}`, process.ErrLost, "OOMKilled: status 137"},
-		"no such image":   {201, "", `{"containerStatuses":[` + unknown + `]}`, process.ErrSandbox, "x:1: not found"},
-		"no right to it":  {201, "", `{"containerStatuses":[` + denied + `]}`, process.ErrSandbox, "access denied"},
-		"drained at once": {201, "", drained, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; OOMKilled: status 137"},
-		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory"},
+		"pod security":    {403, `violates PodSecurity "restricted:latest"`, "", process.ErrSandbox, "violates PodSecurity", "refused denied"},
+		"no right":        {401, "Unauthorized", "", process.ErrSandbox, "Unauthorized", "refused denied"},
+		"quota":           {403, `exceeded quota: pods, requested: 1`, "", process.ErrLost, "exceeded quota", "refused quota"},
+		"too many":        {429, "slow down", "", process.ErrLost, "slow down", "lost not_started"},
+		"server in need":  {500, "etcd is away", "", process.ErrLost, "etcd is away", "lost not_started"},
+		"image's name":    {201, "", `{"containerStatuses":[` + waiting + `]}`, process.ErrSandbox, "InvalidImageName: bad", "refused template"},
+		"ends at once":    {201, "", `{"phase":"Failed","containerStatuses":[` + killed + `]}`, process.ErrLost, "OOMKilled: status 137", "lost out_of_memory"},
+		"no such image":   {201, "", `{"containerStatuses":[` + unknown + `]}`, process.ErrSandbox, "x:1: not found", "refused template"},
+		"no right to it":  {201, "", `{"containerStatuses":[` + denied + `]}`, process.ErrSandbox, "access denied", "refused template"},
+		"drained at once": {201, "", drained, process.ErrLost, "EvictionByEvictionAPI: Eviction API: evicting; OOMKilled: status 137", "lost evicted"},
+		"evicted at once": {201, "", `{"phase":"Failed","reason":"Evicted","message":"low on memory"}`, process.ErrLost, "Evicted: low on memory", "lost evicted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -138,7 +144,11 @@ func TestRefusals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			counted := measure(t, e)
 			_, err = e.Run(t.Context(), process.Command{Path: "/bin/true", Dir: e.state, Sandbox: &sandbox.Spec{}})
+			if got := counted(); got != "0 active, "+test.counted {
+				t.Errorf("counted: %s, want %s", got, test.counted)
+			}
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.contains) {
 				t.Errorf("%v; want %v with %q", err, test.want, test.contains)
 			}
@@ -148,6 +158,39 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("requests: %q", seen)
 			}
 		})
+	}
+}
+
+// measure has an executor measured, and returns a function that says what was counted of pods.
+func measure(t *testing.T, e *Executor) func() string {
+	t.Helper()
+	out, err := export.Open(t.Context(), export.Config{
+		Service: "implementer", Scrape: true, Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e.Metrics = out.Recorder
+	return func() string {
+		w := httptest.NewRecorder()
+		out.Metrics.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		active := regexp.MustCompile(`(?m)^forge_pods_active (\d+)$`).FindStringSubmatch(w.Body.String())
+		if active == nil {
+			t.Fatalf("no pods are shown:\n%s", w.Body)
+		}
+		said := active[1] + " active"
+		for _, m := range regexp.MustCompile(`(?m)^forge_pods_(lost|refused)_total\{forge_pod_\w+="(\w+)"\} 1$`).FindAllStringSubmatch(w.Body.String(), -1) {
+			said += ", " + m[1] + " " + m[2]
+		}
+		if started := regexp.MustCompile(`(?m)^forge_pod_start_duration_seconds_count (\d+)$`).FindStringSubmatch(w.Body.String()); started != nil {
+			said += ", " + started[1] + " started"
+		}
+		return said
 	}
 }
 

@@ -3,14 +3,15 @@ package process
 import (
 	"context"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // Executor runs the commands of a service elsewhere than beside the service. It is safe
 // for concurrent use. All executors hold to the suite of package executortest.
 type Executor interface {
-	// Name returns a word for people: namespaces, pods.
-	Name() string
+	// Name returns the word for it in the record of an attempt, and for people.
+	Name() forge.Executor
 	// Needs names, for a person, the thing that must be allowed where Probe fails.
 	Needs() string
 	// Probe returns nil if a command with that network can run; otherwise the error says
@@ -41,7 +42,7 @@ func (o Owner) Executor() Executor {
 type namespaces struct{}
 
 // Name returns "namespaces".
-func (namespaces) Name() string { return "namespaces" }
+func (namespaces) Name() forge.Executor { return forge.ExecutorNamespaces }
 
 // Needs names user namespaces.
 func (namespaces) Needs() string { return "user namespaces" }

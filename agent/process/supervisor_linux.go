@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -58,7 +59,11 @@ func supervise() {
 	for fd := lifelineFD; fd <= lockFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	v, err := superviseTree()
+	var v verdict
+	err := closeInherited()
+	if err == nil {
+		v, err = superviseTree()
+	}
 	if err != nil {
 		v.Start = err.Error()
 	}
@@ -67,6 +72,31 @@ func supervise() {
 		syscall.Exit(1)
 	}
 	syscall.Exit(0) // os.Exit would wait a second in a build with the race detector
+}
+
+// closeInherited closes every descriptor that the service was itself started with, such as
+// that of exec 9<dir in a shell: by it a command in a sandbox would read and write a
+// directory outside. Those that this process opened are marked to be closed on exec, and are
+// told apart by that.
+func closeInherited() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return err
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if fd <= lockFD || err != nil || flags&unix.FD_CLOEXEC != 0 { // an error: it was that of the directory
+			continue
+		}
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // superviseTree runs the command that the order describes.

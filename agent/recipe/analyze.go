@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -124,7 +125,7 @@ func (r *invocation) items(ctx context.Context) ([]string, error) {
 	line := 0
 	// Lines are checked while they arrive, but the command runs to its end: its exit
 	// status is reported rather than a bad line of a command that failed.
-	res, err := r.shell(ctx, r.recipe.Each, func(raw []byte) {
+	res, err := r.shell(ctx, telemetry.CommandEach, r.recipe.Each, func(raw []byte) {
 		line++
 		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 || wrong != nil || seen[string(raw)] {

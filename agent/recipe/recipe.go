@@ -23,6 +23,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // Agent runs recipes. It is safe for concurrent use.
@@ -124,7 +125,7 @@ func knownRecipes(p *config.Project) string {
 
 // shell runs one of the recipe's commands. stdout receives its lines unchanged; it may
 // be nil.
-func (r *invocation) shell(ctx context.Context, command string, stdout func([]byte)) (agent.ShellResult, error) {
+func (r *invocation) shell(ctx context.Context, what telemetry.Command, command string, stdout func([]byte)) (agent.ShellResult, error) {
 	env, err := r.environment()
 	if err != nil {
 		return agent.ShellResult{}, err
@@ -135,7 +136,7 @@ func (r *invocation) shell(ctx context.Context, command string, stdout func([]by
 		limits.Wall = r.recipe.Timeout
 	}
 	return agent.RunShell(ctx, agent.Shell{
-		Command: command, Dir: r.call.Dir, ScratchDir: r.call.ScratchDir, Owner: r.agent.owner,
+		Command: command, For: what, Dir: r.call.Dir, ScratchDir: r.call.ScratchDir, Owner: r.agent.owner,
 		Env: env, Limits: limits, Sandbox: r.call.Sandbox, Sink: r.sink, Stdout: stdout,
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -17,7 +18,7 @@ func (r *invocation) implement(ctx context.Context) (agent.Implementation, strin
 	if err != nil {
 		return agent.Implementation{}, "", err
 	}
-	res, err := r.shell(ctx, command, nil)
+	res, err := r.shell(ctx, telemetry.CommandRun, command, nil)
 	if err != nil {
 		return agent.Implementation{}, res.Output, err
 	}
@@ -36,7 +37,7 @@ func (r *invocation) notNeeded(ctx context.Context, check string) (bool, error) 
 		return false, nil
 	}
 	for _, command := range []string{`test -z "$(git status --porcelain)"`, check} {
-		if res, err := r.shell(ctx, command, nil); err != nil || !res.OK() {
+		if res, err := r.shell(ctx, telemetry.CommandCheck, command, nil); err != nil || !res.OK() {
 			return false, err
 		}
 	}
@@ -51,7 +52,7 @@ func (r *invocation) review(ctx context.Context) (agent.Review, string, error) {
 	if err != nil || check == "" {
 		return approved, "", err
 	}
-	res, err := r.shell(ctx, check, nil)
+	res, err := r.shell(ctx, telemetry.CommandCheck, check, nil)
 	if err != nil {
 		return agent.Review{}, res.Output, err
 	}

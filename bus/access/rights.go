@@ -50,8 +50,9 @@ func runner(all []Account) []Right {
 		stores = append(stores, api("STREAM.CREATE", cfg.Name), api("STREAM.UPDATE", cfg.Name), api("STREAM.INFO", cfg.Name))
 	}
 	for _, step := range forge.Steps() {
-		commands = append(commands, api("CONSUMER.INFO", streams.Commands, string(step)), sharedConsumer(step))
+		commands = append(commands, sharedConsumer(step), groupConsumers(step))
 	}
+	commands = append(commands, api("CONSUMER.INFO", streams.Commands, "*"))
 	var inboxes []string
 	for _, other := range all {
 		if other.Role != Follower {
@@ -63,7 +64,7 @@ func runner(all []Account) []Right {
 		{Why: "makes streams in memory anew that have no leader", Publish: []string{
 			api("STREAM.DELETE", streams.Commands), api("STREAM.DELETE", streams.Wakes), "forge.epoch.*",
 		}},
-		{Why: "makes the consumers that the replicas of a worker share", Publish: commands},
+		{Why: "makes the consumers that the replicas of a worker share, in each group", Publish: commands},
 		{Why: "takes what people and systems ask for, timers, and events between machines", Publish: slices.Concat(
 			consumes(streams.Intents, "runner"), consumes(streams.Wakes, "runner"),
 			[]string{api("CONSUMER.CREATE", streams.Intents, "runner.forge.intent.>"), api("CONSUMER.CREATE", streams.Wakes, "runner.forge.wake.>")},
@@ -115,12 +116,12 @@ func worker(role Role) []Right {
 				"$JS.ACK."+streams.Commands+"."+name+".>", "$JS.ACK.*.*."+streams.Commands+"."+name+".>")
 			continue
 		}
-		commands = append(commands, sharedConsumer(step), api("CONSUMER.CREATE", streams.Commands, "*.forge.command."+name+".on.*.>"))
+		commands = append(commands, sharedConsumer(step), groupConsumers(step), api("CONSUMER.CREATE", streams.Commands, "*.forge.command."+name+".on.*.>"))
 		results = append(results, "forge.result."+name+".*.*", "forge.lease."+name+".*.*.*", "forge.transcript.*.*.*."+name+".*.*")
 	}
 	return []Right{
 		{
-			Why: "takes commands of its steps; consumers of single replicas have no name that tells services apart",
+			Why: "takes commands of its steps; consumers of single replicas and of groups have no name that tells services apart",
 			Publish: slices.Concat(commands, consumes(streams.Commands, "*"), []string{
 				api("STREAM.INFO", streams.Commands), api("STREAM.MSG.GET", streams.Commands),
 			}),
@@ -262,6 +263,12 @@ func microService(name string) []string {
 // stores returns the calls of an object store.
 func stores(b streams.Bucket) []string {
 	return append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*", api("STREAM.PURGE", b.Stream()))
+}
+
+// groupConsumers returns the call that makes the consumers of a step that the replicas of a group
+// share. A consumer's name is one token, so it cannot be limited to those of the step.
+func groupConsumers(step forge.Step) string {
+	return api("CONSUMER.CREATE", streams.Commands, "*.forge.command."+string(step)+".in.*.>")
 }
 
 // sharedConsumer returns the call that makes the consumer of a step that all replicas share.

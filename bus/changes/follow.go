@@ -92,7 +92,7 @@ func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered
 		t, err := readTold(m)
 		if err != nil {
 			if err := ch.conn.Terminate(ctx, streams.Events, m, err.Error()); err != nil {
-				ch.conn.Log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+				ch.conn.Log.WarnContext(ctx, "cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 			}
 			return
 		}

@@ -58,7 +58,7 @@ func (ch *Stream) Publish(ctx context.Context) {
 				attempt = 0
 				_ = conn.Sleep(ctx, standBy+rand.N(standBy))
 			} else if work.Err() == nil && ctx.Err() == nil {
-				ch.conn.Log.Warn("cannot publish changes; trying again", "error", err)
+				ch.conn.Log.WarnContext(ctx, "cannot publish changes; trying again", "error", err)
 				_ = conn.Sleep(ctx, conn.Backoff(attempt))
 			}
 		}
@@ -204,7 +204,7 @@ func (ch *Stream) position(ctx context.Context) (at position, length uint64, err
 		if at, err = parsePosition(m.Header.Get(headerPosition)); err == nil {
 			return at, state.LastSeq, nil
 		}
-		ch.conn.Log.Error("somebody else publishes changes of intents; nobody but runners should be allowed to",
+		ch.conn.Log.ErrorContext(ctx, "somebody else publishes changes of intents; nobody but runners should be allowed to",
 			"stream", streams.Events, "seq", seq, "subject", m.Subject)
 	}
 	return at, state.LastSeq, nil

@@ -22,11 +22,13 @@ import (
 type Effects struct {
 	conn *conn.Conn
 	live *live.Messages
+	// groups says whose replicas get the commands of which project.
+	groups subjects.Groups
 }
 
 // NewEffects returns the Effects of a connection.
-func NewEffects(c *conn.Conn, l *live.Messages) *Effects {
-	return &Effects{conn: c, live: l}
+func NewEffects(c *conn.Conn, l *live.Messages, groups subjects.Groups) *Effects {
+	return &Effects{conn: c, live: l, groups: groups}
 }
 
 // Dispatch makes the effects of a machine's decision happen, and returns when
@@ -97,7 +99,7 @@ func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
 // commandMessage returns a command as a message that the server stores only on
 // an empty subject: a subject is one claim of one attempt.
 func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
-	subject, err := subjects.Command(c)
+	subject, err := ef.groups.Command(c)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
 // concurrency bounds the handlers that run at the same time.
@@ -72,7 +73,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 		err = d.conn.NC.Publish(d.reply, data)
 	}
 	if err != nil {
-		d.conn.Log.Warn("cannot tell the ruling", "event", d.Event.ID, "error", err)
+		d.conn.Log.WarnContext(logging.Event(context.Background(), &d.Event), "cannot tell the ruling", "event", d.Event.ID, "error", err)
 	}
 }
 
@@ -215,9 +216,10 @@ func (c *eventConsumers) queue(in input, key forge.Key) (before chan struct{}, a
 // one handles an event, and tells the server the outcome: done, again, or a
 // dead letter.
 func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev forge.Event) {
+	ctx = logging.Event(ctx, &ev)
 	meta, err := m.Metadata()
 	if err != nil {
-		c.events.conn.Log.Error("ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
+		c.events.conn.Log.ErrorContext(ctx, "ignored a message that no consumer delivered", "subject", m.Subject(), "error", err)
 		return
 	}
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
@@ -229,7 +231,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	if err == nil && d.rejected != nil {
 		err = c.events.submissions.TellRefusal(ctx, m, *d.rejected)
 	}
-	switch after, reason := c.outcome(id, &ev, err); {
+	switch after, reason := c.outcome(ctx, id, &ev, err); {
 	case err == nil:
 		err = m.Ack()
 	case reason != "":
@@ -238,13 +240,13 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 		err = conn.Again(m, after)
 	}
 	if err != nil {
-		c.events.conn.Log.Warn("cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
 	}
 }
 
 // outcome returns the consequence of a handler's error: the event comes again
 // after a while, or, with a reason, it goes to the dead letters.
-func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after time.Duration, reason string) {
+func (c *eventConsumers) outcome(ctx context.Context, id string, ev *forge.Event, err error) (after time.Duration, reason string) {
 	var retry *conn.RetryError
 	var terminate *conn.TerminateError
 	switch {
@@ -252,14 +254,14 @@ func (c *eventConsumers) outcome(id string, ev *forge.Event, err error) (after t
 		c.settle(id)
 		return 0, ""
 	case errors.As(err, &retry):
-		c.events.conn.Log.Warn("an event has to wait", "event", ev.ID, "machine", ev.To.String(), "error", err)
+		c.events.conn.Log.WarnContext(ctx, "an event has to wait", "event", ev.ID, "error", err)
 		return retry.After, ""
 	case errors.As(err, &terminate):
 		c.settle(id)
 		return 0, terminate.Reason
 	}
 	n := c.fail(id)
-	c.events.conn.Log.Warn("an event cannot be handled", "event", ev.ID, "machine", ev.To.String(), "failures", n, "error", err)
+	c.events.conn.Log.WarnContext(ctx, "an event cannot be handled", "event", ev.ID, "failures", n, "error", err)
 	if n < c.cfg.MaxErrors {
 		return conn.Backoff(n + 3), ""
 	}
@@ -275,7 +277,7 @@ func (c *eventConsumers) call(ctx context.Context, d *Delivery) (err error) {
 	defer loop.End()
 	defer func() {
 		if p := recover(); p != nil {
-			c.events.conn.Log.Error("the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))
+			c.events.conn.Log.ErrorContext(ctx, "the handler of an event panics", "event", d.Event.ID, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

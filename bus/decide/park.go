@@ -26,7 +26,7 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 		}
 	}
 	if err != nil {
-		c.events.conn.Log.Warn("cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
 // resultsWaiting bounds the results that wait in a runner for a free handler, in
@@ -31,7 +32,7 @@ func (c *eventConsumers) takeResults(ctx context.Context) {
 		err = sub.SetPendingLimits(resultsWaiting, resultsBytes)
 	}
 	if err != nil { // the bus is closed
-		c.events.conn.Log.Error("cannot take results", "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot take results", "error", err)
 		return
 	}
 	sub.SetClosedHandler(func(string) { close(closed) })
@@ -48,7 +49,7 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		c.answer(m, wire.HeaderAgain, "0s") // another runner takes it
+		c.answer(ctx, m, wire.HeaderAgain, "0s") // another runner takes it
 		return
 	}
 	work := context.WithoutCancel(ctx)
@@ -69,15 +70,16 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 // oneResult handles a result, and tells its worker the outcome: decided,
 // refused, or to send it again after a while.
 func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Event) {
+	ctx = logging.Event(ctx, &ev)
 	d := &Delivery{Event: ev, Attempt: max(1, int(conn.Number(m, wire.HeaderDelivery))), conn: c.events.conn}
 	err := c.call(ctx, d)
-	switch after, reason := c.outcome(ev.ID, &ev, err); {
+	switch after, reason := c.outcome(ctx, ev.ID, &ev, err); {
 	case err == nil:
-		c.answer(m, wire.HeaderDecided, "true")
+		c.answer(ctx, m, wire.HeaderDecided, "true")
 	case reason != "":
 		c.refuse(ctx, m, reason)
 	default:
-		c.answer(m, wire.HeaderAgain, after.String())
+		c.answer(ctx, m, wire.HeaderAgain, after.String())
 	}
 }
 
@@ -88,37 +90,37 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 		c.refuse(ctx, m, err.Error())
 		return
 	}
-	if err := c.events.buryResult(ctx, m, "waits for a newer version: "+err.Error()); err != nil {
-		c.events.conn.Log.Warn("cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
+	if err := c.events.conn.TellAs(ctx, deadResult(m), "", conn.Stored{Subject: m.Subject, Data: m.Data}, err); err != nil {
+		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
 	}
-	c.answer(m, wire.HeaderAgain, conn.ParkTime.String())
+	c.answer(ctx, m, wire.HeaderAgain, conn.ParkTime.String())
 }
 
 // refuse puts a result among the dead letters. Unless that succeeds, it comes again.
 func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
-	if err := c.events.buryResult(ctx, m, reason); err != nil {
-		c.events.conn.Log.Warn("cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
-		c.answer(m, wire.HeaderAgain, "1s")
+	if err := c.events.conn.BuryAs(ctx, deadResult(m), "", conn.Stored{Subject: m.Subject, Data: m.Data}, reason); err != nil {
+		c.events.conn.Log.WarnContext(ctx, "cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
+		c.answer(ctx, m, wire.HeaderAgain, "1s")
 		return
 	}
-	c.answer(m, wire.HeaderReason, wire.OneLine(reason))
+	c.answer(ctx, m, wire.HeaderReason, wire.OneLine(reason))
 }
 
 // answer tells a worker the outcome of its result, in one header. A worker that
 // does not hear it asks again.
-func (c *eventConsumers) answer(m *nats.Msg, header, value string) {
+func (c *eventConsumers) answer(ctx context.Context, m *nats.Msg, header, value string) {
 	if wire.InboxOnly(m.Reply) == "" {
 		return
 	}
 	answer := nats.NewMsg(m.Reply)
 	answer.Header.Set(header, value)
 	if err := c.events.conn.NC.PublishMsg(answer); err != nil {
-		c.events.conn.Log.Warn("cannot answer a worker", "subject", m.Subject, "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot answer a worker", "subject", m.Subject, "error", err)
 	}
 }
 
-// buryResult puts a copy of a result's beginning among the dead letters, once.
-func (es *Events) buryResult(ctx context.Context, m *nats.Msg, reason string) error {
+// deadResult returns the id of a result among the dead letters: each is there once.
+func deadResult(m *nats.Msg) string {
 	sum := sha256.Sum256(append([]byte(m.Subject+"\n"), m.Data...))
-	return es.conn.BuryAs(ctx, "results/"+hex.EncodeToString(sum[:16]), "", conn.Stored{Subject: m.Subject, Data: m.Data}, reason)
+	return "results/" + hex.EncodeToString(sum[:16])
 }

@@ -74,6 +74,9 @@ func (j *Journal) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt)
 	return s.Wants(a), err
 }
 
+// lastSummaries returns the newest summary of each intent whose subject the filter matches. An
+// intent without a readable record is left out; that it cannot be fetched is an error, because
+// a list without it would look complete.
 func (j *Journal) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
 	found, err := j.conn.Lasts(ctx, journalStream(filter), filter)
 	if err != nil {

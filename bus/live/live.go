@@ -106,7 +106,7 @@ func followLive[T any](ctx context.Context, c *conn.Conn, subject string, of *co
 func follow(ctx context.Context, c *conn.Conn, subject string, take func(*nats.Msg) error) error {
 	sub, err := c.NC.Subscribe(subject, func(m *nats.Msg) {
 		if err := take(m); err != nil {
-			c.Log.Warn("ignored a live message", "subject", m.Subject, "error", err)
+			c.Log.WarnContext(ctx, "ignored a live message", "subject", m.Subject, "error", err)
 		}
 	})
 	if err != nil {

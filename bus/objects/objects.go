@@ -151,7 +151,7 @@ func (o *Store) put(ctx context.Context, at place, w writing) error {
 	}
 	if w.before != "" {
 		if err := o.purge(ctx, at.Bucket, at.Chunk(w.before)); err != nil {
-			o.conn.Log.Warn("what an object was before stays until it is old", "object", at.path, "error", err)
+			o.conn.Log.WarnContext(ctx, "what an object was before stays until it is old", "object", at.path, "error", err)
 		}
 	}
 	return nil

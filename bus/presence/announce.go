@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 const (
@@ -24,21 +26,51 @@ const (
 // The keys of an announcement's metadata.
 const (
 	metaReplica  = "replica"
+	metaGroup    = "group"
 	metaVersion  = "version"
 	metaStarted  = "started"
 	metaProjects = "projects"
 	metaAgents   = "agents"
+
+	metaExecutor     = "executor"
+	metaImage        = "executor_image"
+	metaRuntimeClass = "executor_runtime_class"
+	metaReason       = "executor_reason"
+	metaRequired     = "executor_required"
 )
 
 // Replica describes one running copy of a service, as it announces itself.
 type Replica struct {
 	Service string          // such as "reviewer"
 	ID      forge.ReplicaID // the same after a restart
+	Group   subjects.Group  // empty: it serves the projects without one
 	Version string          // of the program, one line
 	// Started tells two processes with the same id apart.
 	Started  time.Time
 	Projects []forge.ProjectID // that it works on; none of a runner, which takes all
 	Agents   []string          // whose programs it has found
+	Executor Executor          // of agents and commands; none of a runner
+}
+
+// Executor says where a replica runs agents and commands, in its own words.
+type Executor struct {
+	// Name is empty where the replica runs none, or has not said.
+	Name forge.Executor
+	// Image and RuntimeClass are those of pods; no RuntimeClass: the cluster's own.
+	Image, RuntimeClass string
+	// Reason says why there is none; one line.
+	Reason string
+	// Required says that without one the replica refuses agents and commands.
+	Required bool
+}
+
+// metadata adds the executor to the metadata of an announcement.
+func (e *Executor) metadata(to map[string]string) {
+	if e.Name == "" {
+		return
+	}
+	to[metaExecutor], to[metaRequired] = string(e.Name), strconv.FormatBool(e.Required)
+	to[metaImage], to[metaRuntimeClass], to[metaReason] = e.Image, e.RuntimeClass, e.Reason
 }
 
 // Services announces replicas, and finds those that others announce.
@@ -60,19 +92,20 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 		projects[i] = string(p)
 	}
 	name := namePrefix + r.Service
+	metadata := map[string]string{
+		metaReplica: string(r.ID), metaGroup: string(r.Group), metaVersion: r.Version, metaStarted: r.Started.UTC().Format(time.RFC3339Nano),
+		metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
+	}
+	r.Executor.metadata(metadata)
 	svc, err := micro.AddService(s.conn.NC, micro.Config{
-		Name: name, Version: protocolVersion, Description: "a running " + r.Service,
-		Metadata: map[string]string{
-			metaReplica: string(r.ID), metaVersion: r.Version, metaStarted: r.Started.UTC().Format(time.RFC3339Nano),
-			metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
-		},
+		Name: name, Version: protocolVersion, Description: "a running " + r.Service, Metadata: metadata,
 	})
 	if err != nil {
 		return func() {}, fmt.Errorf("announce %s: %w", r.Service, err)
 	}
 	stop = func() {
 		if err := svc.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-			s.conn.Log.Warn("cannot withdraw the announcement of this service", "error", err)
+			s.conn.Log.WarnContext(ctx, "cannot withdraw the announcement of this service", "error", err)
 		}
 	}
 	if err := s.listens(ctx); err != nil {

@@ -18,6 +18,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -31,6 +32,7 @@ const (
 	maxNames    = 1_000_000 // of projects, of all
 	maxAgents   = 50        // of a replica
 	maxVersion  = 100       // characters
+	maxReason   = 300       // characters
 )
 
 // Gather asks all replicas who they are, and returns those that answer before ctx ends or
@@ -118,6 +120,35 @@ func once(list []Replica) []Replica {
 // name is how services and agents may be called.
 var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
+// image and runtimeClass match less than Kubernetes takes for them, and no text for people.
+var (
+	image        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
+	runtimeClass = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+)
+
+// readExecutor returns the executor that metadata describes: one of those that there are,
+// with what can be said of it; a zero one otherwise.
+func readExecutor(metadata map[string]string) (e Executor) {
+	switch name := forge.Executor(metadata[metaExecutor]); name {
+	case forge.ExecutorPods:
+		if s := metadata[metaImage]; image.MatchString(s) {
+			e.Image = s
+		}
+		if s := metadata[metaRuntimeClass]; runtimeClass.MatchString(s) {
+			e.RuntimeClass = s
+		}
+		e.Name = name
+	case forge.ExecutorNamespaces:
+		e.Name = name
+	case forge.ExecutorNone:
+		e.Name, e.Reason = name, term.Short(metadata[metaReason], maxReason)
+	default:
+		return e
+	}
+	e.Required = metadata[metaRequired] == "true"
+	return e
+}
+
 // isService reports whether a name is that of one of our services.
 func isService(name string) bool {
 	return name == "runner" || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
@@ -138,7 +169,10 @@ func read(data []byte) (r Replica, ok bool) {
 	if !ours || !isService(service) || err != nil {
 		return r, false
 	}
-	r = Replica{Service: service, ID: id, Version: term.Short(info.Metadata[metaVersion], maxVersion)}
+	r = Replica{Service: service, ID: id, Version: term.Short(info.Metadata[metaVersion], maxVersion), Executor: readExecutor(info.Metadata)}
+	if group, err := subjects.ParseGroup(info.Metadata[metaGroup]); err == nil {
+		r.Group = group
+	}
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
 	}

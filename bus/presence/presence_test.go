@@ -62,8 +62,10 @@ func TestGather(t *testing.T) {
 	one := presence.Replica{
 		Service: "reviewer", ID: "r1", Version: "(devel) 0123 go1.26", Started: started,
 		Projects: []forge.ProjectID{"shop", "site"}, Agents: []string{"claude", "codex"},
+		Executor: presence.Executor{Name: forge.ExecutorPods, Image: "registry:5000/a/b@sha256:01", RuntimeClass: "gvisor", Required: true},
 	}
 	two := presence.Replica{Service: "reviewer", ID: "r2", Version: "v2", Started: started}
+	two.Executor = presence.Executor{Name: forge.ExecutorNone, Reason: "unshare: operation not permitted"}
 	runner := presence.Replica{Service: "runner", ID: "r1", Version: "v2", Started: started}
 	announce(t, s.Connect(t), runner)
 	stop := announce(t, s.Connect(t), two)
@@ -149,6 +151,47 @@ func TestLyingServices(t *testing.T) {
 	want := presence.Replica{Service: "reviewer", ID: "liar", Projects: []forge.ProjectID{"bank", "shop"}, Agents: []string{"claude"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An executor is one of those that there are, or none at all, with what belongs to it and
+// nothing that moves a cursor.
+func TestLyingExecutors(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	long := strings.Repeat("x", 1<<10)
+	tests := []struct {
+		executor, image, class, reason, required string
+		want                                     presence.Executor
+	}{
+		{"pods\x1b[2J", "a:v1", "gvisor", "why", "true", presence.Executor{}},
+		{"Pods", "a:v1", "gvisor", "why", "true", presence.Executor{}},
+		{long, "", "", "", "", presence.Executor{}},
+		{"", "a:v1", "gvisor", "why", "true", presence.Executor{}},
+		{"pods", "a:v1\x1b[2J", "GVISOR", "why", "yes", presence.Executor{Name: forge.ExecutorPods}},
+		{"pods", long, long, "why", "", presence.Executor{Name: forge.ExecutorPods}},
+		{"pods", "a b", "-", "", "true", presence.Executor{Name: forge.ExecutorPods, Required: true}},
+		{"namespaces", "a:v1", "gvisor", "why", "", presence.Executor{Name: forge.ExecutorNamespaces}},
+		{"none", "a:v1", "gvisor", "no\x1b[2J\nway\u202e", "", presence.Executor{Name: forge.ExecutorNone, Reason: "no way<U+202E>"}},
+	}
+	for i, tt := range tests {
+		liar(t, s, info("pfl-forge-reviewer", map[string]string{
+			"replica": fmt.Sprint("r", i), "executor": tt.executor, "executor_image": tt.image, "executor_runtime_class": tt.class,
+			"executor_reason": tt.reason, "executor_required": tt.required,
+		}))
+	}
+	liar(t, s, info("pfl-forge-reviewer", map[string]string{"replica": "z", "executor": "none", "executor_reason": long}))
+	list := all(t, b)
+	if len(list) != len(tests)+1 {
+		t.Fatalf("got %d: %+v", len(list), list)
+	}
+	for i, tt := range tests {
+		if diff := cmp.Diff(tt.want, list[i].Executor); diff != "" {
+			t.Errorf("%d: %s", i, diff)
+		}
+	}
+	if got := list[len(tests)].Executor.Reason; len([]rune(got)) > 300 || got == "" {
+		t.Errorf("the reason is %q", got)
 	}
 }
 

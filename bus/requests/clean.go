@@ -229,7 +229,7 @@ func (e *endpoints) cleaning(serving context.Context, clean Cleaner) answering {
 			return nil, bad(field.Field, "%s", field.Reason)
 		}
 		if err != nil {
-			e.conn.Log.Warn("cannot clean", "project", from.Project, "person", from.Name, "error", err)
+			e.conn.Log.WarnContext(ctx, "cannot clean", "project", from.Project, "person", from.Name, "error", err)
 			return nil, &errCode{"500", []RefusedField{{Reason: wire.OneLine(err.Error())}}}
 		}
 		answer.bound()

@@ -26,6 +26,7 @@ func readIntentObject(o *jsonObject, further ...string) forge.Intent {
 	return in
 }
 
+// readOrigin reads who asks. What is missing stays empty; the subject says who it really is.
 func readOrigin(o *jsonObject, into *forge.Origin) {
 	origin, ok := o.object("origin")
 	if !ok {

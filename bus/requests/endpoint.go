@@ -146,7 +146,7 @@ func bad(field, format string, args ...any) error {
 func (e *endpoints) handler(serving context.Context, answer answering) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		if wire.InboxOnly(r.Reply()) == "" {
-			e.conn.Log.Warn("ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
+			e.conn.Log.WarnContext(serving, "ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
 			return
 		}
 		select {
@@ -166,7 +166,7 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 				err = bad("", "%v", err)
 			}
 			if err = e.respond(r, result, err); err != nil {
-				e.conn.Log.Warn("cannot answer a request", "subject", r.Subject(), "error", err)
+				e.conn.Log.WarnContext(ctx, "cannot answer a request", "subject", r.Subject(), "error", err)
 			}
 		})
 	})

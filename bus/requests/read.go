@@ -115,7 +115,7 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	if in.Source == "" {
 		in.Source = forge.SourceHuman
 	}
-	if in.Source == forge.SourceReflection {
+	if in.Source == forge.SourceReflection || in.Source == forge.SourceSystemReflection {
 		return wrong("source", "is not for a sender to say; leave it out")
 	}
 	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)

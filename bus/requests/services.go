@@ -45,12 +45,13 @@ type Services struct {
 	Services []Service `json:"services,omitempty"`
 }
 
-// Service is one kind of service that runs.
+// Service is one kind of service that runs, in one group of replicas or outside of all.
 type Service struct {
-	Service  string            `json:"service"`  // such as reviewer
-	Running  int               `json:"running"`  // how many replicas
-	Projects []forge.ProjectID `json:"projects"` // of all its replicas, sorted; none of a runner, which takes all
-	Replicas []Replica         `json:"replicas"` // sorted by their ids
+	Service  string            `json:"service"`         // such as reviewer
+	Group    string            `json:"group,omitempty"` // of replicas that serve a part of the projects
+	Running  int               `json:"running"`         // how many replicas
+	Projects []forge.ProjectID `json:"projects"`        // of all its replicas, sorted; none of a runner, which takes all
+	Replicas []Replica         `json:"replicas"`        // sorted by their ids
 }
 
 // Replica is one running copy of a service.
@@ -59,9 +60,21 @@ type Replica struct {
 	Version string          `json:"version"`
 	Started time.Time       `json:"started"`
 	Agents  []string        `json:"agents,omitempty"` // whose programs it has found
-	// Lacks are projects that other replicas of the service have, and this one does not: what
-	// it is given of them fails.
+	// Executor is where it runs agents and commands; nil of a runner, and of what does not say.
+	Executor *Executor `json:"executor,omitempty"`
+	// Lacks are projects that other replicas of the service and group have, and this one does not:
+	// what it is given of them fails.
 	Lacks []forge.ProjectID `json:"lacks,omitempty"`
+}
+
+// Executor is where a replica runs agents and commands, as it says itself.
+type Executor struct {
+	Name         forge.Executor `json:"name"`                    // pods, namespaces or none
+	Image        string         `json:"image,omitempty"`         // of pods
+	RuntimeClass string         `json:"runtime_class,omitempty"` // of pods; empty: the cluster's own
+	Reason       string         `json:"reason,omitempty"`        // why there is none
+	// Required says that without one it refuses agents and commands.
+	Required bool `json:"required,omitempty"`
 }
 
 // ErrRunnerDown says that no runner answers now.
@@ -81,6 +94,8 @@ func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, br
 	return answer, nil
 }
 
+// services asks the runner of a project which services there are. Where no runner listens, the
+// error is one of nats.go that says so.
 func (ss *Submissions) services(ctx context.Context, project forge.ProjectID, brief bool) (answer Services, err error) {
 	subject, err := subjects.Services(project)
 	if err != nil {
@@ -172,16 +187,17 @@ func sorted(list []forge.ProjectID) []forge.ProjectID {
 	return append([]forge.ProjectID{}, slices.Compact(list)...)
 }
 
-// grouped returns replicas by their service. Among the projects that a replica lacks, the
+// grouped returns replicas by their service and group. Among the projects that a replica lacks, the
 // one that was asked for comes first.
 func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
+	key := func(r *presence.Replica) string { return r.Service + " " + string(r.Group) }
 	byName := map[string]*Service{}
 	for i := range list {
 		r := &list[i]
-		s := byName[r.Service]
+		s := byName[key(r)]
 		if s == nil {
-			s = &Service{Service: r.Service}
-			byName[r.Service] = s
+			s = &Service{Service: r.Service, Group: string(r.Group)}
+			byName[key(r)] = s
 		}
 		s.Running++
 		s.Projects = append(s.Projects, r.Projects...)
@@ -191,11 +207,14 @@ func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 	}
 	for i := range list {
 		r := &list[i]
-		s := byName[r.Service]
+		s := byName[key(r)]
 		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents}
 		has := func(p forge.ProjectID) bool {
 			_, found := slices.BinarySearch(r.Projects, p)
 			return found
+		}
+		if in := Executor(r.Executor); in.Name != "" {
+			one.Executor = &in
 		}
 		if _, served := slices.BinarySearch(s.Projects, asked); served && !has(asked) {
 			one.Lacks = append(one.Lacks, asked)

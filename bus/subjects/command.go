@@ -20,8 +20,9 @@ func ofProject(c *forge.Command) bool {
 }
 
 // Command names a single command: it is published on a subject of its
-// own, so that publishing it again is refused.
-func Command(c *forge.Command) (string, error) {
+// own, so that publishing it again is refused. One that any replica may take is for those of
+// its project's group.
+func (g Groups) Command(c *forge.Command) (string, error) {
 	if _, err := forge.ParseStep(string(c.Attempt.Step)); err != nil {
 		return "", err
 	}
@@ -36,6 +37,12 @@ func Command(c *forge.Command) (string, error) {
 		task = string(c.Attempt.Task)
 	}
 	whom := "any"
+	if group := g[c.To.Project]; group != "" {
+		if _, err := ParseGroup(string(group)); err != nil {
+			return "", err
+		}
+		whom = "in." + string(group)
+	}
 	if c.Replica != "" {
 		if _, err := forge.ParseReplicaID(string(c.Replica)); err != nil {
 			return "", err
@@ -54,6 +61,7 @@ func Command(c *forge.Command) (string, error) {
 
 // ParseCommand returns the command's fields that its subject holds.
 func ParseCommand(s string) (c forge.Command, err error) {
+	var groups Groups
 	t := strings.Split(s, ".")
 	switch {
 	case len(t) == 9 && t[3] == "any":
@@ -62,6 +70,9 @@ func ParseCommand(s string) (c forge.Command, err error) {
 		if c.Replica, err = forge.ParseReplicaID(t[4]); err != nil {
 			return c, err
 		}
+		t = append(t[2:3:3], t[5:]...)
+	case len(t) == 10 && t[3] == "in":
+		groups = Groups{forge.ProjectID(t[5]): Group(t[4])}
 		t = append(t[2:3:3], t[5:]...)
 	default:
 		return c, fmt.Errorf("%q is no command's subject", s)
@@ -79,7 +90,7 @@ func ParseCommand(s string) (c forge.Command, err error) {
 	if c.Attempt.Claim, err = strconv.Atoi(t[5]); err != nil {
 		return c, err
 	}
-	if again, err := Command(&c); err != nil || again != s {
+	if again, err := groups.Command(&c); err != nil || again != s {
 		return c, fmt.Errorf("%q is no command's subject", s)
 	}
 	return c, nil
@@ -90,16 +101,22 @@ func CommandsOf(k forge.Key) []string {
 	return []string{
 		fmt.Sprintf("forge.command.*.any.%s.%s.>", k.Project, k.Intent),
 		fmt.Sprintf("forge.command.*.on.*.%s.%s.>", k.Project, k.Intent),
+		fmt.Sprintf("forge.command.*.in.*.%s.%s.>", k.Project, k.Intent),
 	}
 }
 
 // CommandsFor matches the commands of a step that a replica alone may take, or,
-// if replica is empty, that any may take.
-func CommandsFor(step forge.Step, replica forge.ReplicaID) (string, error) {
+// if replica is empty, that any replica of a group may take.
+func CommandsFor(step forge.Step, group Group, replica forge.ReplicaID) (string, error) {
 	if _, err := forge.ParseStep(string(step)); err != nil {
 		return "", err
 	}
-	if replica == "" {
+	switch {
+	case replica != "":
+	case group != "":
+		_, err := ParseGroup(string(group))
+		return "forge.command." + string(step) + ".in." + string(group) + ".>", err
+	default:
 		return "forge.command." + string(step) + ".any.>", nil
 	}
 	_, err := forge.ParseReplicaID(string(replica))

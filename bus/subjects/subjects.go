@@ -21,6 +21,7 @@ import (
 //	forge.project.<project>                                                            FORGE_PROJECTS
 //	forge.result.<step>.<project>.<intent>                                          not stored
 //	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
+//	forge.command.<step>.in.<group>.<project>.<intent>.<task or ->.<number>.<claim>
 //	forge.command.<step>.on.<replica>.<project>.<intent>.<task or ->.<number>.<claim>
 //	forge.wake.<project>[.<intent>]                                                 FORGE_WAKES
 //	forge.timer.<project>.<intent or ->.<escaped key>                               FORGE_WAKES

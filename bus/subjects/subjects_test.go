@@ -12,23 +12,39 @@ import (
 func TestCommandSubjects(t *testing.T) {
 	to := forge.Key{Project: "shop", Intent: "fix-login"}
 	for _, tt := range []struct {
-		cmd  forge.Command
-		want string
+		cmd   forge.Command
+		group Group
+		want  string
 	}{
 		{
-			forge.Command{To: to, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 2}},
-			"forge.command.analyze.any.shop.fix-login.-.1.2",
+			cmd:  forge.Command{To: to, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 2}},
+			want: "forge.command.analyze.any.shop.fix-login.-.1.2",
 		},
 		{
-			forge.Command{To: to, Replica: "impl-0", Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepImplement, Number: 3, Claim: 1}},
-			"forge.command.implement.on.impl-0.shop.fix-login.fix-login-001.3.1",
+			cmd:   forge.Command{To: to, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 2}},
+			group: "large",
+			want:  "forge.command.analyze.in.large.shop.fix-login.-.1.2",
 		},
 		{
-			forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
-			"forge.command.merge.any.shop._fix-login.fix-login-001.1.1",
+			cmd:   forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
+			group: "large",
+			want:  "forge.command.merge.in.large.shop._fix-login.fix-login-001.1.1",
+		},
+		{
+			cmd:   forge.Command{To: to, Replica: "impl-0", Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepImplement, Number: 3, Claim: 1}},
+			group: "large", // which does not count: it is for one replica
+			want:  "forge.command.implement.on.impl-0.shop.fix-login.fix-login-001.3.1",
+		},
+		{
+			cmd:  forge.Command{To: to, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
+			want: "forge.command.merge.any.shop._fix-login.fix-login-001.1.1",
 		},
 	} {
-		got, err := Command(&tt.cmd)
+		groups := Groups{"other": "other"}
+		if tt.group != "" {
+			groups["shop"] = tt.group
+		}
+		got, err := groups.Command(&tt.cmd)
 		if err != nil || got != tt.want {
 			t.Errorf("got %q, %v, want %q", got, err, tt.want)
 		}
@@ -49,7 +65,7 @@ func TestCommandSubjects(t *testing.T) {
 		if matched != want {
 			t.Errorf("%d filters of the intent match %q, want %d", matched, got, want)
 		}
-		filter, err := CommandsFor(tt.cmd.Attempt.Step, tt.cmd.Replica)
+		filter, err := CommandsFor(tt.cmd.Attempt.Step, groups[tt.cmd.To.Project], tt.cmd.Replica)
 		if err != nil || !server.SubjectsCollide(filter, got) {
 			t.Errorf("%q, %v does not match %q", filter, err, got)
 		}
@@ -80,7 +96,7 @@ func TestHostileIDs(t *testing.T) {
 		for name, build := range map[string]func(forge.Key) (string, error){
 			"intent":   func(k forge.Key) (string, error) { return Personal(k, "ada", "submit") },
 			"result":   func(k forge.Key) (string, error) { return Result(&forge.Result{To: k, Attempt: at}) },
-			"command":  func(k forge.Key) (string, error) { return Command(&forge.Command{To: k, Attempt: at}) },
+			"command":  func(k forge.Key) (string, error) { return Groups{}.Command(&forge.Command{To: k, Attempt: at}) },
 			"progress": Progress,
 			"journal":  Journal,
 			"wake":     Wake,
@@ -97,10 +113,16 @@ func TestHostileIDs(t *testing.T) {
 		if bad == "" {
 			continue
 		}
-		if s, err := CommandsFor(forge.StepReview, forge.ReplicaID(bad)); err == nil {
+		if s, err := CommandsFor(forge.StepReview, "", forge.ReplicaID(bad)); err == nil {
 			t.Errorf("replica %q became %q", bad, s)
 		}
-		if s, err := CommandsFor(forge.Step(bad), "r"); err == nil {
+		if s, err := CommandsFor(forge.StepReview, Group(bad), ""); err == nil && bad != "" {
+			t.Errorf("group %q became %q", bad, s)
+		}
+		if g, err := ParseGroup(bad); err == nil {
+			t.Errorf("%q is the group %q", bad, g)
+		}
+		if s, err := CommandsFor(forge.Step(bad), "", "r"); err == nil {
 			t.Errorf("step %q became %q", bad, s)
 		}
 		if s, err := IntentJournals(forge.ProjectID(bad)); err == nil {
@@ -111,10 +133,15 @@ func TestHostileIDs(t *testing.T) {
 
 func FuzzParseSubjects(f *testing.F) {
 	f.Add("forge.command.review.on.r.p.i.i-001.1.1")
+	f.Add("forge.command.review.in.g.p.i.i-001.1.1")
 	f.Add("forge.project.p")
 	f.Fuzz(func(t *testing.T, s string) {
 		if c, err := ParseCommand(s); err == nil {
-			if again, err := Command(&c); err != nil || again != s {
+			var groups Groups
+			if t := strings.Split(s, "."); t[3] == "in" {
+				groups = Groups{c.To.Project: Group(t[4])}
+			}
+			if again, err := groups.Command(&c); err != nil || again != s {
 				t.Errorf("%q became %q, %v", s, again, err)
 			}
 		}

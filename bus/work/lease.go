@@ -181,7 +181,7 @@ func (l *Lease) Keep(ctx context.Context, every time.Duration) error {
 			return errors.Join(lost, err)
 		}
 		if err != nil && ctx.Err() == nil {
-			l.leases.conn.Log.Warn("cannot renew a lease; trying again", "lease", l.subject, "error", err)
+			l.leases.conn.Log.WarnContext(ctx, "cannot renew a lease; trying again", "lease", l.subject, "error", err)
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 	l.lost = true
 	if err := l.publish(ctx, []byte("{}"), time.Second); err != nil {
-		l.leases.conn.Log.Debug("cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
+		l.leases.conn.Log.DebugContext(ctx, "cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.Re
 // addressed returns the subjects of the commands of a step that are for one
 // replica.
 func (cs *Commands) addressed(ctx context.Context, step forge.Step) (map[string]uint64, error) {
-	filter, err := subjects.CommandsFor(step, "")
+	filter, err := subjects.CommandsFor(step, "", "")
 	if err != nil {
 		return nil, err
 	}

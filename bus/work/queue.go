@@ -18,7 +18,7 @@ type Queue struct {
 }
 
 // Queues returns the commands of every consumer: several of a step where some are for one
-// replica alone.
+// replica alone, or for a group.
 func (cs *Commands) Queues(ctx context.Context) ([]Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (cs *Commands) Queues(ctx context.Context) ([]Queue, error) {
 	var list []Queue
 	consumers := stream.ListConsumers(ctx)
 	for info := range consumers.Info() {
-		name, _, _ := strings.Cut(info.Name, "-on-")
+		name, _, _ := strings.Cut(info.Name, "-") // no step has a hyphen
 		if step, err := forge.ParseStep(name); err == nil {
 			list = append(list, Queue{Step: step, Waiting: int(info.NumPending), Active: info.NumAckPending})
 		}

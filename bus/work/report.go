@@ -99,7 +99,7 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 			delivery++
 		}
 		if attempt%30 == 0 {
-			rs.conn.Log.Warn("a result waits for a runner; trying again", "subject", m.Subject, "error", err)
+			rs.conn.Log.WarnContext(ctx, "a result waits for a runner; trying again", "subject", m.Subject, "error", err)
 		}
 		if conn.Sleep(ctx, pause) != nil {
 			return fmt.Errorf("publish result: %w", err)

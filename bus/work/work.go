@@ -3,6 +3,8 @@ package work
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +25,8 @@ type Config struct {
 	// Step and Replica are required.
 	Step    forge.Step
 	Replica forge.ReplicaID
+	// Group is the replica's; empty: it serves the projects without one.
+	Group subjects.Group
 	// Parallel bounds the commands at the same time in this replica; 0 means 1.
 	Parallel int
 	// Limit bounds the commands at the same time in all replicas; 0 means
@@ -92,11 +96,11 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 	if _, err := forge.ParseReplicaID(string(cfg.Replica)); err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
-	shared, err := commandConsumer(cfg.Step, "", cfg.Limit)
+	shared, err := commandConsumer(cfg.Step, cfg.Group, "", cfg.Limit)
 	if err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
-	own, err := commandConsumer(cfg.Step, cfg.Replica, cfg.Limit)
+	own, err := commandConsumer(cfg.Step, cfg.Group, cfg.Replica, cfg.Limit)
 	if err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
@@ -125,28 +129,31 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 }
 
 // Ensure makes those consumers that are missing which the replicas of each step's worker
-// share, as the workers themselves would: what scales workers by the commands that wait for
-// them can count those of a worker that has never run.
-func (cs *Commands) Ensure(ctx context.Context) error {
-	for _, step := range forge.Steps() {
-		shared, err := commandConsumer(step, "", defaultLimit)
-		if err == nil {
-			_, err = cs.conn.EnsureConsumer(ctx, conn.Source{Stream: streams.Commands, Config: shared})
-		}
-		if err != nil {
-			return fmt.Errorf("ensure the consumer of step %s: %w", step, err)
+// share, in each group and outside of all, as the workers themselves would: what scales workers
+// by the commands that wait for them can count those of a worker that has never run.
+func (cs *Commands) Ensure(ctx context.Context, groups subjects.Groups) error {
+	all := slices.Sorted(maps.Values(groups))
+	for _, group := range slices.Compact(append([]subjects.Group{""}, all...)) {
+		for _, step := range forge.Steps() {
+			shared, err := commandConsumer(step, group, "", defaultLimit)
+			if err == nil {
+				_, err = cs.conn.EnsureConsumer(ctx, conn.Source{Stream: streams.Commands, Config: shared})
+			}
+			if err != nil {
+				return fmt.Errorf("ensure the consumer of step %s: %w", step, err)
+			}
 		}
 	}
 	return nil
 }
 
 // Ready returns nil when commands of a step can reach a replica: its consumer
-// and the one that all replicas share are there.
-func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.ReplicaID) error {
+// and the one that all replicas of its group share are there.
+func (cs *Commands) Ready(ctx context.Context, step forge.Step, group subjects.Group, replica forge.ReplicaID) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	for _, r := range []forge.ReplicaID{"", replica} {
-		cfg, err := commandConsumer(step, r, 0)
+		cfg, err := commandConsumer(step, group, r, 0)
 		if err != nil {
 			return err
 		}
@@ -157,11 +164,11 @@ func (cs *Commands) Ready(ctx context.Context, step forge.Step, replica forge.Re
 	return nil
 }
 
-// commandConsumer returns the consumer that all replicas of a step share; with
-// a replica, that replica's own, which the server forgets some time after the
+// commandConsumer returns the consumer that all replicas of a step share, outside of all groups
+// or in one; with a replica, that replica's own, which the server forgets some time after the
 // replica is gone.
-func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
-	filter, err := subjects.CommandsFor(step, replica)
+func commandConsumer(step forge.Step, group subjects.Group, replica forge.ReplicaID, limit int) (jetstream.ConsumerConfig, error) {
+	filter, err := subjects.CommandsFor(step, group, replica)
 	cfg := jetstream.ConsumerConfig{
 		Durable:       string(step),
 		FilterSubject: filter,
@@ -169,6 +176,9 @@ func commandConsumer(step forge.Step, replica forge.ReplicaID, limit int) (jetst
 		AckWait:       streams.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: limit,
+	}
+	if replica == "" && group != "" {
+		cfg.Durable += "-in-" + string(group)
 	}
 	if replica != "" {
 		cfg.Durable += "-on-" + string(replica)

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
 // worker is the state of one Consume.
@@ -45,7 +46,7 @@ func (w *worker) takeShared(ctx context.Context, stop <-chan struct{}, m jetstre
 // takeOwn starts a command that this replica alone may take, and holds on to it
 // until there is room.
 func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
-	release := w.hold(m)
+	release := w.hold(ctx, m)
 	defer release()
 	select {
 	case w.slots <- struct{}{}:
@@ -56,7 +57,7 @@ func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.
 }
 
 // hold keeps telling the server that a message is being worked on.
-func (w *worker) hold(m jetstream.Msg) (release func()) {
+func (w *worker) hold(ctx context.Context, m jetstream.Msg) (release func()) {
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -67,7 +68,7 @@ func (w *worker) hold(m jetstream.Msg) (release func()) {
 			select {
 			case <-tick.C:
 				if err := m.InProgress(); err != nil {
-					w.commands.conn.Log.Warn("cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
+					w.commands.conn.Log.WarnContext(ctx, "cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
 				}
 			case <-stop:
 				return
@@ -84,11 +85,12 @@ func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 		free := sync.OnceFunc(func() { <-w.slots })
 		defer free()
 		cmd, err := wire.ReadCommand(m)
+		ctx := logging.Attempt(ctx, cmd.To, cmd.Attempt) // also of one that is unreadable, as far as its subject says
 		if err != nil {
 			w.unreadable(ctx, m, cmd, err)
 			return
 		}
-		release := w.hold(m)
+		release := w.hold(ctx, m)
 		err = w.call(ctx, m, cmd, free)
 		release()
 		w.settle(ctx, m, cmd, err)
@@ -103,7 +105,7 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			w.commands.conn.Log.Error("the handler of a command panics", "command", cmd.ID(), "panic", p, "stack", string(debug.Stack()))
+			w.commands.conn.Log.ErrorContext(ctx, "the handler of a command panics", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
@@ -123,18 +125,18 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 	case errors.Is(err, ErrLeaseLost):
 		return // another replica may have it; if not, the server finds that out
 	case errors.As(err, &retry):
-		w.commands.conn.Log.Warn("a command has to wait", "command", cmd.ID(), "error", err)
+		w.commands.conn.Log.WarnContext(ctx, "a command has to wait", "error", err)
 		err = conn.Again(m, retry.After)
 	case work.Err() != nil:
 		err = m.Nak()
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.Reason)
 	default:
-		w.commands.conn.Log.Warn("a command could not be carried out; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.Log.WarnContext(ctx, "a command could not be carried out; it comes again", "error", err)
 		err = conn.Again(m, time.Second)
 	}
 	if err != nil {
-		w.commands.conn.Log.Warn("cannot tell the server about a command; it comes again", "command", cmd.ID(), "error", err)
+		w.commands.conn.Log.WarnContext(ctx, "cannot tell the server about a command; it comes again", "error", err)
 	}
 }
 
@@ -154,7 +156,7 @@ func (w *worker) unreadable(work context.Context, m jetstream.Msg, said forge.Co
 		err = w.fail(ctx, m, said, err.Error())
 	}
 	if err != nil {
-		w.commands.conn.Log.Warn("cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
+		w.commands.conn.Log.WarnContext(ctx, "cannot put a command aside; it comes again", "subject", m.Subject(), "error", err)
 	}
 }
 

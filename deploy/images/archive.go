@@ -80,6 +80,8 @@ func openArchive(file string) (v1.ImageIndex, func(), error) {
 	return index, remove, nil
 }
 
+// unpack unpacks an OCI archive into a folder, and returns its index. An entry whose
+// name leads out of the folder is an error, and links are left out.
 func unpack(file, dir string) (v1.ImageIndex, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -114,6 +116,7 @@ func unpack(file, dir string) (v1.ImageIndex, error) {
 	return index, nil
 }
 
+// writeFile writes a file below root, with the folders above it.
 func writeFile(root *os.Root, name string, r io.Reader) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

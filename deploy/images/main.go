@@ -30,6 +30,8 @@ func main() {
 	}
 }
 
+// run makes the images that the arguments name, all of them without any, and prints what it
+// wrote. With rootfs as the first argument it makes the base's root folder.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && args[0] == "rootfs" {
 		return runRootfs(ctx, args[1:], out)
@@ -80,6 +82,8 @@ func choose(wanted []string) ([]program, error) {
 	return chosen, nil
 }
 
+// parsePlatforms parses a list such as linux/amd64,linux/arm64. Another system than Linux, or a
+// variant of a processor, is an error.
 func parsePlatforms(list string) ([]v1.Platform, error) {
 	var platforms []v1.Platform
 	for text := range strings.SplitSeq(list, ",") {

@@ -18,6 +18,7 @@ type program struct {
 	tools bool
 }
 
+// programs are all that there are images of, in the order in which they are made.
 var programs = []program{
 	worker("analyzer", "plans intents"),
 	worker("implementer", "makes changes, verifies and merges them"),

@@ -29,6 +29,9 @@ type source struct {
 // location returns the commit in SPDX's notation.
 func (s *source) location() string { return "git+" + sourceURL + "@" + s.revision }
 
+// openSource returns the checkout that a folder is in. The images' version is its newest tag or
+// its commit, with -dirty where files are not committed; their time is the commit's, so that the
+// same commit makes the same image.
 func openSource(ctx context.Context, dir string) (*source, error) {
 	git := func(args ...string) (string, error) {
 		return output(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))

@@ -142,11 +142,17 @@ func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 			t.Fatalf("%s %s: %v", u.GetKind(), u.GetName(), err)
 		}
 	}
+	c.awaitAccount(t, namespace)
+	return namespace
+}
+
+// awaitAccount waits for the account of a new namespace without which it takes no pods.
+func (c *cluster) awaitAccount(t *testing.T, namespace string) {
+	t.Helper()
 	wait.Until(t, "pods have an account", func() bool {
 		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(wait.Context(t), "default", metav1.GetOptions{})
 		return err == nil
 	})
-	return namespace
 }
 
 // commandTemplate returns the template of components/pods, with requests of which many fit

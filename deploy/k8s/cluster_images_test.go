@@ -36,26 +36,42 @@ func (c *cluster) images(t *testing.T) string {
 	}
 	dir := os.Getenv("FORGE_IMAGES")
 	if dir == "" {
-		dir = filepath.Join(t.TempDir(), "images")
-		base := os.Getenv("IMAGE_BASE")
-		if base == "" {
-			t.Fatal("give IMAGE_BASE, as make k8s-test does, or FORGE_IMAGES, a folder with images")
-		}
-		if !strings.Contains(base, "@") && !filepath.IsAbs(base) {
-			base = filepath.Join(root(t), base)
-		}
 		source := filepath.Join(t.TempDir(), "source") // a clone: Go does not see the commit in a linked worktree
 		command(t, "", "git", "clone", "-q", root(t), source)
-		command(t, source, "go", "run", "./deploy/images", "-platforms", "linux/"+c.arch, "-base", base, "-o", dir,
-			"runner", "analyzer", "implementer", "reviewer", "reflector")
+		dir = c.build(t, source)
 	} else if !filepath.IsAbs(dir) {
 		dir = filepath.Join(root(t), dir)
 	}
+	loaded = c.loadImages(t, dir)
+	c.loadArchive(t, c.archive(t, testImage, "testpod", "./internal/testpod"))
+	c.loadArchive(t, c.imageOf(t, claudeImage, "claude", agenttest.ClaudeCLI(t)))
+	c.loadArchive(t, c.archive(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", "github.com/nats-io/nats-server/v2"))
+	return loaded
+}
+
+// build makes the images of a checkout, and returns the folder that has them.
+func (c *cluster) build(t *testing.T, source string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	base := os.Getenv("IMAGE_BASE")
+	if base == "" {
+		t.Fatal("give IMAGE_BASE, as make k8s-test does, or FORGE_IMAGES, a folder with images")
+	}
+	if !strings.Contains(base, "@") && !filepath.IsAbs(base) {
+		base = filepath.Join(root(t), base)
+	}
+	command(t, source, "go", "run", "./deploy/images", "-platforms", "linux/"+c.arch, "-base", base, "-o", dir,
+		"runner", "analyzer", "implementer", "reviewer", "reflector")
+	return dir
+}
+
+// loadImages puts the images of a folder into the nodes, and returns their version.
+func (c *cluster) loadImages(t *testing.T, dir string) (version string) {
+	t.Helper()
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := ""
 	for _, archive := range archives {
 		name, rest, _ := strings.Cut(filepath.Base(archive), "-")
 		if name == "runner" {
@@ -69,11 +85,7 @@ func (c *cluster) images(t *testing.T) string {
 	if version == "" {
 		t.Fatalf("no image of the runner in %s", dir)
 	}
-	c.loadArchive(t, c.archive(t, testImage, "testpod", "./internal/testpod"))
-	c.loadArchive(t, c.imageOf(t, claudeImage, "claude", agenttest.ClaudeCLI(t)))
-	c.loadArchive(t, c.archive(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", "github.com/nats-io/nats-server/v2"))
-	loaded = version
-	return loaded
+	return version
 }
 
 // root returns the folder of the repository, which paths in settings begin at.

@@ -28,6 +28,8 @@ type installation struct {
 
 	namespace, git, systems, agents string
 	version                         string
+	// asked has the names of the changes that were asked for.
+	asked []string
 }
 
 // newInstallation makes the namespaces, the Secrets and the git server.
@@ -95,7 +97,7 @@ func (in *installation) shop(t *testing.T) string {
     literals: ["FORGE_PROJECTS=shop=http://git.%[1]s.svc:8080/shop.git"]
   - name: forge-settings
     behavior: merge
-    literals: ["FORGE_POD_IMAGE=pfl-forge/implementer:%[3]s"]
+    literals: ["FORGE_POD_IMAGE=pfl-forge/implementer:%[3]s", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.%[1]s.svc:4318"]
   - name: forge-pods
     behavior: merge
     literals: [%[4]q]
@@ -128,6 +130,9 @@ patches:
       - op: add
         path: /spec/egress/-
         value: {to: [%[2]s], ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]}
+      - op: add
+        path: /spec/egress/-
+        value: {to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}}], ports: [{port: 4318, protocol: TCP}]}
 `, in.git, strings.Join(in.dnsServers(t), ", "), in.version, templateKey+"="+commandTemplate(t), claudeImage)
 }
 
@@ -192,12 +197,12 @@ func isReady(p *core.Pod) bool {
 	return false
 }
 
-// scale asks for a number of replicas of a StatefulSet.
-func (in *installation) scale(t *testing.T, name string, replicas int) {
+// scale asks for a number of implementers.
+func (in *installation) scale(t *testing.T, replicas int) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas)
 	sets := in.client.AppsV1().StatefulSets(in.namespace)
-	if _, err := sets.Patch(wait.Context(t), name, types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
+	if _, err := sets.Patch(wait.Context(t), "implementer", types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
 		t.Fatal(err)
 	}
 }

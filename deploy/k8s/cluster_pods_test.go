@@ -275,14 +275,14 @@ func (h *commander) sweep(t *testing.T, state string) {
 	t.Helper()
 	ctx, die := context.WithCancel(t.Context())
 	defer die()
-	labels := map[string]string{"pfl-forge.dev/replica": "implementer-0"}
+	labels := map[string]string{pods.LabelReplica: "implementer-0"}
 	for _, name := range []string{"left", "of-another"} {
 		pod := agentPod()
 		pod.Name, pod.Labels = name, labels
 		if _, err := h.client.CoreV1().Pods(h.agents).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		labels = map[string]string{"pfl-forge.dev/replica": "implementer-1"}
+		labels = map[string]string{pods.LabelReplica: "implementer-1"}
 	}
 	if err := h.executor(t, state).Sweep(ctx); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pfl-forge/pfl-forge/agent/pods"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestCluster installs pfl-forge on a real cluster, has it work, and takes away from it
-// what a cluster takes away: replicas, pods, NATS, keys. Everything is merged, once.
+// what a cluster takes away: replicas, pods, NATS, keys, the node. Everything is merged, once.
 func TestCluster(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
@@ -34,32 +34,39 @@ func TestCluster(t *testing.T) {
 	figure(t, "all services ready %s after it was applied", time.Since(began).Round(time.Second))
 	in.neverRestarted(t, want)
 
-	asked := in.submit(t, "first", 8)
-	in.merged(t, asked)
+	in.submit(t, "first", 50)
+	in.merged(t)
 	in.claude(t)
+	in.merged(t)
+	in.measured(t)
+	in.counted(t)
+	in.traced(t)
 
-	t.Run("network", func(t *testing.T) { in.paths(t) })
-	t.Run("restricted", func(t *testing.T) { in.refusesPrivileges(t) })
+	in.longCall(t, func() {
+		t.Run("network", func(t *testing.T) { in.paths(t) })
+		t.Run("restricted", func(t *testing.T) { in.refusesPrivileges(t) })
+	})
+	in.merged(t)
 
-	in.scale(t, "implementer", 3)
-	asked = append(asked, in.submit(t, "scaled", 12)...)
+	in.scale(t, 3)
+	in.submit(t, "scaled", 12)
 	in.ready(t, "implementer", 3)
 	for _, service := range []string{"implementer", "runner", "nats"} {
 		in.kill(t, service)
 	}
-	in.merged(t, asked)
+	in.merged(t)
 
 	in.rotate(t, "implementer")
-	asked = append(asked, in.submit(t, "rotated", 4)...)
-	in.merged(t, asked)
+	in.submit(t, "rotated", 4)
+	in.merged(t)
 
-	asked = append(asked, in.submit(t, "none", 8)...)
-	in.scale(t, "implementer", 0)
-	in.ready(t, "implementer", 0)
-	asked = append(asked, in.submit(t, "later", 2)...)
-	in.scale(t, "implementer", 1)
-	in.merged(t, asked)
+	in.scale(t, 1) // a second one could not go before the first is back, and here is no other node
+	in.ready(t, "implementer", 1)
+	in.submit(t, "drained", 6)
+	in.drain(t, want)
+	in.merged(t)
 	in.ranInPods(t, "analyzer", "implementer", "reviewer")
+	in.measured(t)
 }
 
 // claude has the real Claude Code CLI plan, make and review a change in pods, with a
@@ -73,16 +80,12 @@ func (in *installation) claude(t *testing.T) {
 	}
 	nats, implementer := in.pods(t, "nats")[0].Status.PodIP, in.pods(t, "implementer")[0].Status.PodIP
 	walls := []string{in.apiServer(t), nats + ":4222", gitPod.Status.PodIP + ":8080", implementer + ":8080"}
-	model := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model"}, walls...)...)
+	model := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model", hold().String()}, walls...)...)
 	if _, err := in.client.CoreV1().Pods(in.git).Create(ctx, model, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	in.run(t, in.systems, "ask", map[string]string{"app": "submit"}, "ask", "shop", "Write the report")
-	var report string
-	wait.Until(t, "the agent's change is merged", func() bool {
-		report, err = in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "show", "main:report.txt")
-		return err == nil
-	})
+	in.ask(t, "the report")
+	report := in.file(t, "report.txt", func(string) bool { return true })
 	figure(t, "a change by Claude Code, from its intent to its merge: %s", time.Since(began).Round(time.Second))
 	t.Log(report)
 	if !strings.HasPrefix(report, "forge-implementer-") || strings.Count(report, "No such file or directory") != 2 {
@@ -94,9 +97,6 @@ func (in *installation) claude(t *testing.T) {
 		}
 	}
 }
-
-// agentsSubject is that of the commit of claude's agent.
-const agentsSubject = "Write report.txt"
 
 // ranInPods looks for pods that the services had commands run in, of which none is left.
 func (in *installation) ranInPods(t *testing.T, services ...string) {
@@ -155,21 +155,6 @@ func (in *installation) neverRestarted(t *testing.T, services []string) {
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, services) {
 		t.Errorf("there are %v, want %v", got, services)
 	}
-}
-
-// submit has another system in a namespace of its own ask for changes, and returns their
-// names once all are stored.
-func (in *installation) submit(t *testing.T, prefix string, count int) []string {
-	t.Helper()
-	out := in.run(t, in.systems, "submit-"+prefix, map[string]string{"app": "submit"}, "submit", "shop", prefix, "0", strconv.Itoa(count))
-	if want := fmt.Sprintf("stored %d\n", count); out != want {
-		t.Fatalf("the system said %q, want %q", out, want)
-	}
-	var names []string
-	for i := range count {
-		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
-	}
-	return names
 }
 
 // run runs the program of internal/testpod in a pod to its end, and returns its output.
@@ -235,32 +220,6 @@ func restrictedPod(name string, labels map[string]string, args ...string) *core.
 	}
 }
 
-// merged waits until every change is on the base branch, and checks that none is there
-// twice and nothing else is.
-func (in *installation) merged(t *testing.T, names []string) {
-	t.Helper()
-	began := time.Now()
-	var log string
-	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(names)), func() bool {
-		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
-		if err == nil {
-			log = strings.ReplaceAll(out, agentsSubject+"\n", "")
-		}
-		return strings.Count(log, "\n") > len(names)
-	}, func() string { return log })
-	got := strings.Split(strings.TrimSpace(log), "\n")
-	slices.Sort(got)
-	want := []string{"first"}
-	for _, name := range names {
-		want = append(want, "Write "+name)
-	}
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Fatalf("the base branch has %q, want %q", got, want)
-	}
-	figure(t, "%d changes merged after %s", len(names), time.Since(began).Round(time.Second))
-}
-
 // paths tries which addresses can be reached from where. What must not be reached is
 // reached by somebody else, so that it is a policy that blocks it.
 func (in *installation) paths(t *testing.T) {
@@ -277,7 +236,7 @@ func (in *installation) paths(t *testing.T) {
 	}
 	git := gitPod.Status.PodIP + ":8080"
 	api := in.apiServer(t)
-	const network = "pfl-forge.dev/network"
+	const network = pods.LabelNetwork
 	worker := map[string]string{"pfl-forge.io/worker": "true", "pfl-forge.io/nats-client": "true"}
 	for _, from := range []struct {
 		who, namespace string

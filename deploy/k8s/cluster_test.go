@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,8 @@ type cluster struct {
 	// its last argument.
 	load []string
 	arch string
+	// profiles is the kubelet's folder of seccomp profiles, on the nodes.
+	profiles string
 }
 
 const howto = `a cluster is needed:
@@ -48,7 +52,7 @@ const howto = `a cluster is needed:
 // bring up ends with the test.
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD"))}
+	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp"}
 	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
 	switch {
 	case kubeconfig != "" && len(c.load) > 0:
@@ -59,9 +63,11 @@ func findCluster(t *testing.T) *cluster {
 			script = filepath.Join(root(t), script)
 		}
 		kubeconfig, c.load = bringUp(t, script), []string{script, "load"}
+		c.profiles = filepath.Join(filepath.Dir(kubeconfig), "kubelet", "seccomp") // as such a script runs it
 	default:
 		t.Fatal(howto)
 	}
+	c.profiles = cmp.Or(os.Getenv("K8S_SECCOMP_DIR"), c.profiles)
 	var err error
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
@@ -194,6 +200,11 @@ func (c *cluster) removeNamespace(t *testing.T, name string) {
 		t.Error(err)
 		return
 	}
+	// After a test that failed, a worker would drain for half an hour.
+	now := int64(0)
+	if err := c.client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
 	wait.Until(t, "namespace "+name+" is gone", func() bool {
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
@@ -201,17 +212,19 @@ func (c *cluster) removeNamespace(t *testing.T, name string) {
 }
 
 // leavesNothing compares the objects outside of namespaces, and the namespaces, before and
-// after the test.
+// after the test. Some that others take away meanwhile do not matter.
 func (c *cluster) leavesNothing(t *testing.T) {
 	t.Helper()
 	before := c.global(t)
 	t.Cleanup(func() {
-		wait.Until(t, "everything is gone that the test made", func() bool { return c.global(t) == before })
+		wait.Until(t, "everything is gone that the test made", func() bool {
+			return !slices.ContainsFunc(c.global(t), func(name string) bool { return !slices.Contains(before, name) })
+		})
 	})
 }
 
 // global lists what is not in a namespace, leases of namespaces apart.
-func (c *cluster) global(t *testing.T) string {
+func (c *cluster) global(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, kind := range []string{
@@ -235,5 +248,5 @@ func (c *cluster) global(t *testing.T) string {
 			names = append(names, kind+" "+item.GetName())
 		}
 	}
-	return strings.Join(names, "\n")
+	return names
 }

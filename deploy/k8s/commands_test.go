@@ -27,7 +27,7 @@ func TestCommandPods(t *testing.T) {
 	if diff := cmp.Diff(want, roles[0].Rules); diff != "" {
 		t.Error(diff)
 	}
-	for _, dir := range []string{"overlays/production", "overlays/single-node"} {
+	for _, dir := range []string{"overlays/production", "overlays/single-node", "overlays/external-nats"} {
 		m := build(t, dir)
 		var makers, may []string
 		for _, w := range workloads(m) {

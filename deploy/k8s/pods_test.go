@@ -173,7 +173,7 @@ func podsHaveNoPrivileges(m *manifests) []string {
 			found = append(found, w.name+": may write to its root")
 		case s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || len(s.Capabilities.Add) > 0:
 			found = append(found, w.name+": has capabilities")
-		case s.RunAsUser != nil || s.RunAsNonRoot != nil || s.SeccompProfile != nil || s.ProcMount != nil:
+		case s.RunAsUser != nil || s.RunAsNonRoot != nil || (s.SeccompProfile != nil || s.ProcMount != nil) && !makesSandboxes(w.pod, s):
 			found = append(found, w.name+": a container has a user or profile of its own")
 		}
 		return found

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/pfl-forge/pfl-forge/agent/pods"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
@@ -184,7 +185,7 @@ func policiesAllowPorts(m *manifests) []string {
 	for _, p := range of[*networking.NetworkPolicy](m) {
 		own := matching(m, &p.Spec.PodSelector)
 		whole := len(p.Spec.PodSelector.MatchLabels)+len(p.Spec.PodSelector.MatchExpressions) == 0
-		if len(own) == 0 && !whole && p.Spec.PodSelector.MatchLabels["pfl-forge.dev/network"] != string(sandbox.NetworkFull) { // a label of commands' pods
+		if len(own) == 0 && !whole && p.Spec.PodSelector.MatchLabels[pods.LabelNetwork] != string(sandbox.NetworkFull) { // a label of commands' pods
 			found = append(found, "NetworkPolicy "+p.Name+" is of no pods")
 		}
 		if whole && len(p.Spec.PolicyTypes) == 2 && len(p.Spec.Ingress)+len(p.Spec.Egress) == 0 {
@@ -203,12 +204,13 @@ func policiesAllowPorts(m *manifests) []string {
 			}
 		}
 	}
+	standard := podSecurity(m)
 	for _, n := range of[*core.Namespace](m) {
 		if !denied[n.Name] {
 			found = append(found, "Namespace "+n.Name+" denies no traffic")
 		}
-		if n.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
-			found = append(found, "Namespace "+n.Name+" does not enforce restricted")
+		if n.Labels["pod-security.kubernetes.io/enforce"] != standard {
+			found = append(found, "Namespace "+n.Name+" does not enforce "+standard)
 		}
 	}
 	return found

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -25,10 +26,16 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// everything is production with all components.
-const everything = "testdata/everything"
+const (
+	// everything is production with all components that go together.
+	everything = "testdata/everything"
+	// inner is production whose workers make sandboxes in their own pods.
+	inner = "testdata/inner-sandbox"
+	// autoscaled is production with what takes the place of KEDA.
+	autoscaled = "testdata/autoscaled"
+)
 
-// overlays returns the folders that are applied, and everything.
+// overlays returns the folders that are applied, everything, inner and autoscaled.
 func overlays(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("overlays/*/kustomization.yaml")
@@ -38,7 +45,7 @@ func overlays(t *testing.T) []string {
 	for i := range found {
 		found[i] = filepath.Dir(found[i])
 	}
-	return append(found, everything)
+	return append(found, everything, inner, autoscaled)
 }
 
 // manifests are rendered objects: as a text, as the API server gets them, and each as a
@@ -63,6 +70,7 @@ var known = map[string]func() any{
 	"v1 ResourceQuota":                         func() any { return new(core.ResourceQuota) },
 	"rbac.authorization.k8s.io/v1 Role":        func() any { return new(rbac.Role) },
 	"rbac.authorization.k8s.io/v1 RoleBinding": func() any { return new(rbac.RoleBinding) },
+	"autoscaling/v2 HorizontalPodAutoscaler":   func() any { return new(autoscaling.HorizontalPodAutoscaler) },
 	"keda.sh/v1alpha1 ScaledObject":            func() any { return new(scaledObject) },
 	"monitoring.coreos.com/v1 PodMonitor":      func() any { return new(unstructured.Unstructured) },
 	"monitoring.coreos.com/v1 PrometheusRule":  func() any { return new(unstructured.Unstructured) },

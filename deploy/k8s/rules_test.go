@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	rbac "k8s.io/api/rbac/v1"
@@ -28,6 +30,10 @@ var rules = map[string]func(*manifests) []string{
 	"policies":   policiesAllowPorts,
 	"roles":      rolesAreNarrow,
 	"scaling":    scalersCountSteps,
+	"labels":     labelsAreOurs,
+	"executors":  nothingRunsBesideWorkers,
+	"rotation":   secretsAreRenewed,
+	"autoscaler": autoscalersCountSteps,
 }
 
 // TestRules checks every overlay.
@@ -51,6 +57,9 @@ func TestRulesBite(t *testing.T) {
 			s := sets[slices.IndexFunc(sets, func(s *apps.StatefulSet) bool { return s.Name == "implementer" })]
 			change(s, &s.Spec.Template.Spec.Containers[0])
 		}
+	}
+	scaler := func(change func(*autoscaling.HorizontalPodAutoscaler)) func(*manifests) {
+		return func(m *manifests) { change(of[*autoscaling.HorizontalPodAutoscaler](m)[0]) }
 	}
 	policies := func(change func(*networking.NetworkPolicy)) func(*manifests) {
 		return func(m *manifests) {
@@ -95,8 +104,24 @@ func TestRulesBite(t *testing.T) {
 		})},
 		"no drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) { c.Env = nil })},
 		"config":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[0].ConfigMapRef.Name = "other" })},
-		"secret":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[2].SecretRef.Name = "other" })},
-		"account":  {"names", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.ServiceAccountName = "default" })},
+		"secret": {"names", one(func(s *apps.StatefulSet, _ *core.Container) {
+			for _, v := range s.Spec.Template.Spec.Volumes {
+				if v.Secret != nil {
+					v.Secret.SecretName = "other"
+				}
+			}
+		})},
+		"keys as variables": {"rotation", one(func(_ *apps.StatefulSet, c *core.Container) {
+			c.EnvFrom = append(c.EnvFrom, core.EnvFromSource{SecretRef: &core.SecretEnvSource{LocalObjectReference: core.LocalObjectReference{Name: "forge-models"}}})
+		})},
+		"a key as a variable": {"rotation", one(func(_ *apps.StatefulSet, c *core.Container) {
+			c.Env = append(c.Env, core.EnvVar{Name: "ANTHROPIC_API_KEY", ValueFrom: &core.EnvVarSource{
+				SecretKeyRef: &core.SecretKeySelector{LocalObjectReference: core.LocalObjectReference{Name: "forge-models"}, Key: "ANTHROPIC_API_KEY"},
+			}})
+		})},
+		"a frozen file": {"rotation", one(func(_ *apps.StatefulSet, c *core.Container) { mountOf(c, "models").SubPath = "ANTHROPIC_API_KEY" })},
+		"unread keys":   {"rotation", one(func(_ *apps.StatefulSet, c *core.Container) { mountOf(c, "models").MountPath = "/elsewhere" })},
+		"account":       {"names", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.ServiceAccountName = "default" })},
 		"label": {"selectors", one(func(s *apps.StatefulSet, _ *core.Container) {
 			s.Spec.Template.Labels["app.kubernetes.io/name"] = "reviewer"
 		})},
@@ -110,10 +135,46 @@ func TestRulesBite(t *testing.T) {
 			m.list = append(m.list, &rbac.Role{Rules: []rbac.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}}}})
 		}},
 		"consumer": {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.Triggers[0].Metadata.Consumer = "analyse" }},
-		"trigger":  {"scaling", func(m *manifests) { o := of[*scaledObject](m)[0]; o.Spec.Triggers = o.Spec.Triggers[1:] }},
-		"target":   {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.ScaleTargetRef.Name = "runner" }},
+		"no sandbox": {"executors", func(m *manifests) {
+			for _, c := range of[*core.ConfigMap](m) {
+				delete(c.Data, "FORGE_SANDBOX")
+			}
+		}},
+		"sandbox by policy": {"executors", func(m *manifests) {
+			for _, c := range of[*core.ConfigMap](m) {
+				if c.Data["FORGE_SANDBOX"] != "" {
+					c.Data["FORGE_SANDBOX"] = "project"
+				}
+			}
+		}},
+		"own sandbox": {"executors", one(func(_ *apps.StatefulSet, c *core.Container) {
+			c.Env = append(c.Env, core.EnvVar{Name: "FORGE_SANDBOX", Value: "project"})
+		})},
+		"domain": {"labels", func(m *manifests) {
+			m.yaml = bytes.ReplaceAll(m.yaml, []byte("pfl-forge.io/worker"), []byte("pfl-forge.dev/worker"))
+		}},
+		"made-up label": {"labels", func(m *manifests) { m.yaml = append(m.yaml, "forge.example.com/worker: \"true\"\n"...) }},
+		"trigger":       {"scaling", func(m *manifests) { o := of[*scaledObject](m)[0]; o.Spec.Triggers = o.Spec.Triggers[1:] }},
+		"target":        {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.ScaleTargetRef.Name = "runner" }},
+		"counted step":  {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.Metrics = o.Spec.Metrics[1:] })},
+		"unserved metric": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
+			o.Spec.Metrics[0].External.Metric.Name = "forge_step_queue_depth"
+		})},
+		"unknown step": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
+			o.Spec.Metrics[0].External.Metric.Selector.MatchLabels[stepLabel] = "analyse"
+		})},
+		"no target": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.ScaleTargetRef.Name = "runner" })},
+		"to none":   {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { *o.Spec.MinReplicas = 0 })},
+		"at once":   {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.Behavior.ScaleDown.Policies[0].Value = 4 })},
+		"two scalers": {"autoscaler", func(m *manifests) {
+			m.list = append(m.list, of[*autoscaling.HorizontalPodAutoscaler](build(t, autoscaled))[0])
+		}},
 	} {
-		m := build(t, everything)
+		dir := everything
+		if c.rule == "autoscaler" && name != "two scalers" {
+			dir = autoscaled
+		}
+		m := build(t, dir)
 		c.spoil(m)
 		var noticed []string
 		for _, rule := range slices.Sorted(maps.Keys(rules)) {

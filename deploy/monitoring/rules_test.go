@@ -96,6 +96,8 @@ forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r
 forge_dead_letters{instance="r1"} 3x240
 forge_dead_letters{instance="r2"} 3x240
 forge_leases_lost_total{forge_step="implement",instance="w1"} 1x240
+forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x240
+forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="0.01",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 1x240
@@ -122,6 +124,8 @@ forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0
 	"ForgeBudgetUsedUp":     `forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x239 0.5`,
 	"ForgeDeadLetters":      `forge_dead_letters{instance="r1"} 3x230 4x10`,
 	"ForgeLeasesLost":       `forge_leases_lost_total{forge_step="implement",instance="w1"} 1x230 6x10`,
+	"ForgePodsLost":         `forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x230 6x10`,
+	"ForgePodsRefused":      `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
 	"ForgeJournalSlow": `forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="2.5",instance="r1"} 0+90x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+90x240`,
 	"ForgeJournalFails":   `forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 0+1x240`,
@@ -224,6 +228,7 @@ func TestQueriesNameWhatThereIs(t *testing.T) {
 	for _, r := range alerts(t) {
 		all[r.Alert] = r.Expr
 	}
+	all["the autoscalers' rule"] = strings.ReplaceAll(adapterQuery(t), matchers, "")
 	used := map[string]bool{}
 	for name, query := range all {
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)

@@ -74,6 +74,7 @@ func Look(repository string) (*Disk, error) {
 	return d, nil
 }
 
+// newDisk returns a disk that behaves as people's editors need it; tests make it quicker.
 func newDisk(repository string) *Disk {
 	return &Disk{
 		Conduct: Conduct{

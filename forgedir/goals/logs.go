@@ -46,7 +46,7 @@ func (w *Writer) writeLog(rel string, v *forge.View, first, last int) error {
 		a := forge.Attempt{Task: v.Tasks[0].ID, Step: forge.StepExecute, Number: n}
 		text, _, err := w.Disk.Read(path.Join(layout.Logs, transcript.FileName(v.Intent.ID, a)), disk.MaxOther)
 		if disk.IgnoreMissing(err) != nil {
-			w.Log.Warn("cannot read a transcript", "iteration", rel, "err", err)
+			w.Log.Warn("cannot read a transcript", "iteration", rel, "error", err)
 		}
 		log = append(log, text...)
 	}

@@ -60,6 +60,8 @@ type stepDoc struct {
 	// Agent is the name of the back end.
 	Agent string `yaml:"agent,omitempty"`
 	Model string `yaml:"model,omitempty"`
+	// Executor is where the attempt's agent, recipe and commands ran: pods, namespaces or none.
+	Executor string `schema:"Executor" yaml:"executor,omitempty"`
 	// SessionID is the agent's.
 	SessionID string   `yaml:"session_id,omitempty"`
 	Usage     usageDoc `yaml:",inline"`
@@ -104,7 +106,7 @@ func historyDocOf(h *forge.History) HistoryDoc {
 func stepDocOf(s *forge.StepRecord) stepDoc {
 	return stepDoc{
 		Step: string(s.Step), TaskID: string(s.TaskID), Attempt: s.Attempt, Outcome: s.Outcome,
-		Duration: s.Duration.Round(time.Millisecond), Agent: s.Agent, Model: s.Model, SessionID: s.Session,
+		Duration: s.Duration.Round(time.Millisecond), Agent: s.Agent, Model: s.Model, Executor: string(s.Executor), SessionID: s.Session,
 		Usage: usageDoc(s.Usage), At: s.At.UTC(),
 	}
 }

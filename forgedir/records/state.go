@@ -141,6 +141,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 	return d
 }
 
+// taskRowOf returns a task as the file of the state has it.
 func taskRowOf(t *forge.TaskSummary) taskRow {
 	row := taskRow{
 		ID: string(t.ID), Title: t.Title, Status: string(t.Status), Step: string(t.Step),

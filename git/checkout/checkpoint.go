@@ -37,7 +37,8 @@ func checkpointRef(a store.Attempt) string { return a.Prefix() + "checkpoint" }
 // written when nothing changed. A fault of the work at this moment is a
 // *WorkError, beside which the returned Checkpoint is since: an agent may be in
 // the middle of a rebase, and the next call may succeed. It must not run at the
-// same time as another method of the checkout.
+// same time as another method of the checkout. No Observer is told: it is done
+// every few seconds, for hours.
 func (c *Checkout) Checkpoint(ctx context.Context, a store.Attempt, since Checkpoint) (Checkpoint, error) {
 	if err := a.Validate(); err != nil {
 		return since, err
@@ -45,6 +46,7 @@ func (c *Checkout) Checkpoint(ctx context.Context, a store.Attempt, since Checkp
 	if c.branch == "" {
 		return since, fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
+	ctx = git.WithObserver(ctx, nil)
 	now := since
 	var kept []store.Kept
 	var err error

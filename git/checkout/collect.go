@@ -37,7 +37,9 @@ type Collected struct {
 // *WorkError; the result then still holds all that could be saved. Any other
 // error is one of git or of the machine: the call may be repeated, with the
 // same result.
-func (c *Checkout) Collect(ctx context.Context, a store.Attempt) (Collected, error) {
+func (c *Checkout) Collect(ctx context.Context, a store.Attempt) (_ Collected, err error) {
+	ctx, end := git.Begin(ctx, git.OpCollect)
+	defer func() { end(err) }()
 	if err := a.Validate(); err != nil {
 		return Collected{}, err
 	}

@@ -87,7 +87,9 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	p.mu.Lock()
 	p.parked[string(c.name)] = 0
 	p.mu.Unlock()
+	ctx, end := git.Begin(ctx, git.OpCheckout)
 	made, err := p.make(ctx, c)
+	end(err)
 	if err != nil && !disk.IsDir(c.Dir()) {
 		p.forget(string(c.name))
 	}
@@ -127,7 +129,7 @@ func (p *Pool) make(ctx context.Context, c *Checkout) (*Checkout, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		p.log.Warn("a warm checkout cannot be used", "checkout", c.name, "error", err)
+		p.log.WarnContext(ctx, "a warm checkout cannot be used", "checkout", c.name, "error", err)
 		if err := p.discard(string(c.name)); err != nil {
 			return nil, err
 		}

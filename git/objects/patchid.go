@@ -80,6 +80,7 @@ type afterLine struct {
 	begun bool
 }
 
+// Write passes on what comes after the first line, however it is cut into calls.
 func (a *afterLine) Write(b []byte) (int, error) {
 	rest := b
 	if !a.begun {

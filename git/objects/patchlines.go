@@ -21,6 +21,7 @@ type patchLines struct {
 	body int
 }
 
+// Write takes a part of a patch. A line may be split over several calls.
 func (p *patchLines) Write(b []byte) (int, error) {
 	n := len(b)
 	for {

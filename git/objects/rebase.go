@@ -32,7 +32,9 @@ type Rebased struct {
 // time of the original, so the same rebase gives the same commits. The caller Keeps the result.
 //
 // Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
-func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (Rebased, error) {
+func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (_ Rebased, err error) {
+	ctx, end := git.Begin(ctx, git.OpRebase)
+	defer func() { end(err) }()
 	scratch, err := os.MkdirTemp(db.quarantine(), "rebase-")
 	if err != nil {
 		return Rebased{}, err

@@ -11,10 +11,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Squash returns one commit that makes the change of base..head on base, with the last commit's author and date. The function
-// message returns its message, given those of the commits, oldest first: they are printable UTF-8, and those in an encoding
-// that is not known are left out. Without a function they follow each other. A single commit that has the message already, and an
-// author that is safe to show on a terminal, stays what it is.
+// Squash returns one commit that makes the change of base..head on base, with the date of the last commit. Author and
+// committer are pfl-forge's: whoever made the commits could have written any name into them. The function message returns the
+// message, given those of the commits, oldest first: they are printable UTF-8, and those in an encoding that is not known are
+// left out. Without a function they follow each other. A single commit that is like that already stays what it is.
 // The same commits and messages give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
@@ -31,15 +31,14 @@ func (db *Database) Squash(ctx context.Context, base, head git.OID, message func
 	if message == nil {
 		message = joinMessages
 	}
-	last := chain[len(chain)-1]
-	text, author := CleanMessage(message(messages(chain))), printable(last.Author)
-	if len(chain) == 1 && text == last.Message && author == last.Author && last.encoding == "" {
+	last, id := chain[len(chain)-1], db.Identity()
+	text, by := CleanMessage(message(messages(chain))), id.Name+" <"+id.Email+"> "
+	author, committer := by+when(last.Author), by+when(last.Committer)
+	if len(chain) == 1 && text == last.Message && author == last.Author && committer == last.Committer && last.encoding == "" {
 		return head, nil
 	}
-	id := db.Identity()
 	last.Parents = []git.OID{base}
-	last.Committer = id.Name + " <" + id.Email + "> " + when(last.Committer)
-	last.Author, last.Message, last.encoding = author, text, ""
+	last.Author, last.Committer, last.Message, last.encoding = author, committer, text, ""
 	return WriteCommit(db.ObjectDir(), last, true)
 }
 

@@ -22,6 +22,8 @@ import (
 // Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
 // ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
 func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res worktree.Merge, err error) {
+	ctx, end := git.Begin(ctx, git.OpMerge)
+	defer func() { end(err) }()
 	if s.origin == nil {
 		return s.Repository.Merge(ctx, b, old, next)
 	}
@@ -43,7 +45,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	if err := s.Descends(ctx, old, next); err != nil {
 		return worktree.Merge{}, err
 	}
-	out, err := git.Run(ctx, s.transport(), "push", "--porcelain", "--no-verify", "--no-follow-tags",
+	out, err := s.talk(ctx, git.OpPush, "--porcelain", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.Ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.Ref())
 	switch {
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
@@ -68,7 +70,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 
 // remoteHead asks the origin for the tip of a branch. Error: ErrNoBranch.
 func (s *Store) remoteHead(ctx context.Context, b git.Branch) (git.OID, error) {
-	out, err := git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, b.Ref())
+	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, b.Ref())
 	if err != nil {
 		return "", err
 	}

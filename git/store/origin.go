@@ -33,7 +33,7 @@ type origin struct{ url string }
 // cannot be reached is an error, also when there is a clone: a service must not
 // begin with commits of yesterday.
 func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
-	if err := checkURL(cfg.URL); err != nil {
+	if err := CheckAddress(cfg.URL); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(cfg.Dir)
@@ -63,8 +63,9 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 // ErrAddress says that a URL is not one of a repository.
 var ErrAddress = errors.New("want an ssh, https or file address, or an absolute path")
 
-// checkURL keeps out what git would read as an option or as a helper to run.
-func checkURL(raw string) error {
+// CheckAddress keeps out what git would read as an option or as a helper to run. The error
+// wraps ErrAddress.
+func CheckAddress(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case strings.HasPrefix(raw, "/"):
@@ -144,13 +145,21 @@ func (s *Store) FetchIntent(ctx context.Context, intent git.Name) error {
 // fetch takes ref specifications, which may have "--prune" before them. Tags
 // are not fetched, and nothing is written but objects and refs.
 func (s *Store) fetch(ctx context.Context, specs ...string) error {
-	args := []string{"fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
+	args := []string{"-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
 	if specs[0] == "--prune" {
 		args, specs = append(args, "--prune"), specs[1:]
 	}
 	args = append(append(args, "--end-of-options", s.origin.url), specs...)
-	_, err := git.Run(ctx, s.transport(), args...)
+	_, err := s.talk(ctx, git.OpFetch, args...)
 	return err
+}
+
+// talk runs a git command that talks to the origin. Its time is the network's, so an Observer is told.
+func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
+	ctx, end := git.Begin(ctx, op)
+	out, err := git.Run(ctx, s.transport(), append([]string{string(op)}, args...)...)
+	end(err)
+	return out, err
 }
 
 // transport returns a command that may talk to the origin: with the user's SSH
@@ -173,10 +182,10 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	if s.origin == nil || len(kept) == 0 {
 		return nil
 	}
-	args := []string{"push", "-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
+	args := []string{"-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
 	for _, k := range kept {
 		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
 	}
-	_, err := git.Run(ctx, s.transport(), args...)
+	_, err := s.talk(ctx, git.OpPush, args...)
 	return err
 }

@@ -83,7 +83,7 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 	if s.origin == nil {
 		out, err = s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
 	} else {
-		out, err = git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
+		out, err = s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
 	}
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	if s.origin == nil {
 		return s.HiddenHere(ctx)
 	}
-	out, err := git.Run(ctx, s.transport(), "ls-remote", "-q", "--refs", "--", s.origin.url, "refs/forge/*")
+	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, "refs/forge/*")
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +113,11 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []git.Name) error {
 // pushDeletions deletes refs at the origin. The error has only what the origin
 // said: the call itself would name all refs.
 func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
-	args := []string{"push", "-q", "--no-verify", "--end-of-options", s.origin.url}
+	args := []string{"-q", "--no-verify", "--end-of-options", s.origin.url}
 	for _, ref := range refs {
 		args = append(args, ":"+ref)
 	}
-	_, err := git.Run(ctx, s.transport(), args...)
+	_, err := s.talk(ctx, git.OpPush, args...)
 	if said := git.Stderr(err); said != "" {
 		return fmt.Errorf("delete refs at the origin: %s", said) // the call itself would name all of them
 	}

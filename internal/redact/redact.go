@@ -9,9 +9,12 @@
 package redact
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Mark stands in place of each secret.
@@ -49,6 +52,15 @@ var shapes = regexp.MustCompile(strings.Join([]string{
 // Redactor knows secrets. The zero value knows only what they look like. It is
 // safe for concurrent use.
 type Redactor struct {
+	mu sync.Mutex // of Know
+	// known is replaced as a whole when there is more to know; nil before.
+	known atomic.Pointer[values]
+}
+
+// values are the secrets that a Redactor was told. They are never changed.
+type values struct {
+	// told are the values themselves, without white space.
+	told map[string]struct{}
 	// parts are the pieces that known values are recognised by, by their length: every piece of
 	// a value that is that long.
 	parts map[int]map[string]struct{}
@@ -58,27 +70,46 @@ type Redactor struct {
 }
 
 // begin returns the entry of begins for the first two bytes of s.
-func (r *Redactor) begin(s string) *bool { return &r.begins[int(s[0])<<8|int(s[1])] }
+func (k *values) begin(s string) *bool { return &k.begins[int(s[0])<<8|int(s[1])] }
 
 // New returns a Redactor that knows some secret values. Those of less than eight bytes are left
 // out: they cannot be told from innocent text.
-func New(values ...string) *Redactor {
-	r := &Redactor{parts: map[int]map[string]struct{}{}}
-	for _, v := range values {
-		v = squeeze(v, nil)
-		if len(v) < shortest {
-			continue
-		}
-		n := min(max(len(v)/2, 6), 12)
-		if r.parts[n] == nil {
-			r.parts[n] = map[string]struct{}{}
-		}
-		for i := range len(v) - n + 1 {
-			r.parts[n][v[i:i+n]] = struct{}{}
-			*r.begin(v[i:]) = true
+func New(secrets ...string) *Redactor {
+	r := &Redactor{}
+	r.Know(secrets...)
+	return r
+}
+
+// Know adds secret values, such as a key that took the place of another one. Streams that have
+// begun know them, too; those known before stay known. It costs little if there is nothing new.
+func (r *Redactor) Know(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := map[string]struct{}{}
+	if old := r.known.Load(); old != nil {
+		maps.Copy(told, old.told)
+	}
+	before := len(told)
+	for _, v := range secrets {
+		if v = squeeze(v, nil); len(v) >= shortest {
+			told[v] = struct{}{}
 		}
 	}
-	return r
+	if len(told) == before {
+		return
+	}
+	next := &values{told: told, parts: map[int]map[string]struct{}{}}
+	for v := range told {
+		n := min(max(len(v)/2, 6), 12)
+		if next.parts[n] == nil {
+			next.parts[n] = map[string]struct{}{}
+		}
+		for i := range len(v) - n + 1 {
+			next.parts[n][v[i:i+n]] = struct{}{}
+			*next.begin(v[i:]) = true
+		}
+	}
+	r.known.Store(next)
 }
 
 // Text returns a text with [Mark] in place of secrets. Redacting twice changes nothing.
@@ -133,14 +164,15 @@ func (r *Redactor) find(s string) []span {
 			}
 		}
 	}
-	if len(r.parts) == 0 {
+	known := r.known.Load()
+	if known == nil {
 		return found
 	}
 	at := make([]int, 0, len(s))
 	tight := squeeze(s, &at)
-	for n, parts := range r.parts {
+	for n, parts := range known.parts {
 		for i := 0; i+n <= len(tight); i++ {
-			if !*r.begin(tight[i:]) {
+			if !*known.begin(tight[i:]) {
 				continue
 			}
 			if _, ok := parts[tight[i:i+n]]; ok {

@@ -75,6 +75,25 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestKnow checks that what is learnt later is taken out by streams that have begun, and that
+// what was known before stays so.
+func TestKnow(t *testing.T) {
+	const old, young = "correct-Horse-7-Battery", "another-Staple-8-Fence"
+	var r redact.Redactor
+	s := r.Stream()
+	if got := s.Text(old); got != old {
+		t.Errorf("got %q", got)
+	}
+	for _, secret := range []string{old, young, old, "short"} {
+		r.Know(secret)
+	}
+	for _, text := range []string{r.Text(old + " " + young), s.Text(young), s.Text(old)} {
+		if strings.Contains(text, old) || strings.Contains(text, young) || !strings.Contains(text, redact.Mark) {
+			t.Errorf("got %q", text)
+		}
+	}
+}
+
 // TestLines checks that a line is looked at by itself, too: what ended the one
 // before does not hide it.
 func TestLines(t *testing.T) {

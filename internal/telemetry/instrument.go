@@ -174,6 +174,26 @@ var (
 		nil,
 		"attempts that ended because their replica was cut off, or another one took over",
 	}
+	podsActive = &Instrument{
+		"forge.pods.active", Gauge, "{pod}", byWorkers, Sum, nil, nil,
+		"pods that commands have, where each gets one of its own (`--pod-template`), those that start included",
+	}
+	podStart = &Instrument{
+		"forge.pod.start.duration", Histogram, "s", byWorkers, Sum, nil, seconds,
+		"time from the request for a pod to the first byte that it sent",
+	}
+	podsLost = &Instrument{
+		"forge.pods.lost", Counter, "{pod}", byWorkers, Sum,
+		[]*Attribute{attrLoss},
+		nil,
+		"pods that ended before their command, or did not start in time; the command is done again",
+	}
+	podsRefused = &Instrument{
+		"forge.pods.refused", Counter, "{pod}", byWorkers, Sum,
+		[]*Attribute{attrRefusal},
+		nil,
+		"pods that could not be made, or whose container can never start",
+	}
 	redeliveries = &Instrument{
 		"forge.redeliveries", Counter, "{message}", byAll, Sum,
 		[]*Attribute{attrKind},
@@ -193,7 +213,7 @@ func Instruments() []*Instrument {
 	return []*Instrument{
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
-		attempts, attemptDuration, stepWait, verifyDuration, leasesLost, redeliveries, build,
+		attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
 	}
 }
 

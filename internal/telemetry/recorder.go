@@ -31,6 +31,8 @@ type Recorder struct {
 	names names
 	// tracer is nil unless spans are exported.
 	tracer trace.Tracer
+	// pods counts those that commands have now.
+	pods atomic.Int64
 	// shown is the snapshot that is read; nil: none.
 	shown atomic.Pointer[Snapshot]
 }
@@ -63,6 +65,8 @@ func NewRecorder(p metric.MeterProvider) (*Recorder, error) {
 	// A gauge is read when it is asked for: a value that is no longer shown is absent
 	// instead of old.
 	_, err := r.meter.RegisterCallback(r.observeBuild, r.gauges[build])
+	errs = append(errs, err)
+	_, err = r.meter.RegisterCallback(r.observePods, r.gauges[podsActive])
 	errs = append(errs, err)
 	_, err = r.meter.RegisterCallback(r.observeSnapshot, r.observables()...)
 	return r, errors.Join(append(errs, err)...)

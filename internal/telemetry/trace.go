@@ -102,21 +102,23 @@ func Span(ctx context.Context, name string) (_ context.Context, end func(error))
 	ctx, span = span.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began))
 	//nolint:spancheck // this ends it
 	return ctx, func(err error) {
-		if err != nil {
-			span.SetStatus(codes.Error, fmt.Sprintf("%T", err))
+		if err != nil { // its text may quote an agent, or name a secret
+			kind := fmt.Sprintf("%T", err)
+			span.SetAttributes(attribute.String("error.type", kind))
+			span.SetStatus(codes.Error, kind)
 		}
 		span.End()
 	}
 }
 
-// Traceparent returns the W3C trace context of ctx, which programs take from the variable
-// TRACEPARENT; empty without a trace.
-func Traceparent(ctx context.Context) string {
+// Environment returns the variable TRACEPARENT with the W3C trace context of ctx, by which
+// programs join its trace; nil without one.
+func Environment(ctx context.Context) []string {
 	c := trace.SpanContextFromContext(ctx)
 	if !c.IsValid() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("00-%s-%s-%s", c.TraceID(), c.SpanID(), c.TraceFlags())
+	return []string{fmt.Sprintf("TRACEPARENT=00-%s-%s-%s", c.TraceID(), c.SpanID(), c.TraceFlags())}
 }
 
 // TraceIDOf returns the id of the trace of ctx; empty without one.

@@ -11,7 +11,11 @@ var (
 	waitings = []forge.Waiting{
 		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget, forge.WaitingPaused,
 	}
-	reasons = []forge.FailureReason{
+	losses = []PodLoss{
+		PodNotStarted, PodEvicted, PodOutOfMemory, PodPreempted, PodDeadline, PodNode, PodDeleted, PodConnection,
+	}
+	refusals = []PodRefusal{PodDenied, PodQuota, PodTemplate}
+	reasons  = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,

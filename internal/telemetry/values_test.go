@@ -25,6 +25,8 @@ func TestValuesAreComplete(t *testing.T) {
 		list []string
 	}{
 		"FailureReason": {"failure.go", texts(reasons)},
+		"PodLoss":       {"internal/telemetry/pods.go", texts(losses)},
+		"PodRefusal":    {"internal/telemetry/pods.go", texts(refusals)},
 		"Status":        {"intent.go", texts(statuses)},
 		"Waiting":       {"record.go", texts(waitings)},
 	}

@@ -43,3 +43,17 @@ func TestDisk(t *testing.T) {
 		}
 	})
 }
+
+// A Secret is replaced as a whole: what the version before had, and this one has not, is gone.
+func TestSecret(t *testing.T) {
+	dir := t.TempDir()
+	testdir.Secret(t, dir, map[string]string{"a": "1", "d/b": "1"})
+	testdir.Secret(t, dir, map[string]string{"a": "2"})
+	if b, err := os.ReadFile(filepath.Join(dir, "a")); string(b) != "2" {
+		t.Errorf("%q, %v", b, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if len(entries) != 3 { // the name, the link, the version
+		t.Errorf("%v, %v", entries, err)
+	}
+}

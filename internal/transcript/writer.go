@@ -230,7 +230,7 @@ func (o *output) store(timeout time.Duration) bool {
 	defer cancel()
 	for o.next() {
 		if err := o.w.cfg.Bus.Append(ctx, o.w.to, o.w.attempt, batchID(o.w.id, o.n), o.batch); err != nil {
-			o.w.cfg.Log.Warn("cannot store a part of a transcript; trying again", "attempt", o.w.attempt.String(), "error", err)
+			o.w.cfg.Log.Warn("cannot store a part of a transcript; trying again", "error", err)
 			return false
 		}
 		o.batch = nil

@@ -3,6 +3,7 @@
 package backends
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
@@ -29,9 +31,10 @@ import (
 
 // Host returns a host with all agents. stateDir is absolute and belongs to this
 // process alone. The executor runs agents and commands; nil: this machine's namespaces.
-func Host(stateDir string, executor process.Executor, log *slog.Logger) jobs.Host {
+// read has the agents' credentials.
+func Host(stateDir string, executor process.Executor, read Read, log *slog.Logger) jobs.Host {
 	owner := process.NewOwner(stateDir).RunIn(executor)
-	models := openModels(log)
+	models := openModels(read, log)
 	return jobs.Host{
 		StateDir: stateDir,
 		Owner:    owner,
@@ -43,7 +46,8 @@ func Host(stateDir string, executor process.Executor, log *slog.Logger) jobs.Hos
 			recipe.New(owner),
 		},
 		Own: func(name string, c config.AgentConfig) agent.Agent {
-			return exec.New(name, c, cli.Options{Owner: owner, Env: append(cli.NetworkEnv(), exec.Credentials(name)...)})
+			own := exec.Credentials(name, func(prefix string) ([]string, error) { return read().Prefixed(prefix) })
+			return exec.New(name, c, cli.Options{Owner: owner, Env: cli.NetworkEnv(), Connect: blamed(own)})
 		},
 		// Where build tools keep and find what they need: an operator sets these.
 		Env:     process.Inherit("GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GOFLAGS", "npm_config_cache", "npm_config_registry"),
@@ -64,7 +68,7 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		return nil, err
 	}
 	var sources []jobs.Source
-	for _, p := range env.Config.Projects {
+	for _, p := range env.Config.Served() {
 		sources = append(sources, jobs.Source{Project: p.ID, URL: p.URL})
 	}
 	var opened atomic.Pointer[jobs.Set]
@@ -78,11 +82,14 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := Host(env.Config.StateDir, executor, env.Log)
+	host := Host(env.Config.StateDir, executor, env.Credentials, env.Log)
+	host.Private = append(host.Private, env.Config.CredentialsDir)
+	watchCredentials(env)
 	host.RequireSandbox = env.Config.RequireSandbox || executor != nil
+	host.FirstUse = env.Config.CloneAtFirstUse
 	host.Metrics = env.Metrics
+	announce(ctx, env, &host)
 	if env.Bus != nil {
-		env.Announce(ctx, installed()...)
 		host.Objects = env.Bus.Objects
 		host.Owner.EndWhenStopped(work.LeaseGrace)
 	}
@@ -94,7 +101,9 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		return nil, err
 	}
 	set.KeepOpening(ctx)
-	env.Hold = set.Hold
+	env.Hold = func(cmd *forge.Command) error {
+		return cmp.Or(env.Config.Elsewhere(cmd.To.Project), set.Hold(cmd), holdForCredentials(env, cmd))
+	}
 	if env.Bus != nil {
 		if err := set.FollowCleaned(ctx, env.Bus); err != nil {
 			return nil, errors.Join(err, set.Close())

@@ -50,7 +50,7 @@ func TestCalls(t *testing.T) {
 				"a":              "a\n",
 				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n" + policy,
 			})
-			set, err := jobs.OpenSet(t.Context(), backends.Host(testdir.New(t), executor, slog.New(slog.DiscardHandler)),
+			set, err := jobs.OpenSet(t.Context(), backends.Host(testdir.New(t), executor, backends.Environment, slog.New(slog.DiscardHandler)),
 				[]jobs.Source{{Project: "shop", Path: r.Dir}})
 			if err != nil {
 				t.Fatal(err)

@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/pods"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // openExecutor returns the executor that a service is configured with, without the pods that
 // an earlier life left; nil: this machine's namespaces.
 func openExecutor(ctx context.Context, env *service.Env) (process.Executor, error) {
-	template := env.Config.PodTemplate
+	template := env.Config.Pods.Template
 	if template == "" {
 		return nil, nil //nolint:nilnil // as said
 	}
@@ -20,12 +24,45 @@ func openExecutor(ctx context.Context, env *service.Env) (process.Executor, erro
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}
-	e, err := pods.New(api, template, env.Config.PodImage, env.Config.Replica, env.Config.StateDir, env.Log)
+	e, err := pods.New(api, template, env.Config.Pods.Image, env.Config.Replica, env.Config.StateDir, env.Log)
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}
+	e.Metrics = env.Metrics
 	if err := e.Sweep(ctx); err != nil {
-		env.Log.Warn("pods of an earlier life may be left", "error", err)
+		env.Log.WarnContext(ctx, "pods of an earlier life may be left", "error", err)
 	}
 	return e, nil
+}
+
+// Describe tries the executor of an owner, unless it makes pods, and says what it is, for
+// others to see; required says that nothing runs without a sandbox.
+func Describe(ctx context.Context, owner process.Owner, required bool) presence.Executor {
+	e := owner.Executor()
+	out := presence.Executor{Name: e.Name(), Required: required}
+	if p, ok := e.(*pods.Executor); ok {
+		out.Image, out.RuntimeClass = p.Image()
+		return out
+	}
+	if err := e.Probe(ctx, sandbox.NetworkFull); err != nil {
+		out.Name, out.Reason = forge.ExecutorNone, err.Error()
+	}
+	return out
+}
+
+// announce makes the process known with its agents and its executor, and logs that there is
+// none.
+func announce(ctx context.Context, env *service.Env, host *jobs.Host) {
+	in := Describe(ctx, host.Owner, host.RequireSandbox)
+	switch {
+	case in.Name != forge.ExecutorNone:
+	case in.Required:
+		env.Log.ErrorContext(ctx, "agents and commands are refused: no sandbox can be made here; on Kubernetes, give --pod-template (FORGE_POD_TEMPLATE)",
+			"reason", in.Reason, "or_allow_it", host.Owner.Executor().Needs())
+	default:
+		env.Log.WarnContext(ctx, "no sandbox can be made here; --sandbox=require (FORGE_SANDBOX) refuses agents and commands then", "reason", in.Reason)
+	}
+	if env.Bus != nil {
+		env.Announce(ctx, installed(), in)
+	}
 }

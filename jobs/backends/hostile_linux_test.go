@@ -76,7 +76,7 @@ func newWorld(t *testing.T, policy string) *world {
 	t.Setenv("ANTHROPIC_API_KEY", w.secret("model-key"))
 	w.plant(t, home)
 
-	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), nil, backends.Environment, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if w.set, err = jobs.OpenSet(t.Context(), w.host, []jobs.Source{{Project: "shop", Path: w.repo.Dir}}); err != nil {
 		t.Fatal(err)
 	}

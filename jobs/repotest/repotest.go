@@ -29,10 +29,10 @@ func Clone(t testing.TB, url string, others ...agent.Agent) *jobs.Set {
 	return Open(t, t.TempDir(), jobs.Source{Project: Project, URL: url}, others...)
 }
 
-// Measured is Local with metrics and traces.
-func Measured(t testing.TB, path string, metrics *telemetry.Recorder, others ...agent.Agent) *jobs.Set {
+// Measured opens a repository with metrics and traces.
+func Measured(t testing.TB, src jobs.Source, metrics *telemetry.Recorder, others ...agent.Agent) *jobs.Set {
 	t.Helper()
-	return openHost(t, jobs.Host{StateDir: t.TempDir(), Metrics: metrics}, jobs.Source{Project: Project, Path: path}, others...)
+	return openHost(t, jobs.Host{StateDir: t.TempDir(), Metrics: metrics}, src, others...)
 }
 
 // Open opens a repository with a given state directory. It is closed when the test ends.
@@ -41,6 +41,8 @@ func Open(t testing.TB, stateDir string, src jobs.Source, others ...agent.Agent)
 	return openHost(t, jobs.Host{StateDir: stateDir}, src, others...)
 }
 
+// openHost opens one repository on a host, which ends with the test. The recipes' agent is
+// there in any case.
 func openHost(t testing.TB, host jobs.Host, src jobs.Source, others ...agent.Agent) *jobs.Set {
 	t.Helper()
 	host.Owner = process.NewOwner(host.StateDir)

@@ -192,7 +192,10 @@ func TestWhatIsAskedOfAModel(t *testing.T) {
 			Type: "fix", Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "a", Title: "A"}}, Base: string(r.Head("main")),
 		},
 	}
-	ignore := cmp.Options{cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt"), cmpopts.IgnoreFields(forge.Analysis{}, "Policy")}
+	ignore := cmp.Options{
+		cmpopts.IgnoreFields(forge.Observation{}, "CreatedAt"), cmpopts.IgnoreFields(forge.Analysis{}, "Policy"),
+		cmpopts.IgnoreFields(forge.Result{}, "Executor"),
+	}
 	if diff := cmp.Diff(want, got, ignore); diff != "" {
 		t.Error(diff)
 	}

@@ -75,7 +75,7 @@ func (a *Analyzer) forget(ctx context.Context, intent forge.Key) {
 	}
 	err = errors.Join(r.Retire(ctx, a.states(intent.Intent)...), r.ForgetSessions(ctx, intent.Intent, ""))
 	if err != nil && ctx.Err() == nil {
-		a.log.Warn("cannot remove old sessions; the next start does", "intent", intent.String(), "error", err)
+		a.log.WarnContext(ctx, "cannot remove old sessions; the next start does", "intent", intent.String(), "error", err)
 	}
 }
 

@@ -37,12 +37,12 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 	ctx, stop = context.WithCancel(ctx)
 	i.tidy.Go(func() {
 		err := i.bus.Leftovers.Serve(ctx, func(ctx context.Context, project forge.ProjectID, person string, req requests.CleanRequest) (requests.Cleaned, error) {
-			i.log.Info("clean", "project", project, "person", person, "dry_run", req.DryRun)
+			i.log.InfoContext(ctx, "clean", "project", project, "person", person, "dry_run", req.DryRun)
 			answer, err := i.clean(ctx, project, req)
 			return hideSecrets(w.Secrets, answer, err)
 		})
 		if err != nil && ctx.Err() == nil {
-			i.log.Error("nobody can clean here", "error", err)
+			i.log.ErrorContext(ctx, "nobody can clean here", "error", err)
 		}
 	})
 	return stop
@@ -82,7 +82,7 @@ type cleaning struct {
 // their local state. Each part is found by listing it, so a request that is cut off
 // is completed by the next one.
 func (i *Implementer) clean(ctx context.Context, project forge.ProjectID, req requests.CleanRequest) (requests.Cleaned, error) {
-	r, err := i.repos.Get(project)
+	r, err := i.repos.Open(ctx, project)
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		return requests.Cleaned{}, &forge.FieldError{Reason: f.Message}
 	}
@@ -251,7 +251,7 @@ func (c *cleaning) remove(ctx context.Context) {
 	}
 	err := errors.Join(c.bus.Live.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
 	if err != nil && ctx.Err() == nil {
-		c.log.Warn("cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
+		c.log.WarnContext(ctx, "cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
 	}
 }
 

@@ -63,7 +63,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	if err := i.collect(ctx, w); err != nil {
 		return err
 	}
-	i.giveBack(w)
+	i.giveBack(ctx, w)
 	return nil
 }
 

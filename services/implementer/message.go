@@ -37,8 +37,9 @@ var (
 	reserved = regexp.MustCompile(`(?i)^\s*forge-[a-z0-9-]*\s*[:=#]`)
 	// trailer matches a line that git reads as a trailer.
 	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
-	// credit matches a trailer that names a person. It is one in any last paragraph.
-	credit = regexp.MustCompile(`^[A-Za-z-]+-[Bb][Yy]:\s*\S`)
+	// credit matches a line that names a person as author, reviewer, tester or approver. In an
+	// agent's message it is invented.
+	credit = regexp.MustCompile(`(?i)^\s*[a-z-]+-by\s*[:=#]`)
 	// divider matches lines at which tools that read patches from mail, or an edited
 	// message, end the message.
 	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
@@ -155,8 +156,8 @@ func ownText(own, known []string) (text, trailers []string) {
 		seen[p] = true
 	}
 	for _, message := range own {
-		paragraphs, credits := splitMessage(message)
-		for _, t := range credits {
+		paragraphs, own := splitMessage(message)
+		for _, t := range own {
 			if len(trailers) < maxTrailers && !slices.ContainsFunc(trailers, func(s string) bool { return strings.EqualFold(s, t) }) {
 				trailers = append(trailers, t)
 			}
@@ -184,7 +185,7 @@ func ownText(own, known []string) (text, trailers []string) {
 }
 
 // splitMessage returns the paragraphs of a message of an agent, and its trailers, each
-// as one line.
+// as one line: without ours, and without those that name people.
 func splitMessage(message string) (paragraphs, trailers []string) {
 	var current []string
 	end := func() {
@@ -196,7 +197,7 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 	dropping := false // the lines that continue one that was dropped
 	for line := range strings.SplitSeq(term.Sanitize(message), "\n") {
 		line = strings.TrimRight(line, " \t")
-		dropping = reserved.MatchString(line) || dropping && line != "" && (line[0] == ' ' || line[0] == '\t')
+		dropping = reserved.MatchString(line) || credit.MatchString(line) || dropping && line != "" && (line[0] == ' ' || line[0] == '\t')
 		switch {
 		case dropping:
 		case line == "":
@@ -223,27 +224,24 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 }
 
 // cutTrailers splits the lines of a last paragraph. All of it are trailers if each line
-// is one or continues one, and it is not the subject; otherwise those that name people.
+// is one or continues one, and it is not the subject; otherwise none is.
 func cutTrailers(lines []string, body bool) (rest, trailers []string) {
 	all := body && trailer.MatchString(lines[0]) && !slices.ContainsFunc(lines, func(line string) bool {
 		return !trailer.MatchString(line) && line[0] != ' ' && line[0] != '\t'
 	})
+	if !all {
+		return lines, nil
+	}
 	for _, line := range lines {
-		continues := line[0] == ' ' || line[0] == '\t'
-		switch {
-		case all && continues:
-			if last := &trailers[len(trailers)-1]; len(*last) < 4*maxTrailer { // more is cut below
-				*last += line
-			}
-		case all || credit.MatchString(line):
+		if line[0] != ' ' && line[0] != '\t' {
 			trailers = append(trailers, line)
-		default:
-			rest = append(rest, line)
+		} else if last := &trailers[len(trailers)-1]; len(*last) < 4*maxTrailer { // more is cut below
+			*last += line
 		}
 	}
 	for i, t := range trailers {
 		trailers[i] = term.Short(t, maxTrailer)
 	}
 	// One line that git does not read as a trailer would hide the others.
-	return rest, slices.DeleteFunc(trailers, func(t string) bool { return !trailer.MatchString(t) })
+	return nil, slices.DeleteFunc(trailers, func(t string) bool { return !trailer.MatchString(t) })
 }

@@ -48,14 +48,15 @@ func TestCommitMessage(t *testing.T) {
 			title: "Fix", own: []string{"One\n\nWhy.", "fixup! One", "wip", "Two\n\nWhy.\n", "Two"},
 			want: "Fix\n\nOne\n\nWhy.\n\nTwo\n\n" + ours,
 		},
-		"trailers are kept": {
+		"trailers are kept, people are not": {
 			title: "Fix",
 			own: []string{
 				"One\n\nWhy.\n\nFixes: 12\n  and 13\nCo-authored-by: B <b@example.org>\n",
-				"Two\n\nSee it.\nSigned-off-by: A <a@example.org>\nco-authored-by: b <b@example.org>",
+				"Two\n\nReviewed-by: Boss <boss@example.org>\n\tand others\nSee it.\nSigned-off-by: A <a@example.org>\n  Approved-By : Boss\nacked-by=Boss",
+				"Three\n\nTested-by: Boss\n\nReported-and-tested-by: Boss",
 			},
-			want:     "Fix\n\nOne\n\nWhy.\n\nTwo\n\nSee it.\n\nFixes: 12 and 13\nCo-authored-by: B <b@example.org>\nSigned-off-by: A <a@example.org>\n" + ours,
-			trailers: "Fixes: 12 and 13\nCo-authored-by: B <b@example.org>\nSigned-off-by: A <a@example.org>\n" + ours,
+			want:     "Fix\n\nOne\n\nWhy.\n\nTwo\n\nSee it.\n\nThree\n\nFixes: 12 and 13\n" + ours,
+			trailers: "Fixes: 12 and 13\n" + ours,
 		},
 		"a trailer whose name is too long": {
 			title: "Fix", own: []string{"Fix\n\nWhy.\n\n" + strings.Repeat("A", 300) + ": x"},
@@ -63,7 +64,7 @@ func TestCommitMessage(t *testing.T) {
 		},
 		"a credit that git does not read": {
 			title: "Fix", own: []string{"Fix\n\n\u017figned-off-by: Eve <e@example.org>"},
-			want: "Fix\n\n\u017figned-off-by: Eve <e@example.org>\n\n" + ours, trailers: ours,
+			want: "Fix\n\n" + ours, trailers: ours,
 		},
 		"scissors": {
 			title: "Fix", own: []string{"Fix\n\n# ------------------------ >8 ------------------------\nrest"},
@@ -77,11 +78,11 @@ func TestCommitMessage(t *testing.T) {
 			title: "Fix",
 			own: []string{
 				"One\n\nforge-approver: nobody\nWhy.\n\n  Forge-Intent : other\n\tand more\nForge-Task=other\nFORGE-REQUESTER: mallory\n" +
-					"Co-authored-by: B <b@example.org>",
+					"See: y",
 				"Forge-Intent: other\n\nForge-Anything: x",
 			},
-			want:     "Fix\n\nOne\n\nWhy.\n\nCo-authored-by: B <b@example.org>\n" + ours,
-			trailers: "Co-authored-by: B <b@example.org>\n" + ours,
+			want:     "Fix\n\nOne\n\nWhy.\n\nSee: y\n" + ours,
+			trailers: "See: y\n" + ours,
 		},
 		"what ends a message for others": {
 			title: "Fix", own: []string{"One\n\n---\nForge-Task: x\ndiff --git a/x b/x\nIndex: x\n--- note"},
@@ -168,7 +169,7 @@ func (w *world) agentCommits(messages ...string) *forge.Implementation {
 // comes after a rejection is put together with it.
 func TestRebaseMakesTheMessage(t *testing.T) {
 	w := newWorld(t)
-	im := w.agentCommits("wip", "Compare the token\n\nIt never was.\n\nCo-authored-by: B <b@example.org>\nForge-Task: other")
+	im := w.agentCommits("wip", "Compare the token\n\nIt never was.\n\nSee: x\nCo-authored-by: B <b@example.org>\nForge-Task: other")
 	c := titled("Fix the login", "The form")
 	c.Task.Base, c.Task.Head, c.Input = im.Base, im.Head, &forge.RebaseInput{Title: "Fix the login", Approver: "grace"}
 	rebase := func() *forge.Rebase {
@@ -180,9 +181,13 @@ func TestRebaseMakesTheMessage(t *testing.T) {
 		return forge.As[*forge.Rebase](r.Output)
 	}
 	first := rebase()
-	want := "Fix the login\n\nCompare the token\n\nIt never was.\n\nCo-authored-by: B <b@example.org>\n" + oursByName
+	want := "Fix the login\n\nCompare the token\n\nIt never was.\n\nSee: x\n" + oursByName
 	if diff := cmp.Diff(want, w.repo.Git("log", "-1", "--format=%B", first.Head)); diff != "" {
 		t.Error(diff)
+	}
+	const us = "pfl-forge pfl-forge@localhost"
+	if by := w.repo.Git("log", "-1", "--format=%an %ae %cn %ce", first.Head); strings.TrimSpace(by) != us+" "+us {
+		t.Errorf("the commit is by %q, as its agent wanted", by)
 	}
 	if again := rebase(); again.Head != first.Head {
 		t.Errorf("made again: %s, before: %s", again.Head, first.Head)

@@ -40,7 +40,7 @@ func (i *Implementer) findOverlaps(ctx context.Context, j *jobs.Job, base, head 
 		clashes, err = j.Store.Overlaps(ctx, base, head, others)
 	}
 	if err != nil {
-		i.log.Warn("cannot tell all tasks that a change does not merge with; the next step looks again", "attempt", j.Command.ID(), "error", err)
+		i.log.WarnContext(ctx, "cannot tell all tasks that a change does not merge with; the next step looks again", "error", err)
 	}
 	var list []forge.Overlap
 	for _, c := range clashes {
@@ -63,14 +63,14 @@ func (i *Implementer) underWay(ctx context.Context, r *jobs.Repository, task git
 	}
 	s, err := i.bus.Journal.Summary(ctx, forge.Key{Project: r.Project, Intent: id.Intent()})
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
-		i.log.Warn("cannot ask how far a task has come", "task", id, "error", err)
+		i.log.WarnContext(ctx, "cannot ask how far a task has come", "other_task", id, "error", err)
 		return false
 	}
 	if openTask(&s, id) {
 		return true
 	}
 	if err := r.Store.Forget(ctx, nil, task); err != nil {
-		i.log.Warn("cannot forget the head of a task that ended; the next start does", "task", id, "error", err)
+		i.log.WarnContext(ctx, "cannot forget the head of a task that ended; the next start does", "other_task", id, "error", err)
 	}
 	return false
 }

@@ -70,7 +70,7 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads
 		}
 	}
 	if err := r.Store.Forget(ctx, nil, over...); err != nil && ctx.Err() == nil {
-		i.log.Warn("cannot forget the heads of tasks that ended", "project", r.Project, "error", err)
+		i.log.WarnContext(ctx, "cannot forget the heads of tasks that ended", "project", r.Project, "error", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func (i *Implementer) release(ctx context.Context, c live.Control) {
 	}
 	err = errors.Join(r.Retire(ctx, names...), r.ForgetSessions(ctx, c.To.Intent, c.Released...), i.releaseCommits(ctx, r, c))
 	if err != nil && ctx.Err() == nil {
-		i.log.Warn("cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
+		i.log.WarnContext(ctx, "cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
 	}
 }
 

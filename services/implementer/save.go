@@ -48,7 +48,7 @@ func (i *Implementer) handOn(ctx context.Context, w *work) error {
 	_, err := w.save(ctx)
 	w.store(ctx)
 	if err == nil {
-		i.giveBack(w)
+		i.giveBack(ctx, w)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (i *Implementer) handOn(ctx context.Context, w *work) error {
 // giveBack lets the pool use the checkout for another task. Until it does, the next
 // attempt of this task finds it as it is. A checkout that could not be saved is not
 // given back.
-func (i *Implementer) giveBack(w *work) {
+func (i *Implementer) giveBack(ctx context.Context, w *work) {
 	if w.damaged {
 		return
 	}
@@ -66,7 +66,7 @@ func (i *Implementer) giveBack(w *work) {
 		err = w.checkout.Park()
 	}
 	if err != nil { // it goes when the task is over
-		i.log.Warn("cannot give a task's checkout back", "attempt", w.Command.ID(), "error", err)
+		i.log.WarnContext(ctx, "cannot give a task's checkout back", "error", err)
 	}
 }
 
@@ -79,7 +79,7 @@ func (i *Implementer) giveUp(ctx context.Context, w *work) error {
 	}
 	w.store(ctx)
 	if err == nil {
-		i.giveBack(w)
+		i.giveBack(ctx, w)
 	}
 	return err
 }

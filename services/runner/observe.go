@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
@@ -38,7 +39,7 @@ func (r *runner) observe(ctx context.Context, every time.Duration) {
 		if s, err := o.look(ctx); err == nil {
 			r.metrics.Show(s)
 		} else if ctx.Err() == nil {
-			r.log.Warn("the state of the installation cannot be read; metrics do not show it", "error", err)
+			r.log.WarnContext(ctx, "the state of the installation cannot be read; metrics do not show it", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -56,14 +57,16 @@ func (r *runner) traceEnd(ctx context.Context, ev *forge.Event, d forge.Decision
 	}
 	// The project is told of the end once, so the span is exported once, by whoever decided.
 	key := forge.Key{Project: ev.To.Project, Intent: forge.IntentID(ev.Actor)}
+	run := telemetry.Run{Key: key, Number: ended.Run}
+	ctx = logging.Trace(logging.Machine(ctx, key), run.TraceID())
 	view, err := View(ctx, r.bus, key)
 	if err != nil {
-		r.log.Warn("the first span of a trace is missing", "intent", key.String(), "error", err)
+		r.log.WarnContext(ctx, "the first span of a trace is missing", "error", err)
 		return
 	}
 	for i := range view.History {
 		if h := &view.History[i]; h.Run == ended.Run {
-			r.metrics.RunEnded(telemetry.Run{Key: key, Number: h.Run}, h)
+			r.metrics.RunEnded(run, h)
 			return
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
@@ -113,7 +114,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.log.Warn("cannot decide; the event comes again", "machine", d.Event.To.String(), "event", d.Event.ID, "error", err)
+			r.log.WarnContext(ctx, "cannot decide; the event comes again", "event", d.Event.ID, "error", err)
 		}
 		if _, newer := errors.AsType[*bus.UnknownError](err); newer {
 			return bus.Retry(time.Minute, err) // a newer runner has to take it
@@ -125,7 +126,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	if ruling.Decision == forge.Refused {
 		level = slog.LevelInfo
 	}
-	r.log.Log(ctx, level, "decided", "machine", d.Event.To.String(), "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
+	r.log.Log(ctx, level, "decided", "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
 	d.Respond(ruling)
 	r.traceEnd(ctx, &d.Event, ruling.Decision)
 	return nil
@@ -139,10 +140,10 @@ func (r *runner) recover(ctx context.Context) error {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b forge.Key) int {
 		return strings.Compare(a.String(), b.String())
 	}) {
-		failures = append(failures, r.skipUnreadable(key, r.driver.Recover(ctx, key)))
+		failures = append(failures, r.skipUnreadable(ctx, key, r.driver.Recover(ctx, key)))
 	}
 	if len(keys) > 0 {
-		r.log.Info("recovered", "machines", len(keys))
+		r.log.InfoContext(ctx, "recovered", "machines", len(keys))
 	}
 	return errors.Join(failures...)
 }
@@ -157,7 +158,7 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 		keys[project.Key] = true
 		records, _, err := r.bus.Journal.Load(ctx, project.Key)
 		if err != nil {
-			failures = append(failures, r.skipUnreadable(project.Key, err))
+			failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
@@ -177,13 +178,14 @@ func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
 // skipUnreadable logs an error that a retry does not mend, and returns nil for it: a
 // newer version wrote the journal, or some of it is lost. It returns other errors
 // unchanged.
-func (r *runner) skipUnreadable(key forge.Key, err error) error {
+func (r *runner) skipUnreadable(ctx context.Context, key forge.Key, err error) error {
+	ctx = logging.Machine(ctx, key)
 	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
-		r.log.Error("a newer version decided on this; it is left alone until a runner of that version is there", "machine", key.String(), "error", err)
+		r.log.WarnContext(ctx, "a newer version decided on this; it is left alone until a runner of that version is there", "error", err)
 		return nil
 	}
 	if errors.Is(err, machine.ErrDamaged) {
-		r.log.Error("nothing is decided on this any more", "machine", key.String(), "error", err)
+		r.log.ErrorContext(ctx, "nothing is decided on this any more", "error", err)
 		return nil
 	}
 	return err
@@ -195,6 +197,8 @@ type ledger struct {
 	metrics *telemetry.Recorder
 }
 
+// Append appends a record as the bus does, and measures how long that took. A conflict is the
+// machine's own error: another runner was faster.
 func (j ledger) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
 	began := time.Now()
 	seq, err := j.Journal.Append(ctx, key, expected, rec)

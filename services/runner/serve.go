@@ -30,6 +30,6 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 func (r *runner) serve(ctx context.Context) {
 	view := func(ctx context.Context, key forge.Key) (forge.View, error) { return View(ctx, r.bus, key) }
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view}); err != nil {
-		r.log.Error("requests of other systems are not answered; their submissions to the stream are", "error", err)
+		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

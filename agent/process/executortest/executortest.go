@@ -45,6 +45,8 @@ type world struct {
 	state, dir, scratch string
 }
 
+// newWorld returns an executor with a checkout and a scratch folder of their own, below its
+// state.
 func newWorld(t *testing.T, executor process.Executor, state string) *world {
 	t.Helper()
 	own, err := os.MkdirTemp(state, "test-") //nolint:usetesting // it must be below the state

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/remote"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
@@ -39,8 +40,8 @@ type Container struct {
 	State string
 }
 
-// Name returns "container".
-func (Container) Name() string { return "container" }
+// Name returns "pods", whose containers it stands for.
+func (Container) Name() forge.Executor { return forge.ExecutorPods }
 
 // Needs names the same as the executor of this machine.
 func (Container) Needs() string { return "user namespaces" }

@@ -17,12 +17,33 @@ const excerptSize = 1024
 
 // Bury puts a copy of a message's beginning among the dead letters, once.
 func (c *Conn) Bury(ctx context.Context, stream string, m Stored, reason string) error {
-	return c.BuryAs(ctx, stream+"/"+strconv.FormatUint(m.Seq, 10), stream, m, reason)
+	return c.BuryAs(ctx, deadID(stream, m), stream, m, reason)
 }
 
 // BuryAs is bury for a message that is in no stream, too. The id tells it from
 // others.
 func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason string) error {
+	first, err := c.bury(ctx, id, stream, m, reason)
+	if first {
+		c.Log.ErrorContext(ctx, "cannot handle a message; it is among the dead letters",
+			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
+	}
+	return err
+}
+
+// TellAs is BuryAs for a message of a newer version, which is offered again until a replica
+// understands it: an upgrade that goes on mends that.
+func (c *Conn) TellAs(ctx context.Context, id, stream string, m Stored, reason error) error {
+	first, err := c.bury(ctx, id, stream, m, "waits for a newer version: "+reason.Error())
+	if first {
+		c.Log.WarnContext(ctx, "a message waits for a newer version; meanwhile it is among the dead letters",
+			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason.Error())
+	}
+	return err
+}
+
+// bury stores a dead letter, and reports whether it is there for the first time.
+func (c *Conn) bury(ctx context.Context, id, stream string, m Stored, reason string) (first bool, err error) {
 	msg := nats.NewMsg(subjects.Dead(stream))
 	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
 	msg.Header.Set(jetstream.MsgIDHeader, id)
@@ -32,13 +53,9 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 	msg.Header.Set(wire.HeaderReason, wire.OneLine(reason))
 	ack, err := c.Publish(ctx, msg)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !ack.Duplicate {
-		c.Log.Error("cannot handle a message; it is among the dead letters",
-			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
-	}
-	return nil
+	return !ack.Duplicate, nil
 }
 
 // ParkTime is how long a message of a newer version waits for a consumer that
@@ -47,7 +64,11 @@ const ParkTime = 30 * time.Second
 
 // Terminate copies a message to the dead letters and then ends its delivery.
 func (c *Conn) Terminate(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
-	if err := c.buryMsg(ctx, stream, m, reason); err != nil {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	if err := c.Bury(ctx, stream, stored(m, meta), reason); err != nil {
 		return err
 	}
 	return m.TermWithReason(wire.OneLine(reason))
@@ -56,7 +77,12 @@ func (c *Conn) Terminate(ctx context.Context, stream string, m jetstream.Msg, re
 // Park tells of a message among the dead letters and has it delivered again
 // later.
 func (c *Conn) Park(ctx context.Context, stream string, m jetstream.Msg, reason error) error {
-	if err := c.buryMsg(ctx, stream, m, "waits for a newer version: "+reason.Error()); err != nil {
+	meta, err := m.Metadata()
+	if err != nil {
+		return err
+	}
+	kept := stored(m, meta)
+	if err := c.TellAs(ctx, deadID(stream, kept), stream, kept, reason); err != nil {
 		return err
 	}
 	return Again(m, ParkTime)
@@ -70,11 +96,10 @@ func Again(m jetstream.Msg, after time.Duration) error {
 	return m.NakWithDelay(after)
 }
 
-// buryMsg is Bury for a message that a consumer delivered.
-func (c *Conn) buryMsg(ctx context.Context, stream string, m jetstream.Msg, reason string) error {
-	meta, err := m.Metadata()
-	if err != nil {
-		return err
-	}
-	return c.Bury(ctx, stream, Stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()}, reason)
+// stored returns a message that a consumer delivered.
+func stored(m jetstream.Msg, meta *jetstream.MsgMetadata) Stored {
+	return Stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data()}
 }
+
+// deadID returns the id of a stream's message among the dead letters.
+func deadID(stream string, m Stored) string { return stream + "/" + strconv.FormatUint(m.Seq, 10) }

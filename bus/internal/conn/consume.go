@@ -39,7 +39,7 @@ func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 		}
 		if err != nil && ctx.Err() == nil {
 			if notices.Due(time.Now()) {
-				c.Log.Warn("cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
+				c.Log.WarnContext(ctx, "cannot consume; trying again", "stream", src.Stream, "consumer", src.Config.Durable, "error", err)
 			}
 			c.Poke()
 		}

@@ -43,7 +43,7 @@ func (f *Following) Follow(ctx context.Context) error {
 			return f.failed
 		}
 		if ctx.Err() == nil {
-			f.Conn.Log.Warn("cannot follow a stream; trying again", "stream", f.Stream, "error", err)
+			f.Conn.Log.WarnContext(ctx, "cannot follow a stream; trying again", "stream", f.Stream, "error", err)
 			_ = Sleep(ctx, Backoff(attempt))
 		}
 	}
@@ -125,7 +125,7 @@ func (f *Following) silent(ctx context.Context, cons jetstream.Consumer) {
 	if err != nil || info.NumPending > 0 {
 		return // it is slow
 	}
-	f.Conn.Log.Error("some messages of a stream cannot be read: the store is damaged", "stream", f.Stream, "next", f.Next)
+	f.Conn.Log.ErrorContext(ctx, "some messages of a stream cannot be read: the store is damaged", "stream", f.Stream, "next", f.Next)
 	f.caughtUp(0)
 }
 

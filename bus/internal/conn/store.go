@@ -23,7 +23,7 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 		case errors.As(err, &refused) && refused.Code < 500, errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, ErrNotAllowed):
 			return nil, err
 		}
-		c.Log.Warn("could not store a message; trying again", "subject", m.Subject, "error", err)
+		c.Log.WarnContext(ctx, "could not store a message; trying again", "subject", m.Subject, "error", err)
 		if Sleep(ctx, Backoff(attempt)) != nil {
 			return nil, err
 		}

@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Export, error) {
 	}
 	// The SDK has one handler for the process. Its own writes to standard error, past the log.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		cfg.Log.Warn("telemetry is not exported", "error", err)
+		cfg.Log.WarnContext(ctx, "telemetry is not exported", "error", err)
 	}))
 	who, err := identity(ctx, &cfg)
 	if err != nil {

@@ -117,6 +117,10 @@ func record(t *testing.T, e *export.Export) {
 	r.AttemptBegan(&forge.Command{To: key, Attempt: result.Attempt}, 3*time.Second)
 	r.LeaseLost(forge.StepImplement)
 	r.Redelivered(telemetry.KindEvent)
+	r.Pod()
+	r.PodStarted(2 * time.Second)
+	r.PodLost(telemetry.PodEvicted)
+	r.PodRefused(telemetry.PodQuota)
 	r.Verified("shop", time.Second, &forge.VerifyReport{}, nil)
 	now := time.Now()
 	snapshot := r.NewSnapshot()
@@ -166,6 +170,7 @@ func TestValues(t *testing.T) {
 		{"forge_budget_remaining", "forge_budget_scope=project forge_project=shop", 6},
 		{"forge_budget_remaining", "forge_budget_scope=day forge_project=shop", 0},
 		{"forge_dead_letters", "", 1},
+		{"forge_pods_active", "", 1},
 	} {
 		if got := find(t, all, c.name, c.labels).GetGauge().GetValue(); got != c.want {
 			t.Errorf("%s{%s} is %v, want %v", c.name, c.labels, got, c.want)
@@ -256,6 +261,8 @@ func TestCardinalityIsBounded(t *testing.T) {
 				r.AttemptBegan(&forge.Command{To: res.To, Attempt: res.Attempt}, time.Second)
 				r.LeaseLost(forge.Step(name))
 				r.Redelivered(telemetry.Kind(name))
+				r.PodLost(telemetry.PodLoss(name))
+				r.PodRefused(telemetry.PodRefusal(name))
 				r.Verified(forge.ProjectID(name), time.Second, &forge.VerifyReport{}, nil)
 			}
 		})

@@ -1,95 +1,25 @@
 package export_test
 
 import (
-	"encoding/hex"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	collectmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
-	collecttraces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	resources "go.opentelemetry.io/proto/otlp/resource/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry/otlptest"
 )
-
-// receiver takes what is sent by OTLP over HTTP.
-type receiver struct {
-	mu sync.Mutex
-	// services has who sent something, metrics the names of metrics, and spans the names of
-	// spans with their traces.
-	services, metrics map[string]bool
-	spans             map[string]string
-	problems          []error
-}
-
-// ServeHTTP implements http.Handler.
-func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	body, err := io.ReadAll(req.Body)
-	if req.Header.Get("Authorization") != "Bearer x" {
-		err = errors.Join(err, errors.New("no credentials of OTEL_EXPORTER_OTLP_HEADERS"))
-	}
-	switch req.URL.Path {
-	case "/v1/metrics":
-		var got collectmetrics.ExportMetricsServiceRequest
-		err = errors.Join(err, proto.Unmarshal(body, &got))
-		for _, of := range got.GetResourceMetrics() {
-			r.sender(of.GetResource())
-			for _, in := range of.GetScopeMetrics() {
-				for _, m := range in.GetMetrics() {
-					r.metrics[m.GetName()] = true
-				}
-			}
-		}
-	case "/v1/traces":
-		var got collecttraces.ExportTraceServiceRequest
-		err = errors.Join(err, proto.Unmarshal(body, &got))
-		for _, of := range got.GetResourceSpans() {
-			r.sender(of.GetResource())
-			for _, in := range of.GetScopeSpans() {
-				for _, s := range in.GetSpans() {
-					r.spans[s.GetName()] = string(s.GetTraceId())
-				}
-			}
-		}
-	default:
-		err = errors.New(req.URL.Path)
-	}
-	if err != nil {
-		r.problems = append(r.problems, err)
-	}
-	w.Header().Set("Content-Type", "application/x-protobuf")
-}
-
-// sender notes the name of a service.
-func (r *receiver) sender(who *resources.Resource) {
-	for _, kv := range who.GetAttributes() {
-		if kv.GetKey() == "service.name" {
-			r.services[kv.GetValue().GetStringValue()] = true
-		}
-	}
-}
 
 // TestOTLPArrives: metrics and spans reach a collector when the variables name it, at the
 // latest when the process ends.
 func TestOTLPArrives(t *testing.T) {
-	r := &receiver{services: map[string]bool{}, metrics: map[string]bool{}, spans: map[string]string{}}
-	server := httptest.NewServer(r)
-	defer server.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
-	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer x")
+	received := otlptest.Start(t)
 	e, err := export.Open(t.Context(), export.Config{
 		Service: "reviewer", Replica: "r1", Version: "v1", Getenv: os.Getenv, Log: slog.New(slog.DiscardHandler),
 	})
@@ -104,18 +34,16 @@ func TestOTLPArrives(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, i := range telemetry.Instruments() {
-		if !r.metrics[i.Name] {
+		if !slices.Contains(received.Metrics(), i.Name) {
 			t.Errorf("%s has not arrived", i.Name)
 		}
 	}
-	if id := []byte(r.spans["review"]); hex.EncodeToString(id) != run.TraceID() || len(r.spans) != 1 {
-		t.Errorf("spans %q, want one in %s", r.spans, run.TraceID())
+	if spans := received.Spans(); len(spans) != 1 || spans[0].Name != "review" || spans[0].Trace != run.TraceID() {
+		t.Errorf("spans %+v, want one in %s", spans, run.TraceID())
 	}
-	if len(r.services) != 1 || !r.services["reviewer"] || len(r.problems) > 0 {
-		t.Errorf("sent by %v; %v", r.services, r.problems)
+	if services := received.Services(); !slices.Equal(services, []string{"reviewer"}) {
+		t.Errorf("sent by %q", services)
 	}
 }
 

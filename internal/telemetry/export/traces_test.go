@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
@@ -52,8 +53,8 @@ func TestReplicasAgreeOnTraces(t *testing.T) {
 			t.Errorf("trace %s, want %s", id, run.TraceID())
 		}
 		inner, done := telemetry.Span(ctx, "verify")
-		if parent := telemetry.Traceparent(inner); len(parent) != 55 || parent[3:35] != run.TraceID() || parent[53:] != "01" {
-			t.Errorf("TRACEPARENT=%s", parent)
+		if env := telemetry.Environment(inner); len(env) != 1 || env[0] != fmt.Sprintf("TRACEPARENT=00-%s-%s-01", run.TraceID(), spanOf(inner)) {
+			t.Errorf("the environment is %q", env)
 		}
 		done(errors.New("a secret"))
 		finish(&forge.Result{Output: &forge.Failure{Reason: forge.FailTimeout, Message: "a secret"}})
@@ -93,6 +94,9 @@ func TestReplicasAgreeOnTraces(t *testing.T) {
 		t.Errorf("%d first spans, %d ids", roots, len(byID))
 	}
 }
+
+// spanOf returns the id of the span of ctx.
+func spanOf(ctx context.Context) string { return trace.SpanContextFromContext(ctx).SpanID().String() }
 
 // containsSecret reports whether a span holds the text of an error.
 func containsSecret(s tracetest.SpanStub) bool {
@@ -158,7 +162,7 @@ func TestNoTraces(t *testing.T) {
 	r := open(t).Recorder
 	ctx, finish := r.Attempt(t.Context(), telemetry.Run{}, &forge.Command{})
 	finish(&forge.Result{})
-	if ctx != t.Context() || telemetry.Traceparent(ctx) != "" || r.Tracing() {
+	if ctx != t.Context() || telemetry.Environment(ctx) != nil || r.Tracing() {
 		t.Error("there is a trace")
 	}
 	r.RunEnded(telemetry.Run{}, &forge.History{})

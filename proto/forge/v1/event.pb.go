@@ -1878,8 +1878,7 @@ type Approve_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// plan is the hash of the plan, or of the changes, that was approved. An
-	// approval of another one than the present is refused; empty approves the
-	// present one.
+	// approval of another one than the present, or of none, is refused.
 	Plan *string
 }
 
@@ -4493,6 +4492,7 @@ type MergeEnded struct {
 	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
 	xxx_hidden_Result      *MergeResult           `protobuf:"bytes,3,opt,name=result"`
 	xxx_hidden_Failure     *Failure               `protobuf:"bytes,4,opt,name=failure"`
+	xxx_hidden_Executor    Executor               `protobuf:"varint,5,opt,name=executor,enum=forge.v1.Executor"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4555,14 +4555,23 @@ func (x *MergeEnded) GetFailure() *Failure {
 	return nil
 }
 
+func (x *MergeEnded) GetExecutor() Executor {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
+			return x.xxx_hidden_Executor
+		}
+	}
+	return Executor_EXECUTOR_UNSPECIFIED
+}
+
 func (x *MergeEnded) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *MergeEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *MergeEnded) SetResult(v *MergeResult) {
@@ -4571,6 +4580,11 @@ func (x *MergeEnded) SetResult(v *MergeResult) {
 
 func (x *MergeEnded) SetFailure(v *Failure) {
 	x.xxx_hidden_Failure = v
+}
+
+func (x *MergeEnded) SetExecutor(v Executor) {
+	x.xxx_hidden_Executor = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *MergeEnded) HasTask() bool {
@@ -4601,6 +4615,13 @@ func (x *MergeEnded) HasFailure() bool {
 	return x.xxx_hidden_Failure != nil
 }
 
+func (x *MergeEnded) HasExecutor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *MergeEnded) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Task = nil
@@ -4619,6 +4640,11 @@ func (x *MergeEnded) ClearFailure() {
 	x.xxx_hidden_Failure = nil
 }
 
+func (x *MergeEnded) ClearExecutor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Executor = Executor_EXECUTOR_UNSPECIFIED
+}
+
 type MergeEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4630,6 +4656,8 @@ type MergeEnded_builder struct {
 	Result *MergeResult
 	// failure is why the merge could not be tried; otherwise nil.
 	Failure *Failure
+	// executor is that of the merge's commands; unspecified if there were none.
+	Executor *Executor
 }
 
 func (b0 MergeEnded_builder) Build() *MergeEnded {
@@ -4637,15 +4665,19 @@ func (b0 MergeEnded_builder) Build() *MergeEnded {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Number = *b.Number
 	}
 	x.xxx_hidden_Result = b.Result
 	x.xxx_hidden_Failure = b.Failure
+	if b.Executor != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_Executor = *b.Executor
+	}
 	return m0
 }
 
@@ -6319,13 +6351,14 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05files\x18\b \x03(\tR\x05files\x12\x14\n" +
 	"\x05title\x18\t \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\n" +
-	" \x01(\tR\bapprover\"\x94\x01\n" +
+	" \x01(\tR\bapprover\"\xc4\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12-\n" +
 	"\x06result\x18\x03 \x01(\v2\x15.forge.v1.MergeResultR\x06result\x12+\n" +
-	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\"P\n" +
+	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\x12.\n" +
+	"\bexecutor\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutor\"P\n" +
 	"\x10WithdrawRequests\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -6422,13 +6455,14 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(Status)(0),                   // 40: forge.v1.Status
 	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
 	(*Failure)(nil),               // 42: forge.v1.Failure
-	(*History)(nil),               // 43: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 44: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 45: forge.v1.StepRecord
-	(*Proposal)(nil),              // 46: forge.v1.Proposal
-	(*Adjustment)(nil),            // 47: forge.v1.Adjustment
-	(*Overlap)(nil),               // 48: forge.v1.Overlap
-	(*Attempt)(nil),               // 49: forge.v1.Attempt
+	(Executor)(0),                 // 43: forge.v1.Executor
+	(*History)(nil),               // 44: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 45: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 46: forge.v1.StepRecord
+	(*Proposal)(nil),              // 47: forge.v1.Proposal
+	(*Adjustment)(nil),            // 48: forge.v1.Adjustment
+	(*Overlap)(nil),               // 49: forge.v1.Overlap
+	(*Attempt)(nil),               // 50: forge.v1.Attempt
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6475,28 +6509,29 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	40, // 41: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
 	41, // 42: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
 	42, // 43: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	40, // 44: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	37, // 45: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 46: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	38, // 47: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	39, // 48: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	33, // 49: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	43, // 50: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	44, // 51: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	40, // 52: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	45, // 53: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	46, // 54: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	47, // 55: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	48, // 56: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	49, // 57: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	36, // 58: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	49, // 59: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	49, // 60: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	43, // 44: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	40, // 45: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	37, // 46: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 47: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	38, // 48: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	39, // 49: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	33, // 50: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	44, // 51: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	45, // 52: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	40, // 53: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	46, // 54: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	47, // 55: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	48, // 56: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	49, // 57: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	50, // 58: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	36, // 59: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	50, // 60: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	50, // 61: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

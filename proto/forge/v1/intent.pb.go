@@ -34,6 +34,8 @@ const (
 	Source_SOURCE_REFLECTION Source = 2
 	// Another system; it does not run unapproved unless the project trusts it.
 	Source_SOURCE_SYSTEM Source = 3
+	// The reflect step of an intent that another system asked for, or that came of one.
+	Source_SOURCE_SYSTEM_REFLECTION Source = 4
 )
 
 // Enum value maps for Source.
@@ -43,12 +45,14 @@ var (
 		1: "SOURCE_HUMAN",
 		2: "SOURCE_REFLECTION",
 		3: "SOURCE_SYSTEM",
+		4: "SOURCE_SYSTEM_REFLECTION",
 	}
 	Source_value = map[string]int32{
-		"SOURCE_UNSPECIFIED": 0,
-		"SOURCE_HUMAN":       1,
-		"SOURCE_REFLECTION":  2,
-		"SOURCE_SYSTEM":      3,
+		"SOURCE_UNSPECIFIED":       0,
+		"SOURCE_HUMAN":             1,
+		"SOURCE_REFLECTION":        2,
+		"SOURCE_SYSTEM":            3,
+		"SOURCE_SYSTEM_REFLECTION": 4,
 	}
 )
 
@@ -1831,12 +1835,13 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x06Origin\x12\x16\n" +
 	"\x06system\x18\x01 \x01(\tR\x06system\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x14\n" +
-	"\x05actor\x18\x03 \x01(\tR\x05actor*\\\n" +
+	"\x05actor\x18\x03 \x01(\tR\x05actor*z\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSOURCE_HUMAN\x10\x01\x12\x15\n" +
 	"\x11SOURCE_REFLECTION\x10\x02\x12\x11\n" +
-	"\rSOURCE_SYSTEM\x10\x03*G\n" +
+	"\rSOURCE_SYSTEM\x10\x03\x12\x1c\n" +
+	"\x18SOURCE_SYSTEM_REFLECTION\x10\x04*G\n" +
 	"\x04Risk\x12\x14\n" +
 	"\x10RISK_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bRISK_LOW\x10\x01\x12\f\n" +

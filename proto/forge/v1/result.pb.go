@@ -99,6 +99,7 @@ type Result struct {
 	xxx_hidden_Observations *[]*Observation        `protobuf:"bytes,10,rep,name=observations"`
 	xxx_hidden_Output       isResult_Output        `protobuf_oneof:"output"`
 	xxx_hidden_Policy       *Policy                `protobuf:"bytes,22,opt,name=policy"`
+	xxx_hidden_Executor     Executor               `protobuf:"varint,26,opt,name=executor,enum=forge.v1.Executor"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -347,6 +348,15 @@ func (x *Result) GetPolicy() *Policy {
 	return nil
 }
 
+func (x *Result) GetExecutor() Executor {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 12) {
+			return x.xxx_hidden_Executor
+		}
+	}
+	return Executor_EXECUTOR_UNSPECIFIED
+}
+
 func (x *Result) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -357,7 +367,7 @@ func (x *Result) SetAttempt(v *Attempt) {
 
 func (x *Result) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
 }
 
 func (x *Result) SetStartedAt(v *timestamppb.Timestamp) {
@@ -370,17 +380,17 @@ func (x *Result) SetDuration(v *durationpb.Duration) {
 
 func (x *Result) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
 }
 
 func (x *Result) SetModel(v string) {
 	x.xxx_hidden_Model = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
 }
 
 func (x *Result) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
 }
 
 func (x *Result) SetUsage(v *Usage) {
@@ -505,6 +515,11 @@ func (x *Result) SetJudgment(v *Judgment) {
 
 func (x *Result) SetPolicy(v *Policy) {
 	x.xxx_hidden_Policy = v
+}
+
+func (x *Result) SetExecutor(v Executor) {
+	x.xxx_hidden_Executor = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
 }
 
 func (x *Result) HasTo() bool {
@@ -696,6 +711,13 @@ func (x *Result) HasPolicy() bool {
 	return x.xxx_hidden_Policy != nil
 }
 
+func (x *Result) HasExecutor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *Result) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -828,6 +850,11 @@ func (x *Result) ClearPolicy() {
 	x.xxx_hidden_Policy = nil
 }
 
+func (x *Result) ClearExecutor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_Executor = Executor_EXECUTOR_UNSPECIFIED
+}
+
 const Result_Output_not_set_case case_Result_Output = 0
 const Result_Started_case case_Result_Output = 11
 const Result_Failure_case case_Result_Output = 12
@@ -943,6 +970,8 @@ type Result_builder struct {
 	// policy is the project's own, as the attempt read it. Audit, observe and
 	// intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
+	// executor is that of the attempt's agent and commands, as the worker says.
+	Executor *Executor
 }
 
 func (b0 Result_builder) Build() *Result {
@@ -952,21 +981,21 @@ func (b0 Result_builder) Build() *Result {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_StartedAt = b.StartedAt
 	x.xxx_hidden_Duration = b.Duration
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.Model != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
 		x.xxx_hidden_Model = b.Model
 	}
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
 		x.xxx_hidden_Session = b.Session
 	}
 	x.xxx_hidden_Usage = b.Usage
@@ -1014,6 +1043,10 @@ func (b0 Result_builder) Build() *Result {
 		x.xxx_hidden_Output = &result_Judgment{b.Judgment}
 	}
 	x.xxx_hidden_Policy = b.Policy
+	if b.Executor != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		x.xxx_hidden_Executor = *b.Executor
+	}
 	return m0
 }
 
@@ -3790,7 +3823,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\t\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\t\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -3820,7 +3853,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06intake\x18\x17 \x01(\v2\x10.forge.v1.IntakeH\x00R\x06intake\x12?\n" +
 	"\rsummarization\x18\x18 \x01(\v2\x17.forge.v1.SummarizationH\x00R\rsummarization\x120\n" +
 	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12(\n" +
-	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policyB\b\n" +
+	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policy\x12.\n" +
+	"\bexecutor\x18\x1a \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutorB\b\n" +
 	"\x06output\"\t\n" +
 	"\aStarted\"\x83\x03\n" +
 	"\bAnalysis\x12(\n" +
@@ -3962,13 +3996,14 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Intake)(nil),                // 25: forge.v1.Intake
 	(*Summarization)(nil),         // 26: forge.v1.Summarization
 	(*Judgment)(nil),              // 27: forge.v1.Judgment
-	(*Clarification)(nil),         // 28: forge.v1.Clarification
-	(Risk)(0),                     // 29: forge.v1.Risk
-	(Complexity)(0),               // 30: forge.v1.Complexity
-	(*FileWrite)(nil),             // 31: forge.v1.FileWrite
-	(*Execution)(nil),             // 32: forge.v1.Execution
-	(*Overlap)(nil),               // 33: forge.v1.Overlap
-	(*Intent)(nil),                // 34: forge.v1.Intent
+	(Executor)(0),                 // 28: forge.v1.Executor
+	(*Clarification)(nil),         // 29: forge.v1.Clarification
+	(Risk)(0),                     // 30: forge.v1.Risk
+	(Complexity)(0),               // 31: forge.v1.Complexity
+	(*FileWrite)(nil),             // 32: forge.v1.FileWrite
+	(*Execution)(nil),             // 33: forge.v1.Execution
+	(*Overlap)(nil),               // 34: forge.v1.Overlap
+	(*Intent)(nil),                // 35: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
 	14, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
@@ -3992,32 +4027,33 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	26, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
 	27, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	5,  // 21: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	28, // 22: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	29, // 23: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	11, // 24: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	4,  // 25: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	29, // 26: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	30, // 27: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	31, // 28: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	32, // 29: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	33, // 30: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	8,  // 31: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	33, // 32: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 33: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 34: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 35: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	34, // 36: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	17, // 37: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	17, // 38: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	17, // 39: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	13, // 40: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	12, // 41: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	28, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	29, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	30, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	30, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	31, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	32, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	33, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	34, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	8,  // 32: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	34, // 33: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 34: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 35: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 36: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	35, // 37: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	17, // 38: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	17, // 39: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	17, // 40: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	13, // 41: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	12, // 42: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

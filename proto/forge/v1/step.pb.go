@@ -21,6 +21,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Executor says where an attempt's agent, recipe and commands ran.
+type Executor int32
+
+const (
+	// Nothing of that kind ran, or the version did not say.
+	Executor_EXECUTOR_UNSPECIFIED Executor = 0
+	// Each in a pod of its own.
+	Executor_EXECUTOR_PODS Executor = 1
+	// In namespaces of the worker's machine.
+	Executor_EXECUTOR_NAMESPACES Executor = 2
+	// At least one ran beside the worker, without a sandbox.
+	Executor_EXECUTOR_NONE Executor = 3
+)
+
+// Enum value maps for Executor.
+var (
+	Executor_name = map[int32]string{
+		0: "EXECUTOR_UNSPECIFIED",
+		1: "EXECUTOR_PODS",
+		2: "EXECUTOR_NAMESPACES",
+		3: "EXECUTOR_NONE",
+	}
+	Executor_value = map[string]int32{
+		"EXECUTOR_UNSPECIFIED": 0,
+		"EXECUTOR_PODS":        1,
+		"EXECUTOR_NAMESPACES":  2,
+		"EXECUTOR_NONE":        3,
+	}
+)
+
+func (x Executor) Enum() *Executor {
+	p := new(Executor)
+	*p = x
+	return p
+}
+
+func (x Executor) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Executor) Descriptor() protoreflect.EnumDescriptor {
+	return file_forge_v1_step_proto_enumTypes[0].Descriptor()
+}
+
+func (Executor) Type() protoreflect.EnumType {
+	return &file_forge_v1_step_proto_enumTypes[0]
+}
+
+func (x Executor) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
 // Step is one kind of work in a flow.
 type Step int32
 
@@ -106,11 +158,11 @@ func (x Step) String() string {
 }
 
 func (Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_forge_v1_step_proto_enumTypes[0].Descriptor()
+	return file_forge_v1_step_proto_enumTypes[1].Descriptor()
 }
 
 func (Step) Type() protoreflect.EnumType {
-	return &file_forge_v1_step_proto_enumTypes[0]
+	return &file_forge_v1_step_proto_enumTypes[1]
 }
 
 func (x Step) Number() protoreflect.EnumNumber {
@@ -420,7 +472,12 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\"\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05claim\x18\x04 \x01(\x05R\x05claim*\x96\x02\n" +
+	"\x05claim\x18\x04 \x01(\x05R\x05claim*c\n" +
+	"\bExecutor\x12\x18\n" +
+	"\x14EXECUTOR_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rEXECUTOR_PODS\x10\x01\x12\x17\n" +
+	"\x13EXECUTOR_NAMESPACES\x10\x02\x12\x11\n" +
+	"\rEXECUTOR_NONE\x10\x03*\x96\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
@@ -442,15 +499,16 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"STEP_JUDGE\x10\x0eB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_forge_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_forge_v1_step_proto_goTypes = []any{
-	(Step)(0),       // 0: forge.v1.Step
-	(*Key)(nil),     // 1: forge.v1.Key
-	(*Attempt)(nil), // 2: forge.v1.Attempt
+	(Executor)(0),   // 0: forge.v1.Executor
+	(Step)(0),       // 1: forge.v1.Step
+	(*Key)(nil),     // 2: forge.v1.Key
+	(*Attempt)(nil), // 3: forge.v1.Attempt
 }
 var file_forge_v1_step_proto_depIdxs = []int32{
-	0, // 0: forge.v1.Attempt.step:type_name -> forge.v1.Step
+	1, // 0: forge.v1.Attempt.step:type_name -> forge.v1.Step
 	1, // [1:1] is the sub-list for method output_type
 	1, // [1:1] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
@@ -468,7 +526,7 @@ func file_forge_v1_step_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_step_proto_rawDesc), len(file_forge_v1_step_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -1983,6 +1983,7 @@ type StepRecord struct {
 	xxx_hidden_Model       *string                `protobuf:"bytes,8,opt,name=model"`
 	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,9,opt,name=usage"`
 	xxx_hidden_At          *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=at"`
+	xxx_hidden_Executor    Executor               `protobuf:"varint,11,opt,name=executor,enum=forge.v1.Executor"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2101,24 +2102,33 @@ func (x *StepRecord) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *StepRecord) GetExecutor() Executor {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 10) {
+			return x.xxx_hidden_Executor
+		}
+	}
+	return Executor_EXECUTOR_UNSPECIFIED
+}
+
 func (x *StepRecord) SetStep(v Step) {
 	x.xxx_hidden_Step = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *StepRecord) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *StepRecord) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *StepRecord) SetOutcome(v string) {
 	x.xxx_hidden_Outcome = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *StepRecord) SetDuration(v *durationpb.Duration) {
@@ -2127,17 +2137,17 @@ func (x *StepRecord) SetDuration(v *durationpb.Duration) {
 
 func (x *StepRecord) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
 }
 
 func (x *StepRecord) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
 }
 
 func (x *StepRecord) SetModel(v string) {
 	x.xxx_hidden_Model = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
 }
 
 func (x *StepRecord) SetUsage(v *Usage) {
@@ -2146,6 +2156,11 @@ func (x *StepRecord) SetUsage(v *Usage) {
 
 func (x *StepRecord) SetAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_At = v
+}
+
+func (x *StepRecord) SetExecutor(v Executor) {
+	x.xxx_hidden_Executor = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
 }
 
 func (x *StepRecord) HasStep() bool {
@@ -2218,6 +2233,13 @@ func (x *StepRecord) HasAt() bool {
 	return x.xxx_hidden_At != nil
 }
 
+func (x *StepRecord) HasExecutor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
 func (x *StepRecord) ClearStep() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Step = Step_STEP_UNSPECIFIED
@@ -2265,6 +2287,11 @@ func (x *StepRecord) ClearAt() {
 	x.xxx_hidden_At = nil
 }
 
+func (x *StepRecord) ClearExecutor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_Executor = Executor_EXECUTOR_UNSPECIFIED
+}
+
 type StepRecord_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2288,6 +2315,8 @@ type StepRecord_builder struct {
 	Usage *Usage
 	// at is when the result was decided on, in UTC.
 	At *timestamppb.Timestamp
+	// executor is that of the attempt's commands, as its worker says.
+	Executor *Executor
 }
 
 func (b0 StepRecord_builder) Build() *StepRecord {
@@ -2295,36 +2324,40 @@ func (b0 StepRecord_builder) Build() *StepRecord {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Step != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Step = *b.Step
 	}
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_Outcome = b.Outcome
 	}
 	x.xxx_hidden_Duration = b.Duration
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.Model != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
 		x.xxx_hidden_Model = b.Model
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_At = b.At
+	if b.Executor != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		x.xxx_hidden_Executor = *b.Executor
+	}
 	return m0
 }
 
@@ -2995,7 +3028,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x12cache_write_tokens\x18\x04 \x01(\x03R\x10cacheWriteTokens\x12\x19\n" +
 	"\bcost_usd\x18\x05 \x01(\x01R\acostUsd\x12\x14\n" +
 	"\x05turns\x18\x06 \x01(\x03R\x05turns\x12\x14\n" +
-	"\x05calls\x18\a \x01(\x03R\x05calls\"\xcd\x02\n" +
+	"\x05calls\x18\a \x01(\x03R\x05calls\"\xfd\x02\n" +
 	"\n" +
 	"StepRecord\x12\"\n" +
 	"\x04step\x18\x01 \x01(\x0e2\x0e.forge.v1.StepR\x04step\x12\x17\n" +
@@ -3008,7 +3041,8 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x05model\x18\b \x01(\tR\x05model\x12%\n" +
 	"\x05usage\x18\t \x01(\v2\x0f.forge.v1.UsageR\x05usage\x12*\n" +
 	"\x02at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"}\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12.\n" +
+	"\bexecutor\x18\v \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutor\"}\n" +
 	"\n" +
 	"Adjustment\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x17\n" +
@@ -3085,8 +3119,9 @@ var file_forge_v1_task_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 	(Step)(0),                     // 16: forge.v1.Step
 	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(Risk)(0),                     // 18: forge.v1.Risk
-	(Source)(0),                   // 19: forge.v1.Source
+	(Executor)(0),                 // 18: forge.v1.Executor
+	(Risk)(0),                     // 19: forge.v1.Risk
+	(Source)(0),                   // 20: forge.v1.Source
 }
 var file_forge_v1_task_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Task.complexity:type_name -> forge.v1.Complexity
@@ -3102,21 +3137,22 @@ var file_forge_v1_task_proto_depIdxs = []int32{
 	17, // 10: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
 	11, // 11: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
 	15, // 12: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	15, // 13: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	18, // 14: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	19, // 15: forge.v1.History.source:type_name -> forge.v1.Source
-	16, // 16: forge.v1.History.flow:type_name -> forge.v1.Step
-	13, // 17: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	12, // 18: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 19: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	10, // 20: forge.v1.History.observations:type_name -> forge.v1.Observation
-	15, // 21: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	15, // 22: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	18, // 13: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
+	15, // 14: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	19, // 15: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	20, // 16: forge.v1.History.source:type_name -> forge.v1.Source
+	16, // 17: forge.v1.History.flow:type_name -> forge.v1.Step
+	13, // 18: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	12, // 19: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 20: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	10, // 21: forge.v1.History.observations:type_name -> forge.v1.Observation
+	15, // 22: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	15, // 23: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }

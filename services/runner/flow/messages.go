@@ -184,11 +184,11 @@ func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	}
 	s.Dispatch.Outbox.Answered(taskKey(t))
 	if m.Failure != nil {
-		s.History.Merged(s.now, t.ID, t.Merges, string(m.Failure.Reason))
+		s.History.Merged(s.now, t.ID, t.Merges, string(m.Failure.Reason), m.Executor)
 		s.tasks(func(x *task.Turn) { t.CannotMerge(x, "the change could not be merged: "+m.Failure.Message) })
 		return forge.Applied, nil
 	}
-	s.History.Merged(s.now, t.ID, t.Merges, string(m.Result.Outcome))
+	s.History.Merged(s.now, t.ID, t.Merges, string(m.Result.Outcome), m.Executor)
 	s.tasks(func(x *task.Turn) { t.AnsweredMerge(x, m.Result) })
 	return forge.Applied, nil
 }

@@ -32,7 +32,7 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	}
 	s.Intent = in
 	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Preapproved
-	s.Foreign = in.Source == forge.SourceSystem
+	s.Foreign = in.Source.Foreign()
 	s.Plan.Step = plan.FirstStep(&in)
 	course(s).askAdmission()
 	return forge.Applied, nil
@@ -117,15 +117,16 @@ func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 		return rule.Refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
 			by, strings.Join(list, ", "), s.key.Intent)
 	}
-	what, hash, changes := "plan", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
+	what, is, it, hash, changes := "plan", "is", "it", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
 	if len(changes) > 0 {
-		what, hash = "changes", task.HashChanges(changes)
+		what, is, it, hash = "changes", "are", "them", task.HashChanges(changes)
 	}
-	switch {
-	case len(changes) > 0 && a.Plan != "" && a.Plan != hash:
-		return rule.Refuse("the changes are %s now, not %s; look at them with `pfl-forge show %s` and approve again", hash, a.Plan, s.key.Intent)
-	case s.Phase == control.Approval && a.Plan != "" && a.Plan != hash:
-		return rule.Refuse("the plan is %s now, not %s; look at it with `pfl-forge show %s` and approve again", hash, a.Plan, s.key.Intent)
+	switch a.Plan {
+	case hash:
+	case "":
+		return rule.Refuse("it does not say what it approves: the %s %s %s; look at %s with `pfl-forge show %s`", what, is, hash, it, s.key.Intent)
+	default:
+		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
 	}
 	s.Plan.Gate.Approver = by
 	s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)

@@ -179,7 +179,14 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		}
 		return &forge.Event{Message: &forge.Submit{Intent: in}}
 	case "approve":
-		return &forge.Event{Actor: arg("by"), Message: &forge.Approve{Plan: arg("plan")}}
+		plan := arg("plan")
+		if m := s.intents[id]; plan == "" && m != nil {
+			plan = m.Summary().Plan // the person looked at it
+		}
+		if plan == "unsaid" {
+			plan = ""
+		}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Approve{Plan: plan}}
 	case "reject":
 		return &forge.Event{Message: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":

@@ -218,7 +218,7 @@ func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*ca
 	if r := forge.As[*forge.Result](c.event.Message); r != nil && r.Failure() == nil {
 		c.event.Message = &forge.Result{
 			To: r.To, Attempt: r.Attempt, Replica: r.Replica, StartedAt: r.StartedAt, Duration: r.Duration,
-			Agent: r.Agent, Model: r.Model, Session: r.Session, Usage: r.Usage,
+			Agent: r.Agent, Model: r.Model, Session: r.Session, Usage: r.Usage, Executor: r.Executor,
 			Output: &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the answer leads to a decision that is too large to record; make it smaller"},
 		}
 		return d.decide(ctx, key, s, batch)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
@@ -33,8 +35,8 @@ func TestDoctorListsServices(t *testing.T) {
 	out := o.expect(kit.ExitOK, want, "shop", "doctor")
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC).Local().Format(time.DateTime)
 	for _, line := range []string{
-		"SERVICE\tREPLICA\tVERSION\tPROJECTS\tAGENTS\tSTARTED\n",
-		"implementer\timplementer-2\tv1\tshop\t-\t" + at + "\n", "runner\trunner-1\tv1\tall\t-\t" + at + "\n",
+		"SERVICE\tREPLICA\tVERSION\tPROJECTS\tAGENTS\tEXECUTOR\tSTARTED\n",
+		"implementer\timplementer-2\tv1\tshop\t-\t-\t" + at + "\n", "runner\trunner-1\tv1\tall\t-\t-\t" + at + "\n",
 	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("%q is missing in %s", line, out)
@@ -64,6 +66,62 @@ func TestDoctorListsServices(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"services analyzer analyzer-1 v1 [shop] 2026", "services implementer implementer-1 v1 [shop] 2026", "services implementer implementer-2 v1 [shop] 2026",
 		"services reflector reflector-1 v1 [shop] 2026", "services reviewer reviewer-1 v1 [shop] 2026", "services runner runner-1 v1 [] 2026",
+	}, rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Doctor says of each worker where it runs agents and commands, and what to do where that is
+// beside itself, or nowhere.
+func TestDoctorShowsExecutors(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.runner()
+	o.allBut("implementer")
+	for id, in := range map[string]presence.Executor{
+		"i1": {Name: forge.ExecutorPods, Image: "registry.example.com/agent:v1", RuntimeClass: "gvisor", Required: true},
+		"i2": {Name: forge.ExecutorNamespaces},
+		"i3": {Name: forge.ExecutorNone, Reason: "unshare: operation not permitted"},
+		"i4": {Name: forge.ExecutorNone, Reason: "unshare: operation not permitted"},
+		"i5": {Name: forge.ExecutorNone, Reason: "no user\x1b[2J namespaces", Required: true},
+	} {
+		o.announceReplica(&presence.Replica{Service: "implementer", ID: forge.ReplicaID(id), Version: "v1", Projects: []forge.ProjectID{"shop"}, Executor: in})
+	}
+	out := o.expect(kit.ExitError, "i3, i4: agents and commands run without a sandbox: unshare: operation not permitted\n", "shop", "doctor")
+	for _, line := range []string{
+		"fail  implementer   i5: agents and commands are refused: no user namespaces\n" + strings.Repeat(" ", 20) + "> give it --pod-template (FORGE_POD_TEMPLATE)",
+		"implementer\ti1\tv1\tshop\t-\tpods (registry.example.com/agent:v1, gvisor)\t", "implementer\ti2\tv1\tshop\t-\tnamespaces\t",
+		"implementer\ti3\tv1\tshop\t-\tnone\t", "analyzer\tanalyzer-1\tv1\tshop\t-\t-\t",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is missing in %s", line, out)
+		}
+	}
+	_, text := o.forge("shop", "doctor", "-o", "json")
+	var list []struct {
+		Replicas []struct {
+			Replica  string
+			Executor *struct {
+				Name, Image, Reason string
+				RuntimeClass        string `json:"runtime_class"`
+				Required            bool
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	var rows []string
+	for _, f := range list {
+		for _, r := range f.Replicas {
+			if r.Executor != nil {
+				rows = append(rows, fmt.Sprint(r.Replica, " ", *r.Executor))
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"i1 {pods registry.example.com/agent:v1  gvisor true}", "i2 {namespaces    false}", "i3 {none  unshare: operation not permitted  false}",
+		"i4 {none  unshare: operation not permitted  false}", "i5 {none  no user namespaces  true}",
 	}, rows); diff != "" {
 		t.Error(diff)
 	}

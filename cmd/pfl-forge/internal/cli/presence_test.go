@@ -60,9 +60,15 @@ func (o *organisation) announce(service, id, version string, projects ...forge.P
 // announceAt is announce for a replica that started at a time.
 func (o *organisation) announceAt(started time.Time, service, id, version string, projects ...forge.ProjectID) (stop func()) {
 	o.t.Helper()
-	stop, err := o.server.Connect(o.t).Presence.Announce(wait.Context(o.t), presence.Replica{
+	return o.announceReplica(&presence.Replica{
 		Service: service, ID: forge.ReplicaID(id), Version: version, Started: started, Projects: projects,
 	})
+}
+
+// announceReplica is announce for a replica that says more of itself.
+func (o *organisation) announceReplica(r *presence.Replica) (stop func()) {
+	o.t.Helper()
+	stop, err := o.server.Connect(o.t).Presence.Announce(wait.Context(o.t), *r)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ type typed struct {
 	err     error
 }
 
+// Read returns one byte, and blocks until it was typed. Ctrl-C ends the line with
+// ErrInterrupted.
 func (t *typed) Read(p []byte) (int, error) {
 	for len(t.console.pending) == 0 {
 		if _, t.err = t.console.fill(t.ctx, -1); t.err != nil {

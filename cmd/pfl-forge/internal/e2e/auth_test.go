@@ -83,10 +83,12 @@ func (c *cluster) connect(account string, options ...nats.Option) (*nats.Conn, e
 
 // TestGuardedCluster runs the whole product with the permissions and certificates that
 // auth init makes: a person and a system ask for changes, all are merged, and nothing that
-// a service, the person or the system does is refused. Metrics and traces are on.
+// a service, the person or the system does is refused. Metrics and traces are on, and lines of
+// logs say what they are about.
 func TestGuardedCluster(t *testing.T) {
 	sent := newCollector(t)
-	g := newCluster(t, appending, "OTEL_EXPORTER_OTLP_ENDPOINT="+sent.url, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=200")
+	g := newCluster(t, appending, "OTEL_EXPORTER_OTLP_ENDPOINT="+sent.url, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=200",
+		"FORGE_LOG_LEVEL=debug")
 	wait.Until(t, "all services are seen", func() bool {
 		got := g.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
@@ -139,6 +141,10 @@ func TestGuardedCluster(t *testing.T) {
 		}
 	}
 	g.noSeeds()
+	// An intent has 5 attempts, each with a start and an end, and a decision on its result.
+	if about := g.checkLines("append-00", "append-01", accepted.Intent); about < 3*5*3 {
+		t.Errorf("%d lines are about commands", about)
+	}
 }
 
 // noSeeds checks that no process has logged a seed.

@@ -56,7 +56,7 @@ func openFilesSync(b *bus.Bus, repo *Repository, log *slog.Logger) (*filesSync, 
 // close closes the .forge folder, so that another process may open it.
 func (d *filesSync) close() {
 	if err := d.files.Close(); err != nil {
-		d.log.Warn("cannot close the .forge folder", "err", err)
+		d.log.Warn("cannot close the .forge folder", "error", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
-			log.Debug("following the journals ended", "err", err)
+			log.DebugContext(ctx, "following the journals ended", "error", err)
 		}
 	}()
 	for {

@@ -161,7 +161,7 @@ func (r *activeRun) loop(ctx context.Context) error {
 		if !r.Watch && moved == 0 {
 			quiet, err := r.watch.quiet(ctx)
 			if err != nil && ctx.Err() == nil {
-				r.Log.Warn("cannot ask whether everything is done", "err", err)
+				r.Log.WarnContext(ctx, "cannot ask whether everything is done", "error", err)
 			}
 			if quiet {
 				if waited, err := r.waitReconciled(ctx); !waited || err != nil {
@@ -212,7 +212,7 @@ func (r *activeRun) syncFiles(ctx context.Context) (int, error) {
 	case ctx.Err() != nil:
 		return edited, nil //nolint:nilerr // the end of ctx is what the loop looks at
 	case errors.Is(err, requests.ErrNoRuling):
-		r.Log.Warn("the runner is slow; reading your files again", "err", err)
+		r.Log.WarnContext(ctx, "the runner is slow; reading your files again", "error", err)
 		return edited + 1, nil
 	}
 	return edited, fmt.Errorf("reading your files: %w", err)

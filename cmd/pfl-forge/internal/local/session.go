@@ -209,7 +209,7 @@ func (s *Session) decide(ctx context.Context) error {
 func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan struct{} {
 	// Nobody else decides here: what a runner took that was killed can come at once.
 	if err := s.Bus.Events.Reclaim(ctx); err != nil {
-		s.log.Warn("events that were being decided on come later", "err", err)
+		s.log.WarnContext(ctx, "events that were being decided on come later", "error", err)
 	}
 	ready := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -217,7 +217,7 @@ func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan str
 	s.runner.Go(func() {
 		cfg.Bus, cfg.Log, cfg.Ready = s.Bus, s.log, func() { close(ready) }
 		if err := runner.Run(ctx, cfg); err != nil && ctx.Err() == nil {
-			s.log.Error("the runner ended", "err", err)
+			s.log.ErrorContext(ctx, "the runner ended", "error", err)
 		}
 	})
 	return ready
@@ -232,7 +232,7 @@ func (s *Session) Close(ctx context.Context) {
 	if s.files != nil {
 		s.waitIdle(ctx)
 		if err := s.files.writeSince(ctx, s.since); err != nil {
-			s.log.Warn("cannot update the files; the next run will", "err", err)
+			s.log.WarnContext(ctx, "cannot update the files; the next run will", "error", err)
 		}
 	}
 	s.stop()

@@ -54,8 +54,8 @@ func (r *activeRun) workers(repos *jobs.Set) []worker {
 }
 
 // announce makes the services of a run known to those who talk to its server as to an
-// organisation's.
-func (r *activeRun) announce(ctx context.Context, workers []worker) (stops []func()) {
+// organisation's, with where they run agents and commands.
+func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.Executor) (stops []func()) {
 	names := []string{"runner"}
 	for _, w := range workers {
 		names = append(names, w.name)
@@ -63,11 +63,11 @@ func (r *activeRun) announce(ctx context.Context, workers []worker) (stops []fun
 	for _, name := range names {
 		one := presence.Replica{Service: name, ID: replica, Version: service.Version(), Started: time.Now().UTC()}
 		if name != "runner" {
-			one.Projects = []forge.ProjectID{r.Repo.Project}
+			one.Projects, one.Executor = []forge.ProjectID{r.Repo.Project}, in
 		}
 		stop, err := r.session.Bus.Presence.Announce(ctx, one)
 		if err != nil {
-			r.Log.Warn("others may not see that this run goes on", "service", name, "err", err)
+			r.Log.WarnContext(ctx, "others may not see that this run goes on", "service", name, "error", err)
 		}
 		stops = append(stops, stop)
 	}
@@ -77,7 +77,7 @@ func (r *activeRun) announce(ctx context.Context, workers []worker) (stops []fun
 // startWorkers starts the workers of every step, which share the permits for agents
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
-	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, r.Log)
+	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err
@@ -87,14 +87,14 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
 	workers := r.workers(repos)
-	for _, stop := range r.announce(ctx, workers) {
+	for _, stop := range r.announce(ctx, workers, backends.Describe(ctx, host.Owner, host.RequireSandbox)) {
 		context.AfterFunc(ctx, stop)
 	}
 	for _, w := range workers {
 		running.Go(func() {
 			outbox, err := service.OpenOutbox(filepath.Join(r.Repo.Root, layout.Dir, stateDir, "outbox", w.name), r.Log)
 			if err != nil {
-				r.Log.Warn("results are not kept until they are journaled", "err", err)
+				r.Log.WarnContext(ctx, "results are not kept until they are journaled", "error", err)
 			}
 			err = w.run(ctx, &service.Worker{
 				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,

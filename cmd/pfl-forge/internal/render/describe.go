@@ -230,6 +230,7 @@ func implementation(i *forge.Implementation) string {
 	return Count(i.Commits, "commit") + " in " + Count(len(i.Files), "file")
 }
 
+// rebase returns the outcome of a rebase: conflicts and a failed verify before all else.
 func rebase(r *forge.Rebase) (string, Tone) {
 	switch {
 	case len(r.Conflicts) > 0:
@@ -255,6 +256,7 @@ func verifyFailed(text string, v *forge.VerifyReport) string {
 	return text + ": " + command
 }
 
+// review returns a verdict with the first issue, and whether that is good news.
 func review(r *forge.Review) (string, Tone) {
 	if r.Verdict == forge.VerdictApproved {
 		return "approved", Good

@@ -48,6 +48,7 @@ func execution(i *forge.Implementation) (string, Tone) {
 	return text, Plain
 }
 
+// summarization returns the result and approach of an iteration in a line.
 func summarization(s *forge.Summarization) string {
 	text := string(s.Summary.Result)
 	if s.Summary.Approach != "" {
@@ -59,6 +60,7 @@ func summarization(s *forge.Summarization) string {
 	return text
 }
 
+// judgment returns how many criteria a judge found met, and whether that is good news.
 func judgment(j *forge.Judgment) (string, Tone) {
 	met := 0
 	for i := range j.Evaluations {

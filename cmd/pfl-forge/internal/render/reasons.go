@@ -53,7 +53,7 @@ var reasons = []Reason{
 	{
 		forge.FailAuth, "the model provider does not accept the credentials",
 		inbox,
-		"renew the key or the login in the environment of the worker, start it again, then retry",
+		"renew the key or the login of the worker (one in its environment needs a restart), then retry",
 	},
 	{
 		forge.FailRateLimited, "too many requests for now",
@@ -101,9 +101,9 @@ var reasons = []Reason{
 		"update it, then retry; pfl-forge doctor says which version is needed",
 	},
 	{
-		forge.FailSandbox, "policy requires a sandbox, and this machine has none",
+		forge.FailSandbox, "project or operator requires a sandbox, and this worker has none",
 		inbox,
-		"run the worker where there is one, or set policy.sandbox to auto; pfl-forge doctor says what is missing",
+		"run the worker where there is one, on Kubernetes with --pod-template, or set policy.sandbox to auto; pfl-forge doctor says what is missing",
 	},
 	{
 		forge.FailPromptTooLong, "the session is too long for the model",

@@ -31,8 +31,9 @@ func main() {
 }
 
 var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
-	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOST:PORT... | wait")
+	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait")
 
+// run executes the command that the arguments name. A server runs until its pod is deleted.
 func run(args []string, out io.Writer) error {
 	switch {
 	case len(args) == 2 && args[0] == "install":
@@ -43,10 +44,14 @@ func run(args []string, out io.Writer) error {
 		return submit(args[1], args[2], args[3], args[4], out)
 	case len(args) == 3 && args[0] == "ask":
 		return ask(args[1], args[2], out)
-	case len(args) > 0 && args[0] == "model":
-		return serveModel(args[1:])
+	case len(args) > 1 && args[0] == "model":
+		return serveModel(args[1], args[2:])
 	case len(args) > 1 && args[0] == "dial":
 		return dial(args[1:], out)
+	case len(args) == 2 && args[0] == "get":
+		return get(args[1], out)
+	case len(args) == 1 && args[0] == "collect":
+		return collect()
 	case len(args) == 1 && args[0] == "wait":
 		select {}
 	}
@@ -127,6 +132,23 @@ func ask(project, title string, out io.Writer) error {
 	return nil
 }
 
+// get prints the answer of a server in the same pod.
+func get(url string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody) //nolint:gosec // the test says what is asked
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request) //nolint:gosec // likewise
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(out, response.Body)
+	return err
+}
+
 // connect connects with the key of the system.
 func connect() (js jetstream.JetStream, end func(), err error) {
 	seed, err := nats.NkeyOptionFromSeed("/etc/forge/nats/nkey")
@@ -189,6 +211,8 @@ const (
 	blocked = "blocked"
 )
 
+// settle returns how an address answers: the wanted answer as soon as it comes, and after ten
+// seconds any other.
 func settle(address, want string) (said string) {
 	for range 20 {
 		if said = try(address); said == want {
@@ -199,6 +223,8 @@ func settle(address, want string) (said string) {
 	return said
 }
 
+// try returns how an address answers now. A connection that is refused has passed every
+// policy: it is told apart from one that is blocked.
 func try(address string) string {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
 	conn, err := dialer.DialContext(context.Background(), "tcp", address)

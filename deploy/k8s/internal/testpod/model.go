@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,28 +17,111 @@ import (
 // object is JSON.
 type object = map[string]any
 
-// serveModel is a model that plans one task, has the agent write where it runs and which
-// of the addresses it reaches, and finds that good.
-func serveModel(addresses []string) error {
-	model, err := url.Parse(agenttest.NewServer(logger{}).Script("claude", func(r agenttest.Request) agenttest.Reply {
-		switch {
-		case strings.Contains(r.System, "You plan changes"):
-			task := object{"name": "report", "title": "Write report.txt", "plan": "Write it.", "relevant_files": []string{"report.txt"}, "complexity": "low"}
-			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{task}})(r)
-		case strings.Contains(r.System, "You carry out one task"):
-			return agenttest.Steps(agenttest.Use("Bash", object{"command": report(addresses)}), agenttest.Answer(object{"summary": "wrote it"}))(r)
-		}
-		return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
-	}))
+// model answers the agents of two changes. That of the report is made at once. The long one
+// is held in the middle of its implementation, for some minutes and until /release is asked
+// for; its first review rejects it.
+type model struct {
+	// addresses has HOST:PORT pairs that the agent of the report tries to reach.
+	addresses []string
+	// gate holds the long change.
+	gate *gate
+
+	mu sync.Mutex
+	// held counts the requests that were held.
+	held     int
+	rejected bool
+}
+
+// sayMore is the issue of the review that rejects the long change.
+const sayMore = "long.txt: say more"
+
+// serveModel serves the model. /held answers how many requests were held, and /release lets
+// them go on.
+func serveModel(hold string, addresses []string) error {
+	atLeast, err := time.ParseDuration(hold)
 	if err != nil {
 		return err
 	}
-	handler := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(model) }}
-	server := &http.Server{Addr: ":8080", Handler: handler, ReadHeaderTimeout: time.Minute}
+	m := &model{addresses: addresses, gate: newGate(atLeast)}
+	script, err := url.Parse(agenttest.NewServer(logger{}).Script("claude", m.reply))
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/release", func(http.ResponseWriter, *http.Request) { m.gate.release() })
+	mux.HandleFunc("/held", func(w http.ResponseWriter, _ *http.Request) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		fmt.Fprint(w, m.held)
+	})
+	mux.Handle("/", &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(script) }})
+	server := &http.Server{Addr: ":8080", Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
 }
 
-// report returns the command that the agent is asked to run.
+// reply answers as the role that the system prompt names: plan, implementation or review.
+func (m *model) reply(r agenttest.Request) agenttest.Reply {
+	long := strings.Contains(string(r.Body), "long.txt") || strings.Contains(string(r.Body), "the long report")
+	switch {
+	case strings.Contains(r.System, "You plan changes"):
+		file := "report.txt"
+		if long {
+			file = "long.txt"
+		}
+		task := object{"name": "report", "title": "Write " + file, "plan": "Write it.", "relevant_files": []string{file}, "complexity": "low"}
+		return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{task}})(r)
+	case strings.Contains(r.System, "You carry out one task") && long:
+		return m.implementLong(r)
+	case strings.Contains(r.System, "You carry out one task"):
+		return agenttest.Steps(bash(report(m.addresses)), done)(r)
+	case long && m.rejects():
+		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{sayMore}, "suggestions": []string{}})(r)
+	}
+	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+}
+
+// implementLong is held after its first commit. What it writes after the rejection says
+// whether it knows what it did before.
+func (m *model) implementLong(r agenttest.Request) agenttest.Reply {
+	rejected := strings.Contains(string(r.Body), sayMore)
+	switch {
+	case rejected && r.ToolResults == 0:
+		return bash("echo lost >> long.txt; git commit -qam 'Write long.txt'")(r)
+	case rejected && !strings.Contains(string(r.Body), "echo again"):
+		return bash("echo again >> long.txt; git commit -qam 'Write long.txt'")(r)
+	case rejected:
+		return done(r)
+	case r.ToolResults == 0:
+		return bash("cat /proc/sys/kernel/hostname > long.txt; git add -A; git commit -qm 'Write long.txt'")(r)
+	}
+	m.mu.Lock()
+	m.held++
+	m.mu.Unlock()
+	m.gate.pass()
+	return done(r)
+}
+
+// rejects says whether a review of the long change rejects it: the first does.
+func (m *model) rejects() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first := !m.rejected
+	m.rejected = true
+	return first
+}
+
+// bash has the agent run a command.
+func bash(command string) agenttest.Step {
+	return agenttest.Use("Bash", object{"command": command})
+}
+
+// done ends an implementation.
+func done(r agenttest.Request) agenttest.Reply {
+	return agenttest.Answer(object{"summary": "wrote it"})(r)
+}
+
+// report returns the command that writes where the agent runs, and which of the addresses
+// it reaches.
 func report(addresses []string) string {
 	var b strings.Builder
 	b.WriteString("(cat /proc/sys/kernel/hostname; ls /var/run/secrets /etc/forge 2>&1")

@@ -68,8 +68,10 @@ func (s *State) Step(now time.Time, r *forge.Result) {
 
 // Merged records the outcome of a merge. The project issued that step and has its
 // costs.
-func (s *State) Merged(now time.Time, task forge.TaskID, attempt int, outcome string) {
-	s.Steps = append(s.Steps, forge.StepRecord{Step: forge.StepMerge, TaskID: task, Attempt: attempt, At: now, Outcome: outcome})
+func (s *State) Merged(now time.Time, task forge.TaskID, attempt int, outcome string, in forge.Executor) {
+	s.Steps = append(s.Steps, forge.StepRecord{
+		Step: forge.StepMerge, TaskID: task, Attempt: attempt, At: now, Outcome: outcome, Executor: in,
+	})
 }
 
 // Correct replaces the outcome of the newest step.
@@ -99,7 +101,7 @@ func stepRecord(now time.Time, r *forge.Result) forge.StepRecord {
 	}
 	return forge.StepRecord{
 		Step: r.Attempt.Step, TaskID: r.Attempt.Task, Attempt: r.Attempt.Number, Outcome: outcome,
-		Duration: r.Duration, Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: r.Usage, At: now,
+		Duration: r.Duration, Session: r.Session, Agent: r.Agent, Model: r.Model, Executor: r.Executor, Usage: r.Usage, At: now,
 	}
 }
 

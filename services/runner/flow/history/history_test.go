@@ -35,16 +35,18 @@ func TestRun(t *testing.T) {
 	s.Step(start, result(forge.StepReview, 1, 2))
 	s.Correct("rejected")
 	s.Adjust(start, "rework", "fix-001", "rejected: no test")
-	s.Step(start, result(forge.StepImplement, 2, 4))
-	s.Merged(start, "fix-001", 1, "merged")
+	second := result(forge.StepImplement, 2, 4)
+	second.Executor = forge.ExecutorPods
+	s.Step(start, second)
+	s.Merged(start, "fix-001", 1, "merged", forge.ExecutorNone)
 	s.Observe(start, "fix", []forge.Observation{{Content: "slow tests"}})
 	h := s.End(start.Add(time.Minute), Ended{Intent: &forge.Intent{ID: "fix", Status: forge.StatusDone}, Run: 1, Reason: "unused"})
 
 	var steps []string
 	for _, r := range h.StepResults {
-		steps = append(steps, fmt.Sprintf("%s %d %s", r.Step, r.Attempt, r.Outcome))
+		steps = append(steps, fmt.Sprintf("%s %d %s %s", r.Step, r.Attempt, r.Outcome, r.Executor))
 	}
-	want := []string{"implement 1 ok", "review 1 rejected", "implement 2 ok", "merge 1 merged"}
+	want := []string{"implement 1 ok ", "review 1 rejected ", "implement 2 ok pods", "merge 1 merged none"}
 	if diff := cmp.Diff(want, steps); diff != "" {
 		t.Error(diff)
 	}

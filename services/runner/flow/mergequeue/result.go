@@ -42,7 +42,7 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 		m.Errors++
 		return m.RetryAt, forge.Applied, nil
 	}
-	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f}
+	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f, Executor: r.Executor}
 	if f == nil {
 		answer.Result = forge.As[*forge.MergeResult](r.Output)
 	}
@@ -92,7 +92,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 		}
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
-	t.Answer = &forge.MergeEnded{Task: task, Number: r.Attempt.Number, Result: in}
+	t.Answer = &forge.MergeEnded{Task: task, Number: r.Attempt.Number, Result: in, Executor: r.Executor}
 	if s.Current != nil && s.Current.Task == task {
 		s.Current = nil
 	}

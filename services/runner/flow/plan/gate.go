@@ -47,6 +47,8 @@ func (g *Gate) NeedsApproval(in *forge.Intent, trusted []string, reworded string
 		return fmt.Sprintf("its criteria were reworded, such as %q", rule.FirstLine(reworded))
 	case in.Source == forge.SourceSystem && !g.Vouched && !slices.Contains(trusted, origin):
 		return fmt.Sprintf("it comes from %q, which needs approval (policy.trusted_origins)", origin)
+	case in.Source == forge.SourceSystemReflection && !g.Vouched:
+		return "it is a reflection on what another system asked for"
 	}
 	return ""
 }

@@ -97,6 +97,10 @@ func TestNeedsApproval(t *testing.T) {
 			Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow},
 			Origin: forge.Origin{System: "trusted"},
 		}},
+		{name: "a reflection's on a system's", in: forge.Intent{
+			Source: forge.SourceSystemReflection, Settings: forge.Settings{Risk: forge.RiskLow},
+			Origin: forge.Origin{System: "trusted"},
+		}, want: true},
 		{name: "a child of an approved one", in: forge.Intent{Source: forge.SourceSystem, Settings: forge.Settings{Risk: forge.RiskLow}}, vouched: true},
 		{
 			name: "a goal in other words", in: forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Risk: forge.RiskLow}},

@@ -102,11 +102,28 @@ func TestForeignObservations(t *testing.T) {
 	s.Ended("s", &forge.RunEnded{Observed: ended(0, "s/1", "s/2").Observed})
 	s.Ended("a", ended(0, "a/1"))
 	in, _ := reflect(t, s, now, []string{"s/2", "unknown/1"}, "mend the shop")
-	if len(in) != 1 || in[0].Risk != forge.RiskMed {
+	if len(in) != 1 || in[0].Source != forge.SourceSystemReflection {
 		t.Errorf("submitted %+v", in)
 	}
 	if got := fmt.Sprintf("%s %s %d", s.NextUnread()[0].ID, s.NextUnread()[1].ID, len(s.NextUnread())); got != "s/1 a/1 2" {
 		t.Errorf("unread: %s", got)
+	}
+}
+
+// The words of another system stay its own, however many reflections they pass.
+func TestForeignOriginIsHereditary(t *testing.T) {
+	for source, want := range map[forge.Source]forge.Source{
+		forge.SourceHuman: forge.SourceReflection, forge.SourceReflection: forge.SourceReflection,
+		forge.SourceSystem: forge.SourceSystemReflection, forge.SourceSystemReflection: forge.SourceSystemReflection,
+	} {
+		s := &reflection.State{}
+		e := ended(1)
+		e.Reflect.Intent.Source = source
+		s.Ended("a", e)
+		in, _ := reflect(t, s, now, nil, "mend the shop")
+		if len(in) != 1 || in[0].Source != want || in[0].Validate() != nil {
+			t.Errorf("a reflection on %s: %+v, want %s", source, in, want)
+		}
 	}
 }
 

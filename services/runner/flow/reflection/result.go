@@ -35,7 +35,7 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, c *Context) (again
 	s.Current = nil
 	step := forge.StepRecord{
 		Step: forge.StepReflect, Attempt: r.Attempt.Number, Outcome: "ok", Duration: r.Duration,
-		Session: r.Session, Agent: r.Agent, Model: r.Model, Usage: usage, At: c.Now,
+		Session: r.Session, Agent: r.Agent, Model: r.Model, Executor: r.Executor, Usage: usage, At: c.Now,
 	}
 	var read []string
 	var proposed []forge.Proposal
@@ -66,7 +66,7 @@ func (s *State) unreadAmong(ids []string) []string {
 // descent describes the sources of a reflection's proposals.
 type descent struct {
 	generation int
-	foreign    bool // another system is among the sources
+	foreign    bool // words of another system are among the sources
 }
 
 // descent follows the runs and observations that were read back to their sources.
@@ -74,7 +74,7 @@ func (s *State) descent(runs []Run, read []string, c *Context) descent {
 	var d descent
 	add := func(generation int, source forge.Source) {
 		d.generation = max(d.generation, generation+1)
-		d.foreign = d.foreign || source == forge.SourceSystem
+		d.foreign = d.foreign || source.Foreign()
 	}
 	for _, r := range runs {
 		add(r.On.Intent.Generation, r.On.Intent.Source)
@@ -141,7 +141,7 @@ func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
 		Origin: forge.Origin{System: string(forge.SourceReflection), EventID: string(id)},
 	}
 	if from.foreign {
-		in.Risk = forge.MaxRisk(in.Risk, forge.RiskMed)
+		in.Source = forge.SourceSystemReflection
 	}
 	return in
 }

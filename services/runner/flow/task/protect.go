@@ -21,13 +21,13 @@ func protectedFiles(patterns, files []string) []string {
 }
 
 // protects reports whether a pattern is about a file: a directory if it ends with a
-// slash, otherwise a name, with wildcards as in path.Match, of the whole path, or
+// slash, or the link or file that would take its place; otherwise a name, with wildcards as in path.Match, of the whole path, or
 // of its last element if the pattern has no slash. Letter case is ignored, because
 // some file systems do.
 func protects(pattern, file string) bool {
 	pattern, file = strings.ToLower(pattern), strings.ToLower(file)
 	if dir, ok := strings.CutSuffix(pattern, "/"); ok {
-		return strings.HasPrefix(file, dir+"/") || !strings.Contains(dir, "/") && strings.Contains("/"+file, "/"+dir+"/")
+		return strings.HasPrefix(file+"/", dir+"/") || !strings.Contains(dir, "/") && strings.Contains("/"+file+"/", "/"+dir+"/")
 	}
 	if !strings.Contains(pattern, "/") {
 		file = path.Base(file)

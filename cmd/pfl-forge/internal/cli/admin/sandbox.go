@@ -68,10 +68,7 @@ var providers = map[string]gateway.Provider{
 
 // checkKey says where the key for the model is, and never what it is.
 func checkKey(a *kit.App, cfg *config.Project) finding {
-	accounts, err := gateway.FromEnvironment(func(name string) (string, bool) {
-		v := a.Getenv(name)
-		return v, v != ""
-	})
+	accounts, err := gateway.Accounts(func(name string) (string, error) { return a.Getenv(name), nil })
 	if err != nil {
 		return finding{"model key", broken, err.Error(), ""}
 	}

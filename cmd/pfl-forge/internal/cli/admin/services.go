@@ -28,10 +28,15 @@ const (
 type replica struct {
 	Service  string            `json:"service"          yaml:"service"`
 	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
+	Group    string            `json:"group,omitempty"  yaml:"group,omitempty"`
 	Version  string            `json:"version"          yaml:"version"`
 	Projects []forge.ProjectID `json:"projects"         yaml:"projects"` // none of a runner, which takes all
 	Agents   []string          `json:"agents,omitempty" yaml:"agents,omitempty"`
 	Started  time.Time         `json:"started"          yaml:"started"`
+
+	// Executor is where it runs agents and commands, in its own words; nil of a runner, and of
+	// an older version.
+	Executor *executor `json:"executor,omitempty" yaml:"executor,omitempty"`
 }
 
 // entry is a finding as programs read it.
@@ -77,30 +82,33 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 		return []finding{{servicesCheck, warning, err.Error(), ""}}, nil
 	}
 	replicas := replicasOf(&answer)
-	running := 0
+	running, names := 0, map[string]bool{}
 	for i := range answer.Services {
 		running += answer.Services[i].Running
+		names[answer.Services[i].Service] = true
 	}
 	found := []finding{{
 		servicesCheck, healthy,
-		render.Count(running, "replica") + " of " + render.Count(len(answer.Services), "service"), "",
+		render.Count(running, "replica") + " of " + render.Count(len(names), "service"), "",
 	}}
 	if !answer.Known {
 		found = append(found, finding{"project", broken, t.Unserved(answer.Projects).Error(), ""})
 	}
 	for _, w := range workers {
-		i := slices.IndexFunc(answer.Services, func(s requests.Service) bool { return s.Service == w.service })
+		// Replicas may be in groups, each with projects of its own: one of these has to have it.
+		serves := func(s requests.Service) bool { return s.Service == w.service && slices.Contains(s.Projects, t.Project) }
 		start := fmt.Sprintf("start forge-%s with this server and --project %s=URL", w.service, t.Project)
 		switch {
-		case i < 0:
+		case !names[w.service]:
 			found = append(found, finding{w.service, w.health, fmt.Sprintf("no %s runs: %s", w.service, w.waits), start})
 		case !answer.Known: // said of all
-		case !slices.Contains(answer.Services[i].Projects, t.Project):
+		case !slices.ContainsFunc(answer.Services, serves):
 			found = append(found, finding{
 				w.service, broken, fmt.Sprintf("no %s serves project %s: what it is given of it fails", w.service, t.Project), start,
 			})
 		}
 	}
+	found = append(found, checkExecutors(replicas)...)
 	found = append(found, checkLacks(t, &answer)...)
 	found = append(found, checkTwice(replicas)...)
 	return append(found, checkVersions(replicas)...), replicas
@@ -114,14 +122,15 @@ func replicasOf(answer *requests.Services) []replica {
 		for _, r := range s.Replicas {
 			projects := slices.DeleteFunc(slices.Clone(s.Projects), func(p forge.ProjectID) bool { return slices.Contains(r.Lacks, p) })
 			rows = append(rows, replica{
-				Service: s.Service, Replica: r.Replica, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
+				Service: s.Service, Replica: r.Replica, Group: s.Group, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
+				Executor: (*executor)(r.Executor),
 			})
 		}
 	}
 	return rows
 }
 
-// checkLacks names the replicas that do not have all projects of their service.
+// checkLacks names the replicas that do not have all projects of their service and group.
 func checkLacks(t *target.Target, answer *requests.Services) []finding {
 	var found []finding
 	for i := range answer.Services {
@@ -132,7 +141,7 @@ func checkLacks(t *target.Target, answer *requests.Services) []finding {
 			}
 			f := finding{
 				s.Service, warning, fmt.Sprintf("%s lacks %s, which other copies serve: what it is given of that fails", r.Replica, target.Listed(r.Lacks)),
-				"give every copy of forge-" + s.Service + " the same projects",
+				"give every copy of forge-" + s.Service + " the same projects, or groups (--project-group, --group)",
 			}
 			if slices.Contains(r.Lacks, t.Project) {
 				f.Health = broken
@@ -180,7 +189,7 @@ func printReplicas(a *kit.App, replicas []replica) error {
 	if len(replicas) == 0 {
 		return nil
 	}
-	columns := render.Columns{Header: []string{"SERVICE", "REPLICA", "VERSION", "PROJECTS", "AGENTS", "STARTED"}, Shrink: 3, Also: 2}
+	columns := render.Columns{Header: []string{"SERVICE", "REPLICA", "VERSION", "PROJECTS", "AGENTS", "EXECUTOR", "STARTED"}, Shrink: 3, Also: 2}
 	for i := range replicas {
 		r := &replicas[i]
 		projects, started := target.Listed(r.Projects), ""
@@ -190,7 +199,7 @@ func printReplicas(a *kit.App, replicas []replica) error {
 		if !r.Started.IsZero() {
 			started = r.Started.Local().Format(time.DateTime)
 		}
-		columns.Add(r.Service, string(r.Replica), r.Version, projects, strings.Join(r.Agents, ", "), started)
+		columns.Add(r.Service, string(r.Replica), r.Version, projects, strings.Join(r.Agents, ", "), r.Executor.String(), started)
 	}
 	fmt.Fprintln(a.Out)
 	return a.Table(&columns)

@@ -39,7 +39,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 			return decide(cmd.Context(), a, args, pending.Approve, pending.Said{Plan: plan})
 		},
 	}
-	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan to approve")
+	cmd.Flags().StringVar(&plan, "plan", "", "`hash` of the plan to approve; default: of the plan that is there now")
 	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval, after confirmation")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
 	return cmd
@@ -90,7 +90,13 @@ func decide(ctx context.Context, a *kit.App, args []string, c *pending.Choice, s
 	return target.Once(ctx, a, func(t *target.Target) error {
 		b := pending.Batch{App: a, GoesOn: c.GoesOn}
 		for _, id := range ids {
-			b.Send(ctx, t, string(id), c.Done, c.Event(t.Key(id), said))
+			what := said
+			if c == pending.Approve && what.Plan == "" {
+				if v, err := t.View(ctx, id); err == nil { // else the answer to the approval says what is wrong
+					what.Plan = v.Summary.Plan
+				}
+			}
+			b.Send(ctx, t, string(id), c.Done, c.Event(t.Key(id), what))
 		}
 		return b.End(t)
 	})

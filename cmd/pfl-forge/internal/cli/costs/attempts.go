@@ -26,6 +26,10 @@ type AttemptDetail struct {
 	Model   string `json:"model,omitempty"   yaml:"model,omitempty"`
 	Session string `json:"session,omitempty" yaml:"session,omitempty"`
 
+	// Executor is the weakest that its agent, recipe and commands had: pods, namespaces or none;
+	// empty if none of these ran.
+	Executor forge.Executor `json:"executor,omitempty" yaml:"executor,omitempty"`
+
 	// Seconds is its duration; the others add up the usage of its calls.
 	Seconds          float64   `json:"seconds"            yaml:"seconds"`
 	InputTokens      int64     `json:"input_tokens"       yaml:"input_tokens"`
@@ -51,7 +55,7 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 	for i := range book.Attempts {
 		c := &book.Attempts[i]
 		list = append(list, AttemptDetail{
-			Task: c.Task, Step: c.Step, Attempt: c.Number, Outcome: c.Outcome, Agent: c.Agent, Model: c.Model, Session: c.Session,
+			Task: c.Task, Step: c.Step, Attempt: c.Number, Outcome: c.Outcome, Agent: c.Agent, Model: c.Model, Session: c.Session, Executor: c.Executor,
 			Seconds: c.Duration.Seconds(), InputTokens: c.Usage.InputTokens, OutputTokens: c.Usage.OutputTokens,
 			CacheReadTokens: c.Usage.CacheReadTokens, CacheWriteTokens: c.Usage.CacheWriteTokens, Turns: c.Usage.Turns,
 			CostUSD: c.Usage.CostUSD, EndedAt: c.At,
@@ -62,11 +66,11 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 
 // PrintAttempts prints attempts as a table.
 func PrintAttempts(a *kit.App, list []AttemptDetail) error {
-	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "TIME", "TOKENS", "COST", "SESSION"}, Shrink: 8}
+	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "COST", "SESSION"}, Shrink: 9}
 	for i := range list {
 		d := &list[i]
 		columns.Add(d.EndedAt.Local().Format(time.DateTime), render.StepName(forge.Attempt{Step: d.Step, Number: d.Attempt}), d.Outcome,
-			d.Agent, d.Model, render.Took(time.Duration(d.Seconds*float64(time.Second))),
+			d.Agent, d.Model, string(d.Executor), render.Took(time.Duration(d.Seconds*float64(time.Second))),
 			render.Tokens(d.InputTokens+d.OutputTokens), render.Cost(d.CostUSD), strings.TrimSpace(d.Session))
 	}
 	return a.Table(&columns)

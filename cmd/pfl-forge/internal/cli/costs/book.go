@@ -26,6 +26,7 @@ type Attempt struct {
 	Agent    string
 	Model    string
 	Session  string
+	Executor forge.Executor
 	Duration time.Duration
 	Usage    forge.Usage
 	// At is the time at which it was decided on.
@@ -129,7 +130,7 @@ func (b *Book) result(key forge.Key, m machine.Machine, ev *forge.Event, r *forg
 	}
 	a := Attempt{
 		Attempt: r.Attempt, Key: key, Outcome: outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
-		Duration: r.Duration, Usage: r.Usage, At: ev.At,
+		Executor: r.Executor, Duration: r.Duration, Usage: r.Usage, At: ev.At,
 	}
 	if !wanted {
 		a.Outcome = "unwanted"
@@ -147,7 +148,7 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event, s *f
 	}
 	b.Attempts = append(b.Attempts, Attempt{
 		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
-		Agent: s.Agent, Model: s.Model, Session: s.Session, Duration: s.Duration, Usage: s.Usage, At: ev.At,
+		Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor, Duration: s.Duration, Usage: s.Usage, At: ev.At,
 	})
 }
 

@@ -99,6 +99,9 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	if title == "" {
 		title = FirstLine(body)
 	}
+	if title == "" && said.Recipe != "" {
+		title = "Run recipe " + said.Recipe
+	}
 	if title == "" {
 		return nil, kit.Usage(errors.New("--title is missing, and there is no text to take it from (--body or --file)"))
 	}

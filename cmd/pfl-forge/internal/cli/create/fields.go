@@ -29,6 +29,7 @@ func (f *Fields) Add(cmd *cobra.Command, names ...string) {
 	}
 }
 
+// add gives a command the flag of a field. What the flag was given is read by Intent.
 func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 	set, flag := cmd.Flags(), field.Flag
 	help := strings.ReplaceAll(flag.Help, "{agents}", strings.Join(config.Agents(), ", "))

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/document"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // pastRun is a finished run of an intent in a list, as programs read it.
@@ -44,13 +45,12 @@ type pastRun struct {
 type pastDetail struct {
 	pastRun `yaml:",inline"`
 
-	// TraceID names the trace of the run, if the services exported one.
-	TraceID string `json:"trace_id" yaml:"trace_id"`
+	document.Trace `yaml:",inline"`
 
 	// Goal is the progress of a goal. It is set for the newest run only, and nil for an intent
 	// without criteria.
-	Goal *document.GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"`
-	Flow []forge.Step           `json:"flow"           yaml:"flow"` // in order, each once
+	Goal *model.GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"`
+	Flow []forge.Step        `json:"flow"           yaml:"flow"` // in order, each once
 
 	// Timeline has the attempts and adjustments in the order of time; of what was decided
 	// together, the attempt comes before what followed from it.
@@ -79,6 +79,10 @@ type happened struct {
 	Session string     `json:"session,omitempty"  yaml:"session,omitempty"`
 	Tokens  int64      `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
 	CostUSD float64    `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
+
+	// Executor is the weakest that the attempt's agent, recipe and commands had, as its worker
+	// said: pods, namespaces or none; empty if none of these ran.
+	Executor forge.Executor `json:"executor,omitempty" yaml:"executor,omitempty"`
 
 	// Rule to Detail are of an adjustment: the name of the rule behind it, what that rule
 	// does, and what it did here.
@@ -148,7 +152,7 @@ func timelineOf(h *forge.History) []happened {
 		s := &h.StepResults[i]
 		list = append(list, happened{
 			At: s.At, Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: s.Outcome, Seconds: s.Duration.Seconds(),
-			Agent: s.Agent, Model: s.Model, Session: s.Session,
+			Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor,
 			Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
 		})
 	}

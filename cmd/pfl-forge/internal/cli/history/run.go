@@ -13,7 +13,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -37,7 +36,7 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 		return err
 	}
 	d := pastDetailOf(h)
-	d.TraceID = telemetry.Run{Key: v.Summary.Key, Number: h.Run}.TraceID()
+	d.Trace = t.Trace(id, h.Run)
 	if newest := &v.History[len(v.History)-1]; newest.Run == h.Run && v.Summary.Run == h.Run {
 		d.Goal = model.GoalProgressOf(v.Summary.Goal)
 	}
@@ -84,6 +83,7 @@ func printPastDetail(a *kit.App, d *pastDetail) {
 	a.Field("risk", string(d.Risk))
 	a.Field("source", string(d.Source))
 	a.Field("flow", joinSteps(d.Flow))
+	a.Field("trace", d.Trace.Line(a))
 	a.Field("began", d.StartedAt.Local().Format(time.DateTime))
 	a.Field("took", tookSeconds(d.Seconds))
 	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
@@ -121,7 +121,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 	}
 	var parts []string
 	for _, part := range []string{
-		term.Line(e.Agent), term.Line(e.Model), render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD}), session(e.Session),
+		term.Line(e.Agent), term.Line(e.Model), render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD}), session(e.Session), ranIn(e.Executor),
 	} {
 		if part != "" {
 			parts = append(parts, part)
@@ -134,6 +134,20 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 	step := render.StepName(forge.Attempt{Step: e.Step, Number: e.Attempt})
 	line := fmt.Sprintf("  %s  %-24s  %-12s %s %7s  %s", at, who, step, outcome, tookSeconds(e.Seconds), strings.Join(parts, ", "))
 	return strings.TrimRight(line, " ")
+}
+
+// ranIn says where an attempt's agent and commands ran; nothing of an executor that this
+// version does not know.
+func ranIn(e forge.Executor) string {
+	switch e {
+	case forge.ExecutorPods:
+		return "in pods"
+	case forge.ExecutorNamespaces:
+		return "in namespaces"
+	case forge.ExecutorNone:
+		return "without a sandbox"
+	}
+	return ""
 }
 
 // session returns the name of an agent's session, empty if there was none.

@@ -21,7 +21,11 @@ func TestTimeline(t *testing.T) {
 			{
 				Step: forge.StepReview, TaskID: "fix-001", Attempt: 2, Outcome: "rejected", Duration: 75 * time.Second, At: at(90), Agent: "claude",
 				Model: "opus\x1b[2J", Session: "0123", Usage: forge.Usage{InputTokens: 41_000, OutputTokens: 200, CostUSD: 0.19},
+				Executor: forge.ExecutorPods,
 			},
+			{Step: forge.StepRebase, TaskID: "fix-001", Attempt: 1, Outcome: "ok", Duration: time.Second, At: at(91), Executor: forge.ExecutorNamespaces},
+			{Step: forge.StepMerge, TaskID: "fix-001", Attempt: 1, Outcome: "merged", At: at(92), Executor: forge.ExecutorNone},
+			{Step: forge.StepSummarize, TaskID: "fix-001", Attempt: 1, Outcome: "ok", At: at(93), Executor: "\x1b[2J"},
 		},
 		Adjustments: []forge.Adjustment{
 			{Rule: "rework", TaskID: "fix-001", Detail: "no\ntest", At: at(90)},
@@ -38,8 +42,11 @@ func TestTimeline(t *testing.T) {
 	}
 	want := []string{
 		"      +10s                            analyze      ok                 10s",
-		"    +1m30s  fix-001                   review 2     rejected         1m15s  claude, opus, 41.2k tokens, $0.19, session 0123",
+		"    +1m30s  fix-001                   review 2     rejected         1m15s  claude, opus, 41.2k tokens, $0.19, session 0123, in pods",
 		"    +1m30s  fix-001                   -> rework: the review rejected the change; the same session continues with its feedback (no test)",
+		"    +1m31s  fix-001                   rebase       ok                1.0s  in namespaces",
+		"    +1m32s  fix-001                   merge        merged            0.0s  without a sandbox",
+		"    +1m33s  fix-001                   summarize    ok                0.0s",
 		"    +1m35s                            -> of-tomorrow",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -112,6 +112,9 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	if cost := e.Cost(); cost != "" {
 		fmt.Fprintf(a.Out, "  so far: %s\n", cost)
 	}
+	if trace := e.Trace.Line(a); trace != "" {
+		fmt.Fprintf(a.Out, "  trace: %s\n", trace)
+	}
 }
 
 // printRequest prints who asked for an intent, and when.

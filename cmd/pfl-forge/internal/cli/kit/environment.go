@@ -8,8 +8,8 @@ import (
 )
 
 // Complete fills in from the environment what the flags leave open: FORGE_SERVER or
-// FORGE_CONTEXT, and with either of them FORGE_PROJECT, FORGE_PERSON and the variables of
-// credentials and certificates.
+// FORGE_CONTEXT, and with either of them FORGE_PROJECT, FORGE_PERSON, FORGE_TRACE_URL and the
+// variables of credentials and certificates.
 // Outside of a repository the context counts that `nats context select` has remembered, of
 // which it returns the name.
 func (w *Where) Complete(getenv func(string) string) (remembered string) {
@@ -40,6 +40,9 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 	}
 	if w.Person == "" {
 		w.Person = getenv("FORGE_PERSON")
+	}
+	if w.TraceURL == "" {
+		w.TraceURL = getenv("FORGE_TRACE_URL")
 	}
 	return remembered
 }

@@ -33,8 +33,12 @@ func TestComplete(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(inside, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	env["FORGE_TRACE_URL"] = "https://traces/{trace_id}"
 	complete := func(w Where) string {
 		w.Complete(getenv)
+		if w.Remote() != (w.TraceURL != "") { // traces are an organisation's
+			t.Errorf("%+v", w)
+		}
 		return w.Server + "|" + w.Context + "|" + w.Project
 	}
 	check := func(what string, w Where, want string) {

@@ -61,6 +61,9 @@ type Where struct {
 	// Project is the id of the organisation's project; empty for the one of the
 	// repository at Dir.
 	Project string
+	// TraceURL is the address of the organisation's traces, see ParseTraceURL. It is the person's
+	// own setting: a link that others could set would lead whoever follows it where they want.
+	TraceURL string
 
 	// typed has the flags that were typed, each after a space.
 	typed string
@@ -84,6 +87,7 @@ func (a *App) AddFlags(root *cobra.Command) {
 	flags.StringVar(&a.TLSKey, "tls-key", "", "`file` with its key")
 	flags.StringVar(&a.Person, "person", "", "`name` of your account, with --server; default: operator with --nkey, else the author that git knows")
 	flags.StringVar(&a.Project, "project", "", "`id` of the project, with --server; default: the folder's name")
+	flags.StringVar(&a.TraceURL, "trace-url", "", "`address` at which you read a trace, with {trace_id} for its id, with --server")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "log to standard error")
 	root.MarkFlagsMutuallyExclusive("server", "context")
 	root.MarkFlagsMutuallyExclusive("token-file", "creds", "nkey")

@@ -25,6 +25,9 @@ import (
 type Decision struct {
 	document.Item `yaml:",inline"`
 
+	// Trace is that of the newest run.
+	document.Trace `yaml:",inline"`
+
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
@@ -110,7 +113,9 @@ func Load(ctx context.Context, t *target.Target, id forge.IntentID) (*Decision, 
 	if err != nil {
 		return nil, err
 	}
-	return decisionOf(v, found), nil
+	d := decisionOf(v, found)
+	d.Trace = t.Trace(id, v.Summary.Run)
+	return d, nil
 }
 
 // decisionOf returns the pending decision on an intent, with what is found of its tasks'

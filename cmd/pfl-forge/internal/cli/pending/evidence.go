@@ -22,6 +22,8 @@ func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map
 	return evidenceOf(records), nil
 }
 
+// evidenceOf returns for each task of an intent the files and the verification of its newest
+// change, for a person who decides on it. The records are in their order.
 func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
 	all := map[forge.TaskID]*evidence{}
 	of := func(id forge.TaskID) *evidence {

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
@@ -84,5 +85,5 @@ func runLog(a *kit.App, repo *local.Repository) (*slog.Logger, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open the log: %w", err)
 	}
-	return slog.New(slog.NewTextHandler(file, nil)), func() { _ = file.Close() }, nil
+	return slog.New(logging.Handler(slog.NewTextHandler(file, nil))), func() { _ = file.Close() }, nil
 }

@@ -49,6 +49,7 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 		return showTask(ctx, a, t, v, task, format)
 	}
 	d := intentOf(v)
+	d.Trace = t.Trace(v.Intent.ID, v.Summary.Run)
 	if v.Goal != nil {
 		if d.Loop, err = goalview.Read(ctx, t, v); err != nil {
 			return err

@@ -8,12 +8,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
-	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // Intent is everything about an intent, as programs read it.
 type Intent struct {
 	document.Item `yaml:",inline"`
+
+	// Trace is that of the newest run.
+	document.Trace `yaml:",inline"`
 
 	// What was asked for, as it was asked for.
 	Body      string              `json:"body"                 yaml:"body"`
@@ -26,8 +28,7 @@ type Intent struct {
 	Loop      *goalview.Document  `json:"loop,omitempty"       yaml:"loop,omitempty"` // nil if it is no goal
 	Questions []document.Question `json:"questions,omitempty"  yaml:"questions,omitempty"`
 
-	// What became of it. TraceID names the trace of the newest run, if the services export one.
-	TraceID      string          `json:"trace_id,omitempty"     yaml:"trace_id,omitempty"`
+	// What became of it.
 	Work         []Task          `json:"work"                   yaml:"work"`
 	Runs         []runDetail     `json:"runs,omitempty"         yaml:"runs,omitempty"`         // those that are finished
 	Observations []string        `json:"observations,omitempty" yaml:"observations,omitempty"` // what agents noticed
@@ -56,9 +57,6 @@ func intentOf(v *forge.View) Intent {
 		Item: document.ItemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
 		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With,
 		Criteria: v.Intent.Criteria, Questions: document.Questions(&v.Intent), Work: []Task{},
-	}
-	if v.Summary.Run > 0 {
-		d.TraceID = telemetry.Run{Key: v.Summary.Key, Number: v.Summary.Run}.TraceID()
 	}
 	d.PlanChildren(v)
 	for i := range v.Tasks {

@@ -42,6 +42,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("agent", kit.Safe(d.Agent))
 	a.Field("plan", d.Plan)
 	a.Field("goal", document.GoalLine(d.Goal))
+	a.Field("trace", d.Trace.Line(a))
 	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
 	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
 	if body := kit.Safe(d.Body); body != "" {

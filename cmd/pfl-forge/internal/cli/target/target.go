@@ -18,8 +18,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // connectTimeout bounds how long a command waits for an organisation's server.
@@ -44,6 +46,9 @@ type Target struct {
 	// Session is that of the repository's own server; nil if Remote or if Bus
 	// is nil.
 	Session *local.Session
+
+	// traces is where a person reads traces of the organisation; empty if nothing says.
+	traces kit.TraceURL
 
 	// NoRunner says that no runner of the organisation is up, as of CheckProject or Ask.
 	NoRunner bool
@@ -98,8 +103,8 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 	if a.Remote() {
 		return Connect(ctx, a)
 	}
-	if a.Project != "" || a.Person != "" || a.TokenFile+a.Creds+a.NKey+a.TLSCA+a.TLSCert+a.TLSKey != "" {
-		return nil, kit.Usage(errors.New("--project, --person and what says how to connect need --server"))
+	if a.Project != "" || a.Person != "" || a.TokenFile+a.Creds+a.NKey+a.TLSCA+a.TLSCert+a.TLSKey+a.TraceURL != "" {
+		return nil, kit.Usage(errors.New("--project, --person, --trace-url and what says how to connect need --server"))
 	}
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {
@@ -124,6 +129,9 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 		return nil, err
 	}
 	t := &Target{Remote: true}
+	if t.traces, err = kit.ParseTraceURL(a.TraceURL); err != nil {
+		return nil, kit.Usage(fmt.Errorf("--trace-url (FORGE_TRACE_URL): %w", err))
+	}
 	if repo, err := local.OpenRepository(ctx, a.Dir); err == nil {
 		t.Repo, t.Project, t.Actor = repo, repo.Project, repo.Actor
 	} else if u, err := user.Current(); err == nil {
@@ -163,6 +171,15 @@ func withoutSecrets(urls string) string { return userInfo.ReplaceAllString(urls,
 // Key returns the key of an intent of the project.
 func (t *Target) Key(id forge.IntentID) forge.Key {
 	return forge.Key{Project: t.Project, Intent: id}
+}
+
+// Trace returns the trace of a run of an intent; an empty one if no run has begun.
+func (t *Target) Trace(id forge.IntentID, run int) document.Trace {
+	if run == 0 {
+		return document.Trace{}
+	}
+	trace := telemetry.Run{Key: t.Key(id), Number: run}.TraceID()
+	return document.Trace{TraceID: trace, TraceURL: t.traces.Of(trace)}
 }
 
 // Once opens a Decider for one function and closes it again. Commands that ask a person

@@ -1,0 +1,72 @@
+//go:build cluster
+
+package k8s
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// submit has another system in a namespace of its own ask for changes, and returns once all
+// are stored.
+func (in *installation) submit(t *testing.T, prefix string, count int) {
+	t.Helper()
+	out := in.run(t, in.systems, "submit-"+prefix, map[string]string{"app": "submit"}, "submit", "shop", prefix, "0", strconv.Itoa(count))
+	if want := fmt.Sprintf("stored %d\n", count); out != want {
+		t.Fatalf("the system said %q, want %q", out, want)
+	}
+	for i := range count {
+		in.asked = append(in.asked, fmt.Sprintf("%s-%03d", prefix, i))
+	}
+}
+
+// ask has another system ask for a change that an agent has to make.
+func (in *installation) ask(t *testing.T, what string) {
+	t.Helper()
+	in.run(t, in.systems, "ask-"+strings.ReplaceAll(what, " ", "-"), map[string]string{"app": "submit"}, "ask", "shop", "Write "+what)
+	in.asked = append(in.asked, what)
+}
+
+// file waits until a file of the base branch is as it should be, and returns it.
+func (in *installation) file(t *testing.T, name string, good func(content string) bool) string {
+	t.Helper()
+	var content string
+	wait.Until(t, name+" is merged", func() bool {
+		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "show", "main:"+name)
+		content = out
+		return err == nil && good(content)
+	})
+	return content
+}
+
+// merged waits until every change that was asked for is on the base branch, and checks that
+// none is there twice and nothing else is.
+func (in *installation) merged(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	var log string
+	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(in.asked)), func() bool {
+		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
+		if err == nil {
+			log = out
+		}
+		return strings.Count(log, "\n") > len(in.asked)
+	}, func() string { return log })
+	got := strings.Split(strings.TrimSpace(log), "\n")
+	slices.Sort(got)
+	want := []string{"first"}
+	for _, name := range in.asked {
+		want = append(want, "Write "+name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("the base branch has %q, want %q", got, want)
+	}
+	figure(t, "%d changes merged, the last %s after they were waited for", len(in.asked), time.Since(began).Round(time.Second))
+}

@@ -1,0 +1,185 @@
+//go:build cluster
+
+package k8s
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// suiteImage holds the tests of package process, as a volume of pods that have a shell.
+const suiteImage = "pfl-forge/suite:test"
+
+// suitePasses is what the suite says where a sandbox can be made.
+const suitePasses = "--- PASS: TestNamespaces/"
+
+// TestClusterInnerSandbox runs the suite of executors in sandboxes that a worker of
+// components/inner-sandbox makes in its own pod, and takes away from that pod, one by one,
+// what the component gives it: then no sandbox can be made, and the worker says so.
+func TestClusterInnerSandbox(t *testing.T) {
+	c := findCluster(t)
+	c.leavesNothing(t)
+	version := c.images(t)
+	binary := filepath.Join(t.TempDir(), "suite")
+	compile := exec.CommandContext(t.Context(), "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", binary, "./agent/process")
+	compile.Dir, compile.Env = root(t), append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+c.arch)
+	output(t, compile)
+	c.loadArchive(t, c.imageOf(t, suiteImage, "suite", binary))
+	const restricted, baseline = "pfl-forge-restricted", "pfl-forge-baseline"
+	c.namespace(t, restricted, nil)
+	c.namespace(t, baseline, map[string]string{"pod-security.kubernetes.io/enforce": "baseline"})
+	c.awaitAccount(t, restricted)
+	c.awaitAccount(t, baseline)
+	node := c.installProfile(t, "pfl-forge/implementer:"+version)
+
+	masked, yes := core.DefaultProcMount, true
+	for name, tt := range map[string]struct {
+		change  func(*core.PodSpec, *core.SecurityContext)
+		says    string // with what the suite fails, or that it passes
+		refused string // why restricted refuses the pod; empty: it does not
+	}{
+		"as installed": {
+			func(*core.PodSpec, *core.SecurityContext) {}, suitePasses,
+			`procMount (container "suite" must not set securityContext.procMount to "Unmasked")`,
+		},
+		"the runtime's profile": {
+			func(_ *core.PodSpec, s *core.SecurityContext) { s.SeccompProfile = nil }, "operation not permitted", "procMount",
+		},
+		"a masked /proc": {func(_ *core.PodSpec, s *core.SecurityContext) { s.ProcMount = &masked }, "mount /proc: operation not permitted", ""},
+		"users of the node": {func(p *core.PodSpec, s *core.SecurityContext) {
+			s.ProcMount, p.HostUsers = &masked, &yes
+		}, "mount /proc: operation not permitted", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := c.suitePod(t, "pfl-forge/implementer:"+version, node)
+			tt.change(&pod.Spec, pod.Spec.Containers[0].SecurityContext)
+			err := c.judge(t, restricted, pod)
+			if tt.refused == "" && err != nil || tt.refused != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tt.refused)) {
+				t.Errorf("restricted says %v", err)
+			}
+			phase, log := c.runToEnd(t, baseline, pod)
+			if passed := phase == core.PodSucceeded; passed != (tt.says == suitePasses) || !strings.Contains(log, tt.says) {
+				t.Errorf("%s, want %q; it says\n%s", phase, tt.says, log)
+			}
+		})
+	}
+}
+
+// suitePod returns a pod with the users and security contexts of an implementer as installed,
+// which runs the suite and ends.
+func (c *cluster) suitePod(t *testing.T, image, node string) *core.Pod {
+	t.Helper()
+	for _, s := range of[*apps.StatefulSet](build(t, inner)) {
+		if s.Name != "implementer" {
+			continue
+		}
+		spec := s.Spec.Template.Spec
+		no := false
+		return &core.Pod{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "suite-"},
+			Spec: core.PodSpec{
+				NodeName: node, RestartPolicy: core.RestartPolicyNever, AutomountServiceAccountToken: &no,
+				HostUsers: spec.HostUsers, SecurityContext: spec.SecurityContext.DeepCopy(),
+				Containers: []core.Container{{
+					Name: "suite", Image: image, ImagePullPolicy: core.PullIfNotPresent,
+					Command:         []string{"/suite/suite", "-test.v", "-test.run", "^TestNamespaces$"},
+					WorkingDir:      "/tmp",
+					Env:             []core.EnvVar{{Name: "CI", Value: "true"}, {Name: "HOME", Value: "/tmp"}, {Name: "TMPDIR", Value: "/state"}},
+					SecurityContext: spec.Containers[0].SecurityContext.DeepCopy(),
+					VolumeMounts:    []core.VolumeMount{{Name: "suite", MountPath: "/suite"}, {Name: "tmp", MountPath: "/tmp"}, {Name: "state", MountPath: "/state"}},
+				}},
+				Volumes: []core.Volume{
+					{Name: "suite", VolumeSource: core.VolumeSource{Image: &core.ImageVolumeSource{Reference: suiteImage, PullPolicy: core.PullNever}}},
+					{Name: "tmp", VolumeSource: core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{}}},
+					{Name: "state", VolumeSource: core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{}}},
+				},
+			},
+		}
+	}
+	t.Fatal("there is no implementer")
+	return nil
+}
+
+// runToEnd makes a pod and returns how it ended, with what it said.
+func (c *cluster) runToEnd(t *testing.T, namespace string, pod *core.Pod) (core.PodPhase, string) {
+	t.Helper()
+	pods := c.client.CoreV1().Pods(namespace)
+	made, err := pods.Create(wait.Context(t), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "pod "+made.Name+" ends", func() bool {
+		made, err = pods.Get(wait.Context(t), made.Name, metav1.GetOptions{})
+		return err == nil && (made.Status.Phase == core.PodSucceeded || made.Status.Phase == core.PodFailed)
+	})
+	log, err := pods.GetLogs(made.Name, &core.PodLogOptions{}).DoRaw(wait.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Status.Phase, string(log)
+}
+
+// installProfile puts the seccomp profile on a node, as whoever sets nodes up does, and returns
+// the node. One that is there already has to be the same; otherwise it goes when the test
+// ends.
+func (c *cluster) installProfile(t *testing.T, image string) (node string) {
+	t.Helper()
+	const namespace = "pfl-forge-node"
+	c.namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
+	text, err := os.ReadFile("components/inner-sandbox/seccomp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, key := wait.Context(t), filepath.Base(profile)
+	config := &core.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "profile"}, Data: map[string]string{key: string(text)}}
+	if _, err := c.client.CoreV1().ConfigMaps(namespace).Create(ctx, config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	root, at, kind := int64(0), "/node/"+profile, core.HostPathDirectoryOrCreate
+	script := "mkdir -p " + filepath.Dir(at) + "; if [ -e " + at + " ]; then cmp /profile/" + key + " " + at + " || exit 1; " +
+		"else cp /profile/" + key + " " + at + "; trap 'rm " + at + "; exit 0' TERM; fi; touch /tmp/there; sleep infinity & wait"
+	pod := &core.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "profile"},
+		Spec: core.PodSpec{
+			RestartPolicy: core.RestartPolicyNever, SecurityContext: &core.PodSecurityContext{RunAsUser: &root},
+			Containers: []core.Container{{
+				Name: "profile", Image: image, ImagePullPolicy: core.PullIfNotPresent, Command: []string{"/bin/sh", "-c", script},
+				ReadinessProbe: &core.Probe{
+					ProbeHandler:  core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"test", "-e", "/tmp/there"}}},
+					PeriodSeconds: 1,
+				},
+				VolumeMounts: []core.VolumeMount{{Name: "profile", MountPath: "/profile"}, {Name: "node", MountPath: "/node"}},
+			}},
+			Volumes: []core.Volume{
+				{Name: "profile", VolumeSource: core.VolumeSource{ConfigMap: &core.ConfigMapVolumeSource{
+					LocalObjectReference: core.LocalObjectReference{Name: config.Name},
+				}}},
+				{Name: "node", VolumeSource: core.VolumeSource{HostPath: &core.HostPathVolumeSource{Path: c.profiles, Type: &kind}}},
+			},
+		},
+	}
+	pods := c.client.CoreV1().Pods(namespace)
+	c.awaitAccount(t, namespace)
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the profile is on the node", func() bool {
+		pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil || pod.Status.Phase == core.PodFailed {
+			t.Fatalf("%s on the node is another profile, or: %v", filepath.Join(c.profiles, profile), err)
+		}
+		return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready
+	})
+	return pod.Spec.NodeName
+}
