@@ -89,7 +89,7 @@ func TestNoPause(t *testing.T) {
 	// A busy machine may stand still for seconds. So looks are counted, which then stand
 	// still too, and only those at which the server says that nobody wants the commands that
 	// it has: a worker that is slow asks in between.
-	const looks = 30
+	const looks = 60 // some 1.6 seconds: less than the client's own pause
 	last, still := int64(0), 0
 	wait.Moving(t, "all commands are taken", func() bool {
 		n := taken.Load()

@@ -89,19 +89,25 @@ func (c *Conn) pullOnce(ctx context.Context, src Source, loop *alive.Loop, take 
 	return nil
 }
 
-// nudge is after how long the client is made to look once more whether it has to
-// ask for a message.
-const nudge = 10 * time.Millisecond
+// nudges are after how long the client is made to look once more whether it has to ask for a
+// message. They get longer, for a machine so busy that the client is held up where it asks, and
+// end, because the client listens for missing heartbeats only while it is not interrupted.
+var nudges = []time.Duration{
+	10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
+	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond,
+}
 
 // next returns the next message. When a message comes before the client is through
 // with asking for it, the client does not ask for the one after, and would find that
 // out only when the heartbeats are missing, seconds later.
 func next(it jetstream.MessagesContext) (jetstream.Msg, error) {
-	m, err := it.Next(jetstream.NextMaxWait(nudge))
-	if errors.Is(err, nats.ErrTimeout) {
-		return it.Next()
+	for _, nudge := range nudges {
+		m, err := it.Next(jetstream.NextMaxWait(nudge))
+		if !errors.Is(err, nats.ErrTimeout) {
+			return m, err
+		}
 	}
-	return m, err
+	return it.Next()
 }
 
 // alive returns an error if a consumer is gone for good. That the server cannot
