@@ -24,7 +24,7 @@ func TestAccounts(t *testing.T) {
 // new one, whatever kind of key it is and wherever it is valid. A key that is gone or cannot be
 // read ends the requests, and nobody is told the former one.
 func TestNewKeyIsUsedAtOnce(t *testing.T) {
-	first, second := newModel(t, plain(whole)), newModel(t, plain(whole))
+	first, second := newModel(t, plainAnswer(whole)), newModel(t, plainAnswer(whole))
 	var now atomic.Pointer[Lookup]
 	set := func(l Lookup) { now.Store(&l) }
 	set(environment("ANTHROPIC_API_KEY=old", "ANTHROPIC_BASE_URL="+first.URL))

@@ -5,7 +5,8 @@
 // Close. The CLI gets the token and the gateway's address in place of the key and the
 // API's address. For each request the gateway
 //
-//  1. finds the grant by its token, and checks endpoint and budget (proxy.go);
+//  1. finds the grant by its token, and checks endpoint and budget (proxy.go), and, if the call has
+//     no other network, that the provider reaches nothing for it (screen.go);
 //  2. replaces the token by the key of this moment and forwards the request;
 //  3. passes the answer on as it is, and counts the tokens that it reports (meter.go,
 //     count.go).

@@ -19,6 +19,9 @@ const tokenPrefix = "pfl-forge-" //nolint:gosec // it is no secret
 type Limit struct {
 	// USD is the list price after which no further request is forwarded; 0 means none.
 	USD float64
+	// ModelOnly says that the provider may reach nothing for the call, because the call's
+	// network is the model alone; see screen.
+	ModelOnly bool
 }
 
 // Grant is one call's access to the models of one provider. It is safe for concurrent

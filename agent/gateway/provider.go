@@ -92,6 +92,7 @@ func (a *api) endpoint(r *http.Request) (string, bool) {
 var strippedHeaders = []string{
 	"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Proxy-Authorization",
 	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
 }
 
 // requestToken returns the token that a request carries, in any provider's header;

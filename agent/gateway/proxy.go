@@ -97,6 +97,13 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	if grant.limit.ModelOnly {
+		if refused := grant.account.api.screen(endpoint, r.Header, body); refused != nil {
+			refused.write(w)
+			return
+		}
+		keepBetas(r.Header)
+	}
 	r = r.WithContext(ctx)
 	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
@@ -150,8 +157,12 @@ func (a *Account) rewrite(out *http.Request, endpoint string) {
 	out.URL.Scheme, out.URL.Host = a.base.Scheme, a.base.Host
 	out.URL.Path, out.URL.RawPath = a.base.Path+endpoint, ""
 	query := out.URL.Query()
-	// Gemini also takes a key as a parameter.
-	query.Del("key")
+	// Nothing else is of use, and Google's APIs take keys and headers as parameters.
+	for name := range query {
+		if name != "beta" && name != "alt" {
+			query.Del(name)
+		}
+	}
 	out.URL.RawQuery = query.Encode()
 	out.Host = ""
 	for _, name := range strippedHeaders {
