@@ -89,6 +89,13 @@ type Call struct {
 	Recipe *RecipeCall
 }
 
+// Uninstructed reports whether the checkout's CLAUDE.md, AGENTS.md and their like are to
+// be read by nobody as instructions, because the call judges what is in that checkout.
+func (c *Call) Uninstructed() bool {
+	spec := Spec(c.Role)
+	return spec.Judges
+}
+
 // Limits ends a call that takes too much. A zero value means the back end's default.
 type Limits struct {
 	// Wall is the time from start to end, a repair of the answer included.

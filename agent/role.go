@@ -69,6 +69,9 @@ type RoleSpec struct {
 	// Model is the class of models that its calls use.
 	Model ModelClass
 	Tools ToolSet
+	// Judges says that its calls decide on somebody's change. What the checkout says of
+	// how to work there is part of that change, so it instructs nobody.
+	Judges bool
 	// Schema is the JSON schema of the answer; nil if any text will do.
 	Schema []byte
 	// Check returns a *Failure for an answer that fits the schema but breaks a rule
@@ -87,8 +90,8 @@ var roles = []RoleSpec{
 	{Role: RoleIntake, Step: forge.StepIntake, Model: ModelTriageDeep, Tools: ToolsRead, Schema: IntakeSchema, Check: checkIntake},
 	{Role: RoleImplement, Step: forge.StepImplement, Model: ModelDefault, Tools: ToolsWrite, Schema: ImplementationSchema, Check: checkImplementation},
 	{Role: RoleExecute, Step: forge.StepExecute, Model: ModelDefault, Tools: ToolsWrite, Schema: ExecutionSchema, Check: checkExecution},
-	{Role: RoleReview, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsRead, Schema: ReviewSchema, Check: checkReview},
-	{Role: RoleJudge, Step: forge.StepJudge, Model: ModelDefault, Tools: ToolsNone, Schema: JudgmentSchema, Check: checkJudgment},
+	{Role: RoleReview, Step: forge.StepReview, Model: ModelDefault, Tools: ToolsRead, Judges: true, Schema: ReviewSchema, Check: checkReview},
+	{Role: RoleJudge, Step: forge.StepJudge, Model: ModelDefault, Tools: ToolsNone, Judges: true, Schema: JudgmentSchema, Check: checkJudgment},
 	{Role: RoleReflect, Step: forge.StepReflect, Model: ModelDefault, Tools: ToolsRead, Schema: ReflectionSchema, Check: checkReflection},
 	{Role: RoleSummarize, Step: forge.StepSummarize, Model: ModelDefault, Tools: ToolsNone, Schema: SummarizationSchema, Check: checkSummarization},
 	{Role: RoleAbstract, Step: forge.StepAbstract, Model: ModelDefault, Tools: ToolsRead, Schema: AbstractionSchema, Check: checkAbstraction},

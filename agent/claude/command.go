@@ -55,7 +55,7 @@ func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, 
 	}
 	return process.Command{
 		Path: path, Args: args, Dir: call.Dir, Owner: a.opts.Owner, Stdin: text, Limits: limits, Sandbox: call.Sandbox,
-		Env: environment(home, settings, limits.Idle, a.opts.Env, call.Env),
+		Env: environment(home, settings, limits.Idle, instructions(&call), a.opts.Env, call.Env),
 	}, s.id, nil
 }
 
@@ -94,9 +94,6 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
-		// Read the CLAUDE.md of the checkout, which --add-dir makes an additional
-		// directory.
-		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
 		// Give up soon when the model is overloaded: the flow tries again later, and
 		// does not hold a worker meanwhile.
 		"CLAUDE_CODE_MAX_RETRIES=4",
@@ -108,6 +105,16 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 		env = process.Merge(env, m)
 	}
 	return env
+}
+
+// instructions returns the variable that has the CLI read the CLAUDE.md of the checkout,
+// which --add-dir makes an additional directory; or, for a call that judges what is in the
+// checkout, no such file: neither there nor around it, nor beside a file that it reads.
+func instructions(call *agent.Call) []string {
+	if call.Uninstructed() {
+		return []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1"}
+	}
+	return []string{"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1"}
 }
 
 // bashTimeout returns the smaller of most and nine tenths of idle, in milliseconds.
@@ -127,13 +134,16 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	args := []string{
 		// One prompt from stdin, and the output as a stream of JSON messages.
 		"-p", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages",                // to count tokens and show progress while a message is streamed
-		"--setting-sources=", "--add-dir", call.Dir, // no settings of the user or the repository, but its CLAUDE.md
+		"--include-partial-messages", // to count tokens and show progress while a message is streamed
+		"--setting-sources=",         // no settings of the user or the repository
 		// No MCP servers but those of a flag that is not given, and no commands by
 		// slash.
 		"--strict-mcp-config", "--disable-slash-commands",
 		"--max-turns", fmt.Sprint(turns),
 		"--settings", `{"disableAllHooks":true,"includeCoAuthoredBy":false,"attribution":{"commit":"","pr":""}}`,
+	}
+	if !call.Uninstructed() {
+		args = append(args, "--add-dir", call.Dir) // for its CLAUDE.md
 	}
 	if call.Model != "" {
 		args = append(args, "--model", call.Model)

@@ -135,8 +135,6 @@ func settings(t *cli.Turn) []string {
 		"model_provider=" + tomlString("forge"),
 		fmt.Sprintf("model_providers.forge={name=%s,base_url=%s,env_key=%s,wire_api=%s,request_max_retries=%s,stream_max_retries=%s}",
 			tomlString("forge"), tomlString(base), tomlString(keyVariable), tomlString("responses"), retries, retries),
-		// Read CLAUDE.md where there is no AGENTS.md.
-		"project_doc_fallback_filenames=[" + tomlString("CLAUDE.md") + "]",
 		// Commands must not see the key.
 		"shell_environment_policy={exclude=[" + tomlString(keyVariable) + "]}",
 		// Commands must not read profiles of the machine.
@@ -148,6 +146,11 @@ func settings(t *cli.Turn) []string {
 		"check_for_update_on_startup=false",
 		"analytics.enabled=false",
 		"history.persistence=" + tomlString("none"),
+	}
+	if t.Call.Uninstructed() {
+		out = append(out, "project_doc_max_bytes=0") // of AGENTS.md and what stands in for it
+	} else {
+		out = append(out, "project_doc_fallback_filenames=["+tomlString("CLAUDE.md")+"]") // where there is no AGENTS.md
 	}
 	if len(t.Call.Tools) == 0 {
 		out = append(out, "features.view_image=false", "tools.view_image=false") // the names in newer and older versions

@@ -92,6 +92,9 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	if t.Call.ReadOnly {
 		env = append(env, "FORGE_READ_ONLY=1")
 	}
+	if t.Call.Uninstructed() {
+		env = append(env, "FORGE_UNINSTRUCTED=1")
+	}
 	if t.Native != "" {
 		env = append(env, "FORGE_RESUME=1")
 	}

@@ -13,6 +13,7 @@
 package gemini
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,7 +133,8 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	if entries, err := os.ReadDir(work); err != nil || len(entries) > 0 {
 		return fmt.Errorf("%s must be empty, and is not; %w", work, err)
 	}
-	data, err := json.Marshal(settings(t, tools))
+	names := instructionFiles(&t.Call)
+	data, err := json.Marshal(settings(t, tools, names))
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func prepareHome(t *cli.Turn, work string, tools cli.Tools) error {
 	}
 	if err := process.Fill(t.Home, map[string]string{
 		".gemini/settings.json":       string(data),
-		".gemini/GEMINI.md":           system,
+		".gemini/" + names[0]:         system,
 		".gemini/policies/forge.toml": policy(tools),
 		"enter.sh":                    cli.EnterScript(work, t.Call.Dir),
 		"blocking.cjs":                blocking,
@@ -191,8 +193,19 @@ func policy(tools cli.Tools) string {
 	return b.String()
 }
 
-// settings returns the CLI's settings.json.
-func settings(t *cli.Turn, tools cli.Tools) object {
+// instructionFiles returns the names of files that the CLI takes instructions from. The
+// first one, in the home, is ours. For a call that judges what is in the checkout it is the
+// only one, and is called so that nobody can have put one of that name into the checkout. The
+// CLI reads GEMINI.md all the same, so the reviewer takes that out of the checkout.
+func instructionFiles(call *agent.Call) []string {
+	if call.Uninstructed() {
+		return []string{"forge-" + rand.Text() + ".md"}
+	}
+	return []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}
+}
+
+// settings returns the CLI's settings.json. names are those of instructionFiles.
+func settings(t *cli.Turn, tools cli.Tools, names []string) object {
 	general := object{
 		"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false},
 		"sessionRetention": object{"enabled": false},
@@ -207,7 +220,7 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 		"telemetry": object{"enabled": false},
 		"advanced":  object{"ignoreLocalEnv": true},
 		"context": object{
-			"fileName": []string{"GEMINI.md", "AGENTS.md", "CLAUDE.md"}, "loadMemoryFromIncludeDirectories": true,
+			"fileName": names, "loadMemoryFromIncludeDirectories": !t.Call.Uninstructed(),
 			"memoryBoundaryMarkers": []string{}, // not those of a repository around the working directory
 		},
 		"hooksConfig":  object{"enabled": false},

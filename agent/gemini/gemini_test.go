@@ -17,6 +17,7 @@ type object = map[string]any
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Backend{
+		Obeys: "GEMINI.md",
 		New: func(t testing.TB, path string, env []string) agent.Agent {
 			t.Helper()
 			if path == "" {

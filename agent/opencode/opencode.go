@@ -184,7 +184,7 @@ func settings(t *cli.Turn, tools cli.Tools) object {
 			"options": object{"baseURL": "{env:" + baseVariable + "}/v1", "apiKey": "{env:" + key + "}"},
 			"models":  object{model(t): object{"limit": object{"context": 200_000, "output": 32_000}}},
 		}},
-		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventionsFile(t.Call.Dir)...),
+		"instructions": append([]string{filepath.Join(t.Home, systemFile)}, conventionsFile(&t.Call)...),
 		"permission":   permission(&t.Call, tools),
 		"experimental": object{"continue_loop_on_deny": true},
 	}
@@ -241,10 +241,13 @@ func HasRipgrep() bool {
 }
 
 // conventionsFile returns the checkout's file with instructions for agents, if it has
-// one.
-func conventionsFile(dir string) []string {
+// one. Of a change that the call judges, there is none.
+func conventionsFile(call *agent.Call) []string {
+	if call.Uninstructed() {
+		return nil
+	}
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
-		path := filepath.Join(dir, name)
+		path := filepath.Join(call.Dir, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			return []string{path}
 		}

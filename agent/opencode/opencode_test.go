@@ -97,7 +97,7 @@ func TestStaysInside(t *testing.T) {
 	})
 	waits := 0
 	_, err := a.Run(t.Context(), agent.Call{
-		Role: agent.RoleReview, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look.", Schema: agent.ReviewSchema,
+		Role: agent.RoleAudit, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look.", Schema: agent.ReviewSchema,
 		Tools: []string{"Read", "Glob", "Grep"},
 	}, func(e agent.Event) {
 		if e.Kind == agent.EventWaiting {

@@ -17,6 +17,7 @@ function fail(reason, message, until) {
 
 // Whatever the repository says about how to work on it.
 function conventions() {
+  if (env.FORGE_UNINSTRUCTED) return ""; // it is part of what is judged
   const name = ["AGENTS.md", "CLAUDE.md"].find((f) => existsSync(f));
   return name ? `\n\nThe repository's ${name}:\n${readFileSync(name, "utf8")}` : "";
 }

@@ -76,6 +76,9 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID) (agent.Outcome, e
 // describe sets the prompts, and allows turns for reading the parts of a large
 // change.
 func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
+	if err := withhold(view.Dir()); err != nil {
+		return err
+	}
 	c, err := look(ctx, j, view, base, head)
 	if err != nil {
 		return err

@@ -60,6 +60,10 @@ type Backend struct {
 	// commit:*); nil if the CLI cannot be limited, so that such a call fails.
 	Limited []string
 
+	// Obeys is the name of a file that the CLI obeys whatever its settings say, so that
+	// only its absence helps; empty if there is none.
+	Obeys string
+
 	// Answer replies with a structured answer.
 	Answer func(answer any) agenttest.Step
 
@@ -72,7 +76,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	t.Setenv("CONFORMANCE_CANARY", canary) // no call may see the service's environment
 	t.Run("suite", func(t *testing.T) {
-		for _, c := range testsize.First(4, cases) {
+		for _, c := range testsize.First(5, cases) {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(t, &b)
@@ -99,6 +103,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 	}{
 		{"mends an answer once", repairsAnswer},
 		{"roles", runsRoles},
+		{"a change gives no orders", givesNoOrders},
 		{"limited tools", limitsTools},
 		{"implements and resumes", implements},
 		{"goes on elsewhere after a kill", resumesElsewhere},

@@ -158,7 +158,7 @@ func runsRole(t *testing.T, b *Backend, role agent.Role, d roleScript) {
 	if spec.Tools == agent.ToolsNone {
 		x.mustSeeNothing(all)
 	} else {
-		x.mustSee(all)
+		x.mustSee(all, !spec.Judges)
 	}
 	x.mustWrite(repository, spec.Tools == agent.ToolsWrite)
 }
@@ -198,12 +198,12 @@ func (x *fixture) mustAnswer(out agent.Outcome, spec *agent.RoleSpec, want objec
 	}
 }
 
-// mustSee checks that a call had the repository's conventions and could read files, and
-// that its events are complete.
-func (x *fixture) mustSee(all []agenttest.Request) {
+// mustSee checks that a call had the repository's conventions, if they instruct it, that it
+// could read files, and that its events are complete.
+func (x *fixture) mustSee(all []agenttest.Request, conventions bool) {
 	x.Helper()
-	if !strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") {
-		x.Error("the first request lacks the repository's conventions")
+	if strings.Contains(string(all[0].Body), "REPOSITORY-CONVENTIONS") != conventions {
+		x.Errorf("whether the first request has the repository's conventions is not %t", conventions)
 	}
 	// The second request has the result of the first tool.
 	if read := all[1].LastResult; !strings.Contains(read, "hello, GREETING") {
