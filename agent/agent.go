@@ -89,8 +89,8 @@ type Call struct {
 	Recipe *RecipeCall
 }
 
-// Uninstructed reports whether the checkout's CLAUDE.md, AGENTS.md and their like are to
-// be read by nobody as instructions, because the call judges what is in that checkout.
+// Uninstructed reports whether the checkout's CLAUDE.md, AGENTS.md and their like must
+// not instruct the call, because it judges what is in that checkout.
 func (c *Call) Uninstructed() bool {
 	spec := Spec(c.Role)
 	return spec.Judges

@@ -69,8 +69,8 @@ type RoleSpec struct {
 	// Model is the class of models that its calls use.
 	Model ModelClass
 	Tools ToolSet
-	// Judges says that its calls decide on somebody's change. What the checkout says of
-	// how to work there is part of that change, so it instructs nobody.
+	// Judges says that its calls decide on a change. What the checkout says of how to
+	// work there is part of that change, so it does not instruct them.
 	Judges bool
 	// Schema is the JSON schema of the answer; nil if any text will do.
 	Schema []byte

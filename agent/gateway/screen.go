@@ -38,7 +38,7 @@ func keepBetas(header http.Header) {
 // providerBetas are the names of Anthropic's tools that run elsewhere.
 var providerBetas = regexp.MustCompile(`(?i)^(mcp-client|code-execution|files-api|web-fetch|web-search|skills)-`)
 
-// shape has what a request of one API may consist of.
+// shape lists the fields, tools and parts that a request of one API may have.
 type shape struct {
 	// fields are those of the request.
 	fields []string

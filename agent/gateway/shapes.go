@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// shape returns what a request for an endpoint may consist of.
+// shape returns the shape of requests for an endpoint.
 func (a *api) shape(endpoint string) *shape {
 	switch {
 	case a == apis[Gemini]:
@@ -120,7 +120,7 @@ var generate = &shape{
 	check: checkGenerate,
 }
 
-// checkGenerate checks what a request of Gemini's API holds.
+// checkGenerate checks tools and contents of a request of Gemini's API.
 func checkGenerate(s *shape, request map[string]any) *refusal {
 	if inner, ok := request["generatecontentrequest"].(map[string]any); ok {
 		return s.screen(inner)

@@ -195,7 +195,7 @@ func policy(tools cli.Tools) string {
 
 // instructionFiles returns the names of files that the CLI takes instructions from. The
 // first one, in the home, is ours. For a call that judges what is in the checkout it is the
-// only one, and is called so that nobody can have put one of that name into the checkout. The
+// only one, and is called so that no file of the checkout can have its name. The
 // CLI reads GEMINI.md all the same, so the reviewer takes that out of the checkout.
 func instructionFiles(call *agent.Call) []string {
 	if call.Uninstructed() {
