@@ -103,7 +103,7 @@ func TestProgramSeesItsCall(t *testing.T) {
 			c.Schema, c.System, c.Limits.MaxTurns, c.Limits.BudgetUSD, c.Tools = nil, "who", 3, 1.5, []string{"Read", "Grep"}
 		})
 	want := "FORGE_BUDGET_USD=1.5000 FORGE_MAX_TURNS=3 FORGE_MODEL=m FORGE_READ_ONLY=1 FORGE_ROLE=review FORGE_SESSION=ID " +
-		"FORGE_STATE_DIR=STATE FORGE_SYSTEM=HOME/system.md FORGE_TOOLS=Read,Grep who"
+		"FORGE_STATE_DIR=STATE FORGE_SYSTEM=HOME/system.md FORGE_TOOLS=Read,Grep FORGE_UNINSTRUCTED=1 who"
 	if diff := cmp.Diff(want, strings.TrimSpace(out.Text)); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}

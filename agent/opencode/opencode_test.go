@@ -90,14 +90,14 @@ func TestStaysInside(t *testing.T) {
 		agenttest.Use("read", object{"filePath": filepath.Join(dir, "greeting.txt")}),
 		agenttest.Use("read", object{"filePath": secret}),
 		agenttest.Use("grep", object{"pattern": "PLANTED", "path": filepath.Dir(dir)}),
-		agenttest.SayJSON(object{"verdict": "approved", "issues": []string{}}),
+		agenttest.SayJSON(object{"patterns": []string{}, "nothing_found": "all is well"}),
 	))
 	a := opencode.New(cli.Options{
 		Path: agenttest.CLI(t, "opencode"), Owner: process.NewOwner(t.TempDir()), Env: []string{"ANTHROPIC_AUTH_TOKEN=k", "ANTHROPIC_BASE_URL=" + base},
 	})
 	waits := 0
 	_, err := a.Run(t.Context(), agent.Call{
-		Role: agent.RoleAudit, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look.", Schema: agent.ReviewSchema,
+		Role: agent.RoleObserve, ReadOnly: true, Dir: dir, ScratchDir: t.TempDir(), Prompt: "Look.", Schema: agent.ObservedSchema,
 		Tools: []string{"Read", "Glob", "Grep"},
 	}, func(e agent.Event) {
 		if e.Kind == agent.EventWaiting {
