@@ -21,7 +21,8 @@ import (
 func errScreened(where, why string) *refusal {
 	return &refusal{
 		http.StatusForbidden, "permission_error",
-		fmt.Sprintf("%s: %s; the network of this call is its model alone (policy.network), and what the model's provider would reach for it is part of that", where, why),
+		fmt.Sprintf("%s: %s; the network of this call is its model alone (policy.network), "+
+			"and what the model's provider would reach for it is part of that", where, why),
 	}
 }
 

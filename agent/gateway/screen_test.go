@@ -28,7 +28,8 @@ var ways = []struct {
 		`{"messages":[{"role":"user","content":[{"type":"image"}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"url","url":"http://e"}}]}]}]}`,
-		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"url","url":"http://e"}}]}}]}]}`,
+		`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"content",` +
+			`"content":[{"type":"image","source":{"type":"url","url":"http://e"}}]}}]}]}`,
 		`{"system":[{"type":"document","source":{"type":"url","url":"http://e"}}]}`,
 		`{"tools":[],"tools":[{"type":"web_search_20250305"}]}`, `{"tools":[{"type":"web_search_20250305"}],"tools":[]}`,
 		`{"tools":[{"type":"custom","type":"web_search_20250305"}]}`, `{"t\u006fols":[{"type":"web_\u0073earch_20250305"}]}`,
@@ -92,9 +93,14 @@ func TestPackedRequestsDoNotPass(t *testing.T) {
 	g := start(t, Config{}, everyKey(m.URL)...)
 	alone := open(t, g, Anthropic, Limit{ModelOnly: true})
 	for _, header := range [][]string{
-		{"Content-Type: application/json", "Content-Encoding: gzip"}, {"Content-Type: application/json", "Content-Encoding: deflate"},
-		{"Content-Type: application/json", "Content-Encoding: br"}, {"Content-Type: application/json", "Content-Encoding: identity, gzip"},
-		{"Content-Type: multipart/form-data; boundary=x"}, {"Content-Type: application/x-www-form-urlencoded"}, {"Content-Type: "}, {"Content-Type: ;"},
+		{"Content-Type: application/json", "Content-Encoding: gzip"},
+		{"Content-Type: application/json", "Content-Encoding: deflate"},
+		{"Content-Type: application/json", "Content-Encoding: br"},
+		{"Content-Type: application/json", "Content-Encoding: identity, gzip"},
+		{"Content-Type: multipart/form-data; boundary=x"},
+		{"Content-Type: application/x-www-form-urlencoded"},
+		{"Content-Type: "},
+		{"Content-Type: ;"},
 	} {
 		if status, said := ask(t, alone, "/v1/messages", `{"model":"m"}`, header...); status != http.StatusForbidden || len(m.got) > 0 {
 			t.Errorf("status %d for %q: %s", status, header, said)
@@ -120,7 +126,8 @@ func TestPackedRequestsDoNotPass(t *testing.T) {
 func TestWhatAgentsSendPasses(t *testing.T) {
 	for path, bodies := range map[string][]string{
 		"/v1/messages": {
-			`{"model":"m","max_tokens":1,"stream":true,"thinking":{"type":"adaptive"},"tools":[{"name":"a","input_schema":{"properties":{"mcp_servers":{},"type":{"type":"url"}}}},
+			`{"model":"m","max_tokens":1,"stream":true,"thinking":{"type":"adaptive"},
+				"tools":[{"name":"a","input_schema":{"properties":{"mcp_servers":{},"type":{"type":"url"}}}},
 				{"type":"custom","name":"b"},{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"e"}],
 				"system":[{"type":"text","text":"mcp_servers","cache_control":{"type":"ephemeral"}}],
 				"messages":[{"role":"user","content":"\"type\":\"url\""},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},
@@ -138,7 +145,8 @@ func TestWhatAgentsSendPasses(t *testing.T) {
 		"/chat/completions": {`{"model":"m","tools":[{"type":"function","function":{"name":"a"}}],"messages":[{"role":"user","content":"x"},
 			{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}`},
 		"/v1beta/models/m:streamGenerateContent?alt=sse": {`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[
-			{"functionCall":{"name":"f","args":{"file_data":1,"fileData":2}},"thoughtSignature":"s"}]},{"parts":[{"functionResponse":{"name":"f","response":{"a_b":1,"aB":2}}}]}],
+			{"functionCall":{"name":"f","args":{"file_data":1,"fileData":2}},"thoughtSignature":"s"}]},
+				{"parts":[{"functionResponse":{"name":"f","response":{"a_b":1,"aB":2}}}]}],
 			"systemInstruction":{"parts":[{"text":"x"}]},"tools":[{"functionDeclarations":[{"name":"googleSearch"}]}],"generationConfig":{"temperature":1}}`},
 	} {
 		m := newModel(t, plain200)

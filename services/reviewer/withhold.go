@@ -15,7 +15,7 @@ func withhold(dir string) error {
 	if err != nil {
 		return fmt.Errorf("open a checkout: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == "." || path == ".git" || path == ".forge" {
 			if e != nil && e.IsDir() && path != "." && err == nil {
