@@ -78,7 +78,7 @@ type Settings struct {
 // rule reads them, and child intents have their parent's. An intent embeds them and
 // its Summary has a copy, so that a field added here is in both.
 type Attributes struct {
-	// Priority orders lists; higher is more urgent.
+	// Priority is shown to people and scripts; no list is sorted by it.
 	Priority int
 	// Team names the people that the intent belongs to, in one line of at most MaxTeam
 	// bytes; empty for none.

@@ -10,8 +10,8 @@ import (
 // its commands and results travel on.
 type Step string
 
-// The steps. A default flow runs analyze, implement, rebase, review, merge and
-// reflect; the rest take the place of analyze where they are named.
+// The steps. A default flow runs analyze, implement, rebase, review, merge and reflect.
+// The others take the place of one of these, or come beside them, as each says.
 const (
 	// StepAnalyze plans the tasks of an intent, or asks.
 	StepAnalyze Step = "analyze"

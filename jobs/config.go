@@ -48,6 +48,12 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 			return nil, agent.Fail(forge.FailConfig, "%s at %s is wrong; fix it on the base branch, then retry:\n%v", config.FileName, at.Short(), err)
 		}
 	}
+	if r.host.Allow != nil {
+		if err := r.host.Allow(ctx, p); err != nil {
+			return nil, agent.Fail(forge.FailConfig, "%s at %s: %v. See what it is, and say so if it may: pfl-forge trust; then retry",
+				config.FileName, at.Short(), err)
+		}
+	}
 	r.configs.mu.Lock()
 	defer r.configs.mu.Unlock()
 	if len(r.configs.seen) >= maxConfigs || r.configs.seen == nil {

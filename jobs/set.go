@@ -46,6 +46,9 @@ type Host struct {
 	// FirstUse leaves an origin alone until the first command of its project comes, unless
 	// there is a clone of an earlier life. Otherwise all are cloned at the start.
 	FirstUse bool
+	// Allow returns nil if a configuration may have effect on this machine; nil: all may, since
+	// whoever runs the service answers for its projects.
+	Allow func(context.Context, *config.Project) error
 	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
 	// and projects cannot mount more paths in it.
 	RequireSandbox bool

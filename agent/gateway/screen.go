@@ -173,7 +173,8 @@ func parts(where string, value any, kinds map[string]block) *refusal {
 	return nil
 }
 
-// check returns why a part must not pass, or nil.
+// check returns why a part must not pass, or nil. What is in text is not looked at: a model may
+// read any address, but only the provider's own fields have it fetched.
 func (k block) check(at string, b map[string]any, kinds map[string]block) *refusal {
 	for _, name := range k.never {
 		if b[name] != nil {

@@ -20,7 +20,9 @@ func (a *api) shape(endpoint string) *shape {
 	return completions
 }
 
-// messages is the shape of Anthropic's API.
+// messages is the shape of Anthropic's API. Not among the fields are mcp_servers, which the
+// provider would connect to, and container, in which it would run code with its own network.
+// A field that a later version of the API has is refused until it is listed here.
 var messages = &shape{
 	fields: []string{
 		"model", "messages", "system", "max_tokens", "metadata", "stop_sequences", "stream", "temperature", "top_k", "top_p", "thinking",
@@ -61,7 +63,9 @@ func conversation(where string, value any, kinds map[string]block) *refusal {
 }
 
 // responses is the shape of OpenAI's Responses API. Nothing that the provider stored goes
-// on: it could be of another call, and have tools of its own.
+// on: it could be of another call, and have tools of its own. So previous_response_id,
+// conversation and prompt are not among the fields, and neither is background, whose answer
+// would be fetched from an endpoint that the gateway does not forward.
 var responses = &shape{
 	fields: []string{
 		"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "store", "stream", "stream_options",
@@ -89,7 +93,8 @@ var responseItems = map[string]block{
 	"input_file":  {never: []string{"file_id", "file_url"}},
 }
 
-// completions is the shape of OpenAI's Chat Completions API.
+// completions is the shape of OpenAI's Chat Completions API, which other providers speak as
+// well. Not among the fields are web_search_options, and plugins of providers in between.
 var completions = &shape{
 	fields: []string{
 		"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "stream", "stream_options",

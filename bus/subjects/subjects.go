@@ -10,7 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this file, commands.go or outsidesubjects.go,
+// Every subject is built and taken apart in this file, command.go or outside.go,
 // and nowhere else. A builder fails when an id is not one, so that no text of anybody becomes a
 // token, a wildcard or several tokens.
 //
@@ -135,14 +135,14 @@ func ParseJournal(s string) (forge.Key, error) {
 	return k, CheckIntent(k)
 }
 
-// everyJournal matches the journals of all intents, everyProject those of all projects.
+// EveryJournal matches the journals of all intents, EveryProject those of all projects.
 const (
 	EveryJournal = "forge.journal.*.*"
 	EveryProject = "forge.project.*"
 )
 
-// IntentJournals and laneJournals match the journals of a project, or of every
-// project if it is empty.
+// IntentJournals returns the filter that matches the journals of a project's intents, or of
+// those of every project if it is empty.
 func IntentJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.journal." + t + ".*", err

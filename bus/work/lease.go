@@ -37,7 +37,7 @@ const (
 // holder was cut off for too long.
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
 
-// LeaseHolder names a replica between two of its starts.
+// LeaseHolder identifies one process of a replica.
 type LeaseHolder struct {
 	Replica forge.ReplicaID
 	// Life differs from start to start of the process.
@@ -232,8 +232,8 @@ func (l *Lease) Release(ctx context.Context) {
 }
 
 // HandBack has the server deliver the commands again that a replica had taken
-// before it restarted, at once instead of when it finds out by itself. It reads
-// from the leases which those were.
+// before it restarted, at once instead of when it finds out by itself. It finds those
+// commands in the leases of the replica.
 func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := subjects.LeasesOf(step)

@@ -61,8 +61,8 @@ func condition(name string) (bool, error) {
 	return testsize.Full(), nil
 }
 
-// repo makes a git repository of a folder, with everything in it committed on main:
-// repo <folder>.
+// repo makes a git repository of a folder, with everything in it committed on main, in which
+// the person has said that it may run what it brings: repo <folder>.
 func repo(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: repo <folder>")
@@ -78,6 +78,8 @@ func repo(ts *testscript.TestScript, neg bool, args []string) {
 	} {
 		ts.Check(ts.Exec("git", append([]string{"-C", dir}, line...)...))
 	}
+	// Where the configuration is wrong, the story is about that.
+	_ = ts.Exec("sh", "-c", `pfl-forge -C "$0" trust $(pfl-forge -C "$0" trust --show -o name)`, dir)
 }
 
 // exits runs a command that ends with a certain code: exits <code> <command>...

@@ -181,7 +181,8 @@ func (s course) readPolicy() {
 }
 
 // started notes that the replica that the work was sent to has begun. Now it has
-// as long as an attempt may take.
+// as long as an attempt may take. A task names a replica only until then: should this attempt
+// get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {
 		return rule.Ignore("nobody waits for %s to begin", r.Attempt)
@@ -196,7 +197,8 @@ func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// late books the costs of an attempt whose result is not needed any more.
+// late books the costs of an attempt whose result is not needed any more. If a pause withdrew
+// the attempt, the place at which it stopped is noted, whatever it cost.
 func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Expects(r.Attempt) || r.IsStart() || !s.stoppedAt(r) && r.Usage == (forge.Usage{}) {
 		return rule.Ignore("attempt %s is not open", r.Attempt)

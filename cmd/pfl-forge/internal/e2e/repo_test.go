@@ -33,6 +33,10 @@ func newRepo(t testing.TB, files map[string]string) *repo {
 	}
 	r.git("add", "-A")
 	r.git("commit", "-q", "--allow-empty", "-m", "begin")
+	// The person says that it may run what it brings. Where its configuration is wrong, the
+	// test is about that.
+	digest := strings.Fields(r.forge("trust", "--show", "-o", "name").stdout)
+	_ = r.forge(append([]string{"trust"}, digest...)...)
 	return r
 }
 

@@ -7,9 +7,22 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
+
+// trusting returns a guard that trusts what the repository brings.
+func trusting(t *testing.T, repo *Repository, base *Base) *trust.Guard {
+	t.Helper()
+	g, err := trust.NewGuard(trust.Store{}, repo.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Pass(config.Digest(base.Config.Powers()))
+	return g
+}
 
 // runOnce works until nothing can go on.
 func runOnce(t *testing.T, repo *Repository) *Outcome {
@@ -18,7 +31,7 @@ func runOnce(t *testing.T, repo *Repository) *Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t)})
+	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Trust: trusting(t, repo, base)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,11 @@ func (d *filesSync) edits(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	inputs, foreign, err := d.repo.ofPerson(ctx, inputs)
+	if err != nil {
+		return 0, err
+	}
+	found = append(found, foreign...)
 	for _, in := range inputs {
 		refused, err := d.submit(ctx, in)
 		if err != nil {
@@ -92,6 +97,11 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 	if err != nil {
 		return 0, err
 	}
+	inputs, foreign, err := d.repo.ofPerson(ctx, inputs)
+	if err != nil {
+		return 0, err
+	}
+	found = append(found, foreign...)
 	if len(inputs) > 0 {
 		var wrong, more []forgedir.Problem
 		inputs, wrong = d.withNames(ctx, inputs)

@@ -43,6 +43,11 @@ func (r *Repository) LookAtFiles(ctx context.Context, b *bus.Bus) ([]forgedir.Pr
 	if err != nil {
 		return nil, err
 	}
+	inputs, foreign, err := r.ofPerson(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, foreign...)
 	more, err := r.refusedInputs(ctx, b, inputs, known)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Only: "one"})
+	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Trust: trusting(t, repo, base), Only: "one"})
 	if err != nil || o.Interrupted || len(o.Intents) != 2 {
 		t.Fatalf("outcome %+v, %v", o, err)
 	}

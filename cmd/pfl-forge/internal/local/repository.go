@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
@@ -144,6 +145,10 @@ func (r *Repository) ReadDrafts(ctx context.Context, known map[forge.IntentID][]
 	if err := errors.Join(err, files.Close()); err != nil {
 		return nil, nil, err
 	}
+	inputs, foreign, err := r.ofPerson(ctx, inputs)
+	if err != nil {
+		return nil, nil, err
+	}
 	inputs, more := drafts.CheckDependencies(inputs, known)
-	return inputs, append(problems, more...), nil
+	return inputs, slices.Concat(problems, foreign, more), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -21,8 +22,8 @@ const (
 	endTime    = 5 * time.Second        // for deciding on what workers reported last
 )
 
-// RunConfig says what to run, for whom, and until when. Repo, Base, Observer
-// and Log are required.
+// RunConfig says what to run, for whom, and until when. Repo, Base, Observer,
+// Log and Trust are required.
 type RunConfig struct {
 	// Repo is the person's repository. Its idle git processes end with the run.
 	Repo *Repository
@@ -39,6 +40,11 @@ type RunConfig struct {
 	// Notify says which people are notified of decisions that wait for them; nil:
 	// none.
 	Notify *notify.Config
+	// Trust says which configurations of the repository may have effect. The run looks at
+	// each commit's, also at those that come while it goes on.
+	Trust *trust.Guard
+	// RequireSandbox runs nothing without a sandbox, whatever the repository says.
+	RequireSandbox bool
 }
 
 // Run works on everything that can go on without a person, and returns when

@@ -127,6 +127,9 @@ func retried(ctx context.Context, try func() (*Session, error)) (*Session, error
 // start makes this process the owner of the server, and makes the streams that
 // are missing. Error: *natsd.HeldError.
 func start(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
+	if err := repo.checkOwn(ctx); err != nil {
+		return nil, err
+	}
 	server, err := natsd.Start(ctx, natsd.Config{Root: repo.Root, Dir: storeDir, Purpose: purpose, Logger: log})
 	if err != nil {
 		return nil, err

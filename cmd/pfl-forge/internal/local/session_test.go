@@ -162,7 +162,7 @@ func runningWith(t *testing.T, repo *Repository, o Observer) (end func() *Outcom
 	ctx, cancel := context.WithCancel(t.Context())
 	outcome := make(chan *Outcome, 1)
 	go func() {
-		o, err := Run(ctx, RunConfig{Repo: repo, Base: base, Observer: o, Log: logger(t), Watch: true})
+		o, err := Run(ctx, RunConfig{Repo: repo, Base: base, Observer: o, Log: logger(t), Trust: trusting(t, repo, base), Watch: true})
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}
@@ -194,7 +194,7 @@ func TestOnlyOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t)})
+	_, err = Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Trust: trusting(t, repo, base)})
 	var held *natsd.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Purpose != purposeRun {
 		t.Fatalf("a second run: %v, want it to name who holds the store", err)
@@ -286,7 +286,7 @@ func TestProblemsOfDraftsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t)})
+	o, err := Run(t.Context(), RunConfig{Repo: repo, Base: base, Observer: quietly{}, Log: logger(t), Trust: trusting(t, repo, base)})
 	if err != nil || len(o.Problems) == 0 || repo.Drafts() != 1 {
 		t.Fatalf("outcome %+v, %v, %d drafts", o, err, repo.Drafts())
 	}

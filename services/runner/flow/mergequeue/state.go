@@ -77,7 +77,8 @@ func (m *Merge) Attempt() forge.Attempt {
 // TimerKey returns the key of the timer that fires at RetryAt.
 func (m *Merge) TimerKey() string { return "merge/" + string(m.Task) }
 
-// IsPaused reports whether the merge waits to be tried again.
+// IsPaused reports whether the merge waits to be tried again, after a failure of what merges. A
+// person's pause is another thing, and the scheduler's.
 func (m *Merge) IsPaused() bool { return !m.RetryAt.IsZero() }
 
 // task returns the entry of a task, an empty one if there is none.

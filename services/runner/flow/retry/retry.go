@@ -115,14 +115,13 @@ const (
 	GiveUp                  // a person has to look
 )
 
-// Decision says how to continue after a failed attempt, and when. Rule and Detail are recorded before
-// that; Why is set for NoBudget and GiveUp, which record no rule here.
+// Decision says how to continue after a failed attempt, and when.
 type Decision struct {
 	// Action is never set without a reason in Detail or Why.
 	Action Action
 	// At is when the step is repeated, for Later.
 	At time.Time
-	// Rule is recorded before that, with Detail; empty for NoBudget and GiveUp.
+	// Rule is recorded with Detail, before the step is repeated; empty for NoBudget and GiveUp.
 	Rule string
 	// Detail is recorded with Rule.
 	Detail string

@@ -56,7 +56,8 @@ func (Change) Session(t *Task, step forge.Step) *session.Session {
 func (Change) Enter(*Task, Stage) {}
 
 // Begin spends the allowance, unless the change is made for the first time or after a
-// conflict.
+// conflict. Rejected reviews, attempts that changed nothing and failed verifies count alike, also
+// those in a merge; the allowance is of the whole run, and a person's retry begins a new one.
 func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	if !row.Spends {
 		return ""

@@ -15,7 +15,9 @@ const maxParallel = 16
 // Set is the tasks of an intent.
 type Set struct {
 	Tasks []*Task
-	Heard map[string]int // number of the newest overlap that one task of another intent told one of these, by both ids
+	// Heard has the newest OverlapChanged.Number, by the ids of the task that sent it and of
+	// the task of this set that received it.
+	Heard map[string]int
 }
 
 // Find returns a task, or nil.

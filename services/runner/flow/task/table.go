@@ -11,7 +11,7 @@ import (
 // Stage is where a task stands.
 type Stage string
 
-// The stages. Any stands for all of them that are not the last, in a table.
+// The stages.
 const (
 	// Any stands for every stage, in a table.
 	Any Stage = "any"

@@ -3,11 +3,14 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
@@ -39,6 +42,11 @@ func prepare(ctx context.Context, a *kit.App) error {
 	}
 	if err != nil {
 		return err
+	}
+	if slices.Contains(made, config.FileName) {
+		if err := trusting.Made(a, repo, config.Default()); err != nil {
+			a.Say("the next run will ask whether what you wrote into %s may run: %s", config.FileName, kit.Safe(err.Error()))
+		}
 	}
 	for _, path := range made {
 		fmt.Fprintf(a.Out, "%s\n", path)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
@@ -57,9 +58,12 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 	if err != nil {
 		return err
 	}
+	if err := trusting.Made(a, repo, base.Config); err != nil {
+		a.Say("later runs there will ask whether its recipes may run: %s", kit.Safe(err.Error()))
+	}
 	a.Say("a repository with %d drafts: %s\n", len(Intents()), dir)
 	began := time.Now()
-	o, err := run.Work(ctx, a, repo, base, &run.Options{NoJoin: true})
+	o, err := run.Work(ctx, a, repo, base, &run.Options{NoJoin: true, Made: true})
 	if err != nil {
 		return err
 	}

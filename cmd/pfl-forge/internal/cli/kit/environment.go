@@ -88,7 +88,7 @@ func inRepository(dir string) bool {
 
 // suggested matches a command in a text, up to its first word.
 var suggested = regexp.MustCompile(`\bpfl-forge (init|create|goal|audit|run|reflect|operator|status|watch|inbox|clarifications|answer|show|logs|` +
-	`costs|history|approve|reject|retry|pause|resume|cancel|clean|doctor)\b`)
+	`costs|history|approve|reject|retry|pause|resume|cancel|clean|doctor|trust)\b`)
 
 // Pasted returns a text in which every command of this program has the flags that say which
 // project it is about, as far as they were typed, so that it can be pasted.

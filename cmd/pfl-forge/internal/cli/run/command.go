@@ -30,6 +30,9 @@ type Options struct {
 	Only forge.IntentID
 	// NoJoin fails if a run is already active here, instead of showing it.
 	NoJoin bool
+	// Made says that this process made the repository, so that no person has to be asked
+	// whether what it brings may run.
+	Made bool
 
 	// watch goes on when nothing is left to do.
 	watch  bool

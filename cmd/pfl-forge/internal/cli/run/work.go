@@ -10,13 +10,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// notifications returns where this user wants to be told of what waits for people.
+// notifications returns where this user wants to be told of what waits for people. It is the
+// user's own file, since a repository must not have anything sent elsewhere.
 func notifications(a *kit.App) (*notify.Config, error) {
 	path := notify.UserFile(a.Getenv)
 	if path == "" {
@@ -49,10 +51,20 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	if err != nil {
 		return nil, err
 	}
+	guard, err := trusting.Ask(ctx, a, repo, base, f.Made)
+	if err != nil {
+		return nil, err
+	}
+	require, err := sandboxFloor(a)
+	if err != nil {
+		return nil, err
+	}
 	live := a.Live()
 	defer live.Close()
 	for {
-		o, err := local.Run(ctx, local.RunConfig{Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify})
+		o, err := local.Run(ctx, local.RunConfig{
+			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, RequireSandbox: require,
+		})
 		var held *natsd.HeldError
 		if !errors.As(err, &held) {
 			return o, err
@@ -67,6 +79,19 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 			return o, err
 		}
 		live.Notice("that run has just ended; continuing here")
+	}
+}
+
+// sandboxFloor reports whether this user has nothing run without a sandbox, whatever a
+// repository says.
+func sandboxFloor(a *kit.App) (bool, error) {
+	switch mode := a.Getenv("FORGE_SANDBOX"); mode {
+	case "", "project":
+		return false, nil
+	case "require":
+		return true, nil
+	default:
+		return false, fmt.Errorf("FORGE_SANDBOX: %q is not project or require", mode)
 	}
 }
 
