@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -160,8 +163,27 @@ func TestRelayedMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wake, err := wire.Events.Marshal(&forge.Event{ID: "x", To: key, Message: &forge.RunAdmitted{Run: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := command(7)
+	ordered, err := wire.Commands.Marshal(&order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, err := subjects.Groups{}.Command(&order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan forge.Command, 1)
+	consume(t, connectAs(ctx, t, s, "analyzer", "ANALYZER"), work.Config{}, func(_ context.Context, job *work.Job) error {
+		taken <- job.Command
+		return nil
+	})
 	worker, _ := as(t, s, "implementer")
 	for _, attack := range []struct{ stored, target string }{
+		{string(wake), "forge.wake.shop.fix-login"}, {string(ordered), orders},
 		{string(approved), "forge.result.review.shop.fix-login"},
 		{`{"id": "x", "to": {"intent": "fix-login"}, "approve": {"plan": "d6b94d4dcc51"}}`, "forge.intent.shop.by.ada.approve"},
 		{finding, "forge.intent.shop.from.scanner.submit"},
@@ -184,5 +206,8 @@ func TestRelayedMessages(t *testing.T) {
 	}
 	if len(seen) > 0 {
 		t.Errorf("a runner was given %+v", <-seen)
+	}
+	if len(taken) > 0 {
+		t.Errorf("a worker was given %+v", <-taken)
 	}
 }

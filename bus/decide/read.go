@@ -41,6 +41,9 @@ func resultID(r *forge.Result) string {
 
 // readWake reads a fired timer or another machine's event.
 func readWake(m jetstream.Msg) (forge.Event, error) {
+	if err := wire.Relayed(m.Headers()); err != nil {
+		return forge.Event{}, err
+	}
 	ev, err := wire.Events.Unmarshal(m.Data())
 	if err != nil {
 		return ev, err

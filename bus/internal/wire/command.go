@@ -8,8 +8,11 @@ import (
 )
 
 // ReadCommand reads a command. What the subject says is returned also with an
-// error, if the subject is one.
+// error, if the subject is one; not of a copy, whose subject anybody may have chosen.
 func ReadCommand(m jetstream.Msg) (forge.Command, error) {
+	if err := Relayed(m.Headers()); err != nil {
+		return forge.Command{}, err
+	}
 	return ParseCommand(m.Subject(), m.Data())
 }
 
