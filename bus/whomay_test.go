@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -210,4 +212,67 @@ func TestRelayedMessages(t *testing.T) {
 	if len(taken) > 0 {
 		t.Errorf("a worker was given %+v", <-taken)
 	}
+}
+
+// TestRelayedRecords checks that nobody makes an intent by having the server relay a record to
+// its journal: no reader takes the copy for a record, and the journal goes on after it.
+func TestRelayedRecords(t *testing.T) {
+	ctx := wait.Context(t)
+	s := guardedServer(t)
+	runner := connectAs(ctx, t, s, "runner", "RUNNER")
+	if err := runner.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ghost := forge.Key{Project: "shop", Intent: "ghost"}
+	record := forge.Record{
+		Events:  []forge.Event{{ID: "x", To: ghost, Message: &forge.Submit{Intent: forge.Intent{ID: ghost.Intent}}}},
+		Summary: forge.Summary{Key: ghost, Title: "Ghost", Status: forge.StatusApproved},
+	}
+	data, err := wire.Records.Marshal(&record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const place = "forge.lease.implement.shop.ghost.-" // which an implementer may write
+	worker, _ := as(t, s, "implementer")
+	if _, err := worker.RequestWithContext(ctx, place, data); err != nil {
+		t.Fatal(err)
+	}
+	err = worker.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", "forge.journal.shop.ghost", []byte(`{"last_by_subj": "`+place+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last uint64
+	wait.Until(t, "the server has relayed it", func() bool {
+		last, err = runner.Journal.Last(ctx, ghost)
+		return err == nil && last > 0
+	})
+	person := connectAs(ctx, t, s, "ada", "ADA")
+	check := func(want int) {
+		t.Helper()
+		records, _, err := runner.Journal.Load(ctx, ghost)
+		if len(records) != want || err != nil {
+			t.Errorf("%d records are loaded, want %d; %v", len(records), want, err)
+		}
+		list, err := runner.Journal.Summaries(ctx, "shop")
+		if len(list) != want || err != nil {
+			t.Errorf("%d intents are listed, want %d; %v", len(list), want, err)
+		}
+		if one, err := runner.Journal.Summary(ctx, ghost); (err == nil) != (want > 0) {
+			t.Errorf("the summary is %+v; %v", one, err)
+		}
+		followed := 0
+		caughtUp := errors.New("caught up")
+		err = person.Journal.Follow(ctx, "shop", 0, journal.Follower{
+			Record:   func(forge.Key, uint64, forge.Record) error { followed++; return nil },
+			CaughtUp: func() error { return caughtUp },
+		})
+		if followed != want || !errors.Is(err, caughtUp) {
+			t.Errorf("%d records are followed, want %d; %v", followed, want, err)
+		}
+	}
+	check(0)
+	if _, err := runner.Journal.Append(ctx, ghost, last, record); err != nil {
+		t.Fatal(err)
+	}
+	check(1)
 }

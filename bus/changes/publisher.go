@@ -272,7 +272,7 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	if err != nil { // nobody's intent
 		return r.await(ctx, confirmation{seq: m.Seq})
 	}
-	now, err := wire.ReadSummary(m.Data)
+	now, err := m.Summary()
 	if _, ok := errors.AsType[*wire.GarbageError](err); ok { // whoever decides puts it among the dead letters
 		return r.await(ctx, confirmation{seq: m.Seq})
 	}
@@ -329,7 +329,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 		return k, &k.last, nil
 	}
 	if now.Run <= 1 && now.TaskCount+len(now.Children) == 0 {
-		if k, ok := firstRecord(m.Data); ok {
+		if k, ok := firstRecord(m); ok {
 			return k, nil, nil
 		}
 	}
@@ -337,7 +337,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 	if err != nil {
 		return nil, nil, err
 	}
-	k, _ := firstRecord(first.Data)
+	k, _ := firstRecord(first)
 	if first.Seq == m.Seq {
 		return k, nil, nil
 	}
@@ -345,7 +345,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 	if err != nil {
 		return nil, nil, err
 	}
-	if k.last, err = wire.ReadSummary(last.Data); err != nil {
+	if k.last, err = last.Summary(); err != nil {
 		return nil, nil, err
 	}
 	return k, &k.last, nil
@@ -353,8 +353,8 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 
 // firstRecord returns the origin of an intent from its journal's first record;
 // false if the record is not that.
-func firstRecord(data []byte) (*knownIntent, bool) {
-	rec, err := wire.Records.Unmarshal(data)
+func firstRecord(m conn.Stored) (*knownIntent, bool) {
+	rec, err := m.Record()
 	if err != nil || len(rec.Events) == 0 {
 		return &knownIntent{}, false
 	}

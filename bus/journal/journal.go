@@ -71,14 +71,24 @@ func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint
 
 // record reads one message of a journal. It is not ok when it is garbage.
 func (j *Journal) record(ctx context.Context, m conn.Stored) (rec forge.Record, ok bool, err error) {
-	rec, err = wire.Records.Unmarshal(m.Data)
+	rec, err = m.Record()
 	if err == nil && len(rec.Events) == 0 { // such as an empty message
 		err = wire.Garbage("Record", "holds no event")
 	}
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return rec, err == nil, err
 	}
-	return rec, false, j.conn.Bury(ctx, journalStream(m.Subject), m, err.Error())
+	return rec, false, j.bury(ctx, m, err)
+}
+
+// bury puts garbage among the dead letters. Whoever may only read goes on without that: a
+// runner comes by as well.
+func (j *Journal) bury(ctx context.Context, m conn.Stored, reason error) error {
+	err := j.conn.Bury(ctx, journalStream(m.Subject), m, reason.Error())
+	if errors.Is(err, conn.ErrNotAllowed) {
+		return nil
+	}
+	return err
 }
 
 // Append adds a record to a machine's journal if expected is still its last

@@ -100,15 +100,15 @@ func (j *Journal) lastSummaries(ctx context.Context, filter string) ([]forge.Sum
 // it is put among the dead letters, and the record before it counts; ErrNotFound
 // means that there is none.
 func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summary, error) {
-	s, err := wire.ReadSummary(last.Data)
+	s, err := last.Summary()
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return s, err
 	}
 	found := false
 	_, err = j.conn.Each(ctx, journalStream(last.Subject), last.Subject, func(m conn.Stored) error {
-		one, err := wire.ReadSummary(m.Data)
+		one, err := m.Summary()
 		if _, ok := errors.AsType[*wire.GarbageError](err); ok {
-			return j.conn.Bury(ctx, journalStream(m.Subject), m, err.Error())
+			return j.bury(ctx, m, err)
 		}
 		if err == nil {
 			s, found = one, true

@@ -98,7 +98,9 @@ func (f *Following) once(ctx context.Context) error {
 			return err
 		}
 		f.Next = meta.Sequence.Stream + 1
-		f.failed = f.Take(ctx, Stored{Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data(), Header: m.Headers()})
+		f.failed = f.Take(ctx, Stored{
+			Subject: m.Subject(), Seq: meta.Sequence.Stream, Data: m.Data(), Header: m.Headers(), Relayed: m.Headers().Get(relayedBy) != "",
+		})
 		f.caughtUp(meta.NumPending)
 	}
 	return f.failed

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
 // BatchSize is the number of messages that one request reads.
@@ -26,6 +30,30 @@ type Stored struct {
 	// Header is set by Get and while a stream is followed; Last and Lasts leave
 	// it nil.
 	Header nats.Header `json:"-"`
+	// Relayed says that the server itself put the message there, as the answer to a direct
+	// get: see [wire.Relayed].
+	Relayed bool `json:"-"`
+}
+
+// relayedBy is the header by which a message that the server relayed is told from others.
+const relayedBy = "Nats-Stream"
+
+// Record returns the message as a record of a journal. The error is a *wire.GarbageError or a
+// *wire.UnknownError.
+func (m Stored) Record() (forge.Record, error) {
+	if m.Relayed {
+		return forge.Record{}, wire.Garbage("Record", "it is a copy from another place, which nobody may send here")
+	}
+	return wire.Records.Unmarshal(m.Data)
+}
+
+// Summary returns the summary of a message that is a record of a journal, with errors as Record.
+func (m Stored) Summary() (forge.Summary, error) {
+	if m.Relayed {
+		_, err := m.Record()
+		return forge.Summary{}, err
+	}
+	return wire.ReadSummary(m.Data)
 }
 
 // Patiently calls f, which can be repeated, until it is answered or ctx ends,
@@ -90,7 +118,11 @@ func (c *Conn) API(ctx context.Context, name string, request, response any) erro
 // stream's leader: what was acknowledged is seen.
 func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error) {
 	var reply struct {
-		Message Stored `json:"message"`
+		Message struct {
+			Stored
+
+			Header []byte `json:"hdrs"`
+		} `json:"message"`
 	}
 	request := map[string]string{"last_by_subj": subject}
 	err := c.API(ctx, "STREAM.MSG.GET."+stream, request, &reply)
@@ -98,7 +130,9 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return Stored{}, fmt.Errorf("read %s: %w", subject, ErrNotFound)
 	}
-	return reply.Message, err
+	m := reply.Message.Stored
+	m.Relayed = bytes.Contains(reply.Message.Header, []byte("\r\n"+relayedBy+":"))
+	return m, err
 }
 
 // Each calls do with every message on a subject, in order, and returns the last
@@ -267,7 +301,9 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
 		seq := Number(m, "Nats-Sequence")
-		if err := do(Stored{Subject: Stamp(m, "Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header}); err != nil {
+		// What is read by a direct get has the header once more than what was stored.
+		got := Stored{Subject: Stamp(m, "Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header, Relayed: len(m.Header.Values(relayedBy)) > 1}
+		if err := do(got); err != nil {
 			return a, err
 		}
 		a.Last = seq

@@ -37,6 +37,7 @@ func TestOwnRepository(t *testing.T) {
 	r.write("ugly.go", "package forge\n\nfunc   ugly( )   { _ =ParseIntentID }\n")
 	r.git("add", "-A")
 	r.git("commit", "-q", "-m", "begin")
+	r.trust()
 	base := len(r.subjects())
 	packages := len(strings.Fields(sh(r, "git ls-files '*.go' | xargs -n1 dirname | sort -u")))
 	files := len(strings.Fields(r.git("ls-files", "*.go")))

@@ -33,11 +33,15 @@ func newRepo(t testing.TB, files map[string]string) *repo {
 	}
 	r.git("add", "-A")
 	r.git("commit", "-q", "--allow-empty", "-m", "begin")
-	// The person says that it may run what it brings. Where its configuration is wrong, the
-	// test is about that.
+	r.trust()
+	return r
+}
+
+// trust has the person say that the repository may run what it brings. Where its configuration
+// is wrong, the test is about that.
+func (r *repo) trust() {
 	digest := strings.Fields(r.forge("trust", "--show", "-o", "name").stdout)
 	_ = r.forge(append([]string{"trust"}, digest...)...)
-	return r
 }
 
 func (r *repo) write(name, content string) {
