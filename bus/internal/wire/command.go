@@ -8,7 +8,7 @@ import (
 )
 
 // ReadCommand reads a command. What the subject says is returned also with an
-// error, if the subject is one; not of a copy, whose subject anybody may have chosen.
+// error, if the subject is one; not of a copy, which may have been put on any subject.
 func ReadCommand(m jetstream.Msg) (forge.Command, error) {
 	if err := Relayed(m.Headers()); err != nil {
 		return forge.Command{}, err
