@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // texts returns a list's elements as strings.
@@ -52,6 +54,18 @@ func TestValuesAreComplete(t *testing.T) {
 		})
 		if len(declared) == 0 || !slices.Equal(declared, l.list) {
 			t.Errorf("%s declares %q, and lists %q", typ, declared, l.list)
+		}
+	}
+}
+
+// TestEveryBackEndIsCounted checks that no back end of a project is counted as other.
+func TestEveryBackEndIsCounted(t *testing.T) {
+	if want := config.Agents(); !slices.Equal(agents, want) {
+		t.Errorf("the agents of metrics are %q, want %q", agents, want)
+	}
+	for _, a := range agents {
+		if providers[a] == "" && a != config.AgentRecipe {
+			t.Errorf("%s has no provider", a)
 		}
 	}
 }
