@@ -59,7 +59,8 @@ func TestRotatedKeys(t *testing.T) {
 	onPath(t, cli)
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("keyed", k.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "")
-	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}, "FORGE_CREDENTIALS_DIR="+secrets)
+	// With the network of the model alone, so that the gateway looks at all that this CLI sends.
+	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\npolicy: {network: model}\n"}, "FORGE_CREDENTIALS_DIR="+secrets)
 
 	ask := func(id string) {
 		t.Helper()
