@@ -41,8 +41,8 @@ func own(trusted []string, moves []worktree.Move, h history) ([]string, error) {
 		if !isCommit(m.Reason) {
 			continue
 		}
-		// An amended commit has the parents of the one that it replaces. That one may be somebody
-		// else's, whose content would pass for the person's, so it has to be trusted as well.
+		// The replaced commit has to be trusted as well as the parents: git commit --amend keeps
+		// the content of the commit that it replaces, which another author may have written.
 		before, err := h.parents(m.New)
 		if err != nil {
 			return nil, err
