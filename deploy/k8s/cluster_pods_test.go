@@ -259,6 +259,12 @@ func (h *commander) refused(t *testing.T, state string) {
 						t.Error(err)
 					}
 				}()
+				// The API server admits pods until a controller has counted them and its own
+				// cache has that count.
+				wait.Until(t, "the quota is in force", func() bool {
+					_, err := h.client.CoreV1().Pods(h.agents).Create(wait.Context(t), agentPod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+					return err != nil && strings.Contains(err.Error(), test.says)
+				})
 			}
 			_, err := of.executor(t, state, test.changes...).Run(t.Context(), shell(t, state, "exit 0"))
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
