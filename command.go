@@ -272,6 +272,8 @@ type Rebase struct {
 	PatchID string
 	// Files are the paths that the change touches.
 	Files []string
+	// Guarded says, a phrase each, what else of them only a person may approve.
+	Guarded []string
 	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
 	Conflicts []string
 	// Verify is the report of the verify commands; nil if none are configured.

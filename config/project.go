@@ -99,7 +99,7 @@ type Policy struct {
 	// TrustedOrigins names the systems whose intents run without an approval if their risk
 	// is low.
 	TrustedOrigins []string `yaml:"trusted_origins"`
-	// ProtectedPaths are paths from the repository's root, or patterns of path.Match. A
+	// ProtectedPaths are paths from the repository's root, or patterns of path.Match; after a # stands one key of a JSON file. A
 	// change of one waits for a person, also after an approved review.
 	ProtectedPaths []string `yaml:"protected_paths"`
 	// Approvers names who may approve. Empty means everybody who can send commands.
@@ -217,12 +217,16 @@ func Default() *Project {
 // other rights (continuous integration, hooks, what editors and shells run on opening a
 // folder), that grant rights, or that tell agents and pfl-forge what they may do.
 func protectedPaths() []string {
-	return []string{
+	list := []string{
 		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",
 		".travis.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", ".tekton/", ".teamcity/", ".forgejo/", ".gitea/",
 		"bitbucket-pipelines.yml", "cloudbuild.yaml", "appveyor.yml",
 		"CODEOWNERS", ".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.yml", ".vscode/", ".devcontainer/", ".envrc",
-		"Makefile", "GNUmakefile", "justfile",
-		"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude/", ".codex/", ".gemini/", ".opencode/", ".cursor/", ".cursorrules", ".mcp.json", FileName,
+		"Makefile", "GNUmakefile", "justfile", "package.json#scripts", ".mcp.json", FileName,
 	}
+	list = append(list, instructionFiles...)
+	for _, dir := range instructionDirs {
+		list = append(list, dir+"/")
+	}
+	return list
 }

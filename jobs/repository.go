@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/jobs/guard"
 )
 
 // Repository is one project's repository. It is safe for concurrent use.
@@ -24,6 +25,9 @@ type Repository struct {
 	Store *store.Store
 	// Pool has the checkouts of tasks, at most two for each parallel worker.
 	Pool *checkout.Pool
+	// Guard finds the files of a change that only a person may approve, whatever the
+	// patterns of policy.protected_paths say.
+	Guard *guard.Guard
 
 	// host is shared by all repositories of the process.
 	host *Host
@@ -58,6 +62,7 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Guard = guard.New(r.Store.Database)
 	cfg, err := r.resolveBase(ctx)
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		// Until somebody mends it, every command is answered with this failure.

@@ -28,13 +28,56 @@ func (db *Database) CommitFile(ctx context.Context, on git.OID, path git.Path, c
 		return "", err
 	}
 	tree, err := w.put(parent.Tree, strings.Split(string(path), "/"))
-	if err != nil || tree == parent.Tree {
+	if err != nil {
 		return on, err
+	}
+	return db.commitTree(on, parent.Tree, tree, message)
+}
+
+// commitTree commits a tree on a commit whose own tree is old, and returns the new commit; the
+// same one if the trees are.
+func (db *Database) commitTree(on, old, tree git.OID, message string) (git.OID, error) {
+	if tree == old {
+		return on, nil
 	}
 	by := fmt.Sprintf("%s <%s> %d +0000", db.Identity().Name, db.Identity().Email, time.Now().Unix())
 	return WriteCommit(db.ObjectDir(), Commit{
 		Tree: tree, Parents: []git.OID{on}, Author: by, Committer: by, Message: CleanMessage(message),
 	}, true)
+}
+
+// CommitFilesOf commits the files that another commit has at some paths on top of a commit, and
+// returns the new commit; the same one if it has those files already. What the other commit
+// has not, or not as a file, stays as it is. Contents are not read: the new trees name the same
+// blobs, with the other commit's modes. The caller Keeps the result.
+//
+// Error: *WorkError (Unsafe) if a path is a directory or a link now, or has a file or a link on its way.
+func (db *Database) CommitFilesOf(ctx context.Context, on, other git.OID, paths []string, message string) (git.OID, error) {
+	r := db.NewReader(ctx)
+	defer r.Close()
+	parent, err := r.Commit(on)
+	if err != nil {
+		return "", err
+	}
+	from, err := r.Commit(other)
+	if err != nil {
+		return "", err
+	}
+	tree := parent.Tree
+	for _, p := range paths {
+		e, err := r.at(from.Tree, p)
+		if err != nil {
+			return "", err
+		}
+		if !e.isFile() {
+			continue
+		}
+		w := fileWriter{db: db, objects: r, path: git.Path(p), have: e}
+		if tree, err = w.put(tree, strings.Split(p, "/")); err != nil {
+			return "", err
+		}
+	}
+	return db.commitTree(on, parent.Tree, tree, message)
 }
 
 // fileWriter makes the trees that have a file at a path. Every object is
@@ -44,6 +87,8 @@ type fileWriter struct {
 	objects *Reader
 	path    git.Path
 	content []byte
+	// have is the file, in place of content, if it is in the database already.
+	have treeEntry
 }
 
 // put returns a tree like the given one in which the file is at a place below
@@ -84,6 +129,9 @@ func (w *fileWriter) file(old treeEntry, is bool) (treeEntry, error) {
 		if mode = old.mode; !old.isFile() {
 			return old, w.unsafe("is a directory, a link or a submodule, and not a file")
 		}
+	}
+	if w.have != (treeEntry{}) {
+		return w.have, nil
 	}
 	o, err := writeObject(w.db.ObjectDir(), "blob", w.content, true)
 	return treeEntry{mode, string(o)}, err

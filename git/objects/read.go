@@ -39,11 +39,9 @@ func (db *Database) ReadFile(ctx context.Context, commit git.OID, p git.Path, li
 	if err != nil {
 		return nil, err
 	}
-	at := treeEntry{mode: "40000", oid: string(c.Tree)}
-	for name := range strings.SplitSeq(string(p), "/") {
-		if at, err = r.entry(at, name); err != nil {
-			return nil, err
-		}
+	at, err := r.at(c.Tree, string(p))
+	if err != nil {
+		return nil, err
 	}
 	if !at.isFile() {
 		return nil, fmt.Errorf("file %s in commit %s: %w", p, commit.Short(), git.ErrNotFound)

@@ -20,6 +20,8 @@ func (e treeEntry) isTree() bool { return strings.TrimLeft(e.mode, "0") == "4000
 
 func (e treeEntry) isFile() bool { return strings.HasPrefix(e.mode, "100") }
 
+func (e treeEntry) isLink() bool { return e.mode == "120000" }
+
 // entry returns the entry that a directory has under a name; the zero value if
 // it has none, or dir is no directory.
 func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
@@ -35,6 +37,17 @@ func (r *Reader) entry(dir treeEntry, name string) (treeEntry, error) {
 		return treeEntry{}, fmt.Errorf("tree %s cannot be read", dir.oid)
 	}
 	return entries[name], nil
+}
+
+// at returns the entry at a path of a tree; the zero value if there is none.
+func (r *Reader) at(tree git.OID, path string) (e treeEntry, err error) {
+	e = treeEntry{mode: "40000", oid: string(tree)}
+	for name := range strings.SplitSeq(path, "/") {
+		if e, err = r.entry(e, name); err != nil {
+			return treeEntry{}, err
+		}
+	}
+	return e, nil
 }
 
 // treeMerger merges trees without reading files: in each directory that both sides changed, each entry may be changed by

@@ -3,6 +3,7 @@ package implementer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -88,8 +89,12 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 		if err != nil {
 			return nil, err
 		}
-		if stop := obstacle(moved, l.PatchID); stop != nil {
-			return stop, nil
+		stop := obstacle(moved, l.PatchID)
+		if stop == nil {
+			stop, err = newlyGuarded(ctx, j, moved, base, head)
+		}
+		if stop != nil || err != nil {
+			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
 	}
@@ -117,6 +122,22 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}
 	}
 	return nil
+}
+
+// newlyGuarded returns the obstacle that the moved base branch asks for a person's approval of files
+// for which the commit that was reviewed did not; nil if there is none.
+func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (*forge.MergeResult, error) {
+	if len(moved.Guarded) == 0 || moved.Head == moved.Base {
+		return nil, nil //nolint:nilnil // no obstacle is an answer
+	}
+	before, err := guardedSince(ctx, j, base, head)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(moved.Guarded, func(why string) bool { return !slices.Contains(before, why) }) {
+		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}, nil
+	}
+	return nil, nil //nolint:nilnil // no obstacle is an answer
 }
 
 // move records the merge in the repository, so that it can be reported after a crash,

@@ -8,8 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 func TestRebase(t *testing.T) {
@@ -265,4 +268,51 @@ func TestMergeNeedsCommits(t *testing.T) {
 	fails(t, w.imp.merge(t.Context(), c, silent), forge.FailInvalidOutput, "base")
 	c.Input = &forge.MergeInput{}
 	fails(t, w.imp.merge(t.Context(), c, silent), forge.FailInvalidOutput, "what to be merged")
+}
+
+// guarded is a configuration whose check is a script of the repository.
+const guarded = "verify: ['bash ci/check.sh']\nrecipes: {write: {params: [{name: FILE}, {name: TEXT}], run: 'printf \"%s\\n\" \"$TEXT\" > \"$FILE\"'}}\n"
+
+// TestWhatVerifiesIsNotChangedByWhatIsVerified has a change that takes the sting out of the
+// check that it does not pass.
+func TestWhatVerifiesIsNotChangedByWhatIsVerified(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": guarded, "ci/check.sh": "! test -e BROKEN || exit 1"})
+	w := worldOn(t, r, repotest.Local(t, r.Dir), bustest.Start(t))
+	check := w.implemented(recipe(1, "write", "FILE", "ci/check.sh", "TEXT", "true"))
+	if diff := cmp.Diff([]string{"ci/check.sh (verify runs it)"}, w.rebased(check).Guarded); diff != "" {
+		t.Error(diff)
+	}
+	r.Git("checkout", "-q", check.Head)
+	both := r.Commit("and breaks it", map[string]string{"BROKEN": "x"})
+	r.Git("checkout", "-q", "main")
+	rb := w.rebased(&forge.Implementation{Base: check.Base, Head: string(both)})
+	want := []string{"ci/check.sh (verify runs it)", `with ci/check.sh as it was, "bash ci/check.sh" fails`}
+	if diff := cmp.Diff(want, rb.Guarded); diff != "" || !rb.Verify.Passed {
+		t.Error(rb.Verify, diff)
+	}
+	r.Git("checkout", "-q", check.Head)
+	r.Git("rm", "-q", "-r", "ci")
+	link := r.Commit("a link in its place", map[string]string{"ci": "x"})
+	r.Git("checkout", "-q", "main")
+	if rb = w.rebased(&forge.Implementation{Base: check.Base, Head: string(link)}); rb.Verify.Passed || len(rb.Guarded) != 2 {
+		t.Errorf("got %q, %+v", rb.Guarded, rb.Verify)
+	}
+}
+
+// TestMergeOnATipThatGuardsMore has the base branch give a file more weight after the change of
+// it was reviewed.
+func TestMergeOnATipThatGuardsMore(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	w.repo.Commit("instructions", map[string]string{"CLAUDE.md": "See @new.txt"})
+	got := w.merges(merge(1, rb))
+	if got.Outcome != forge.MergePatchChanged || got.Candidate == nil || got.Candidate.PatchID != rb.PatchID {
+		t.Fatalf("got %+v", got)
+	}
+	if diff := cmp.Diff([]string{"new.txt (CLAUDE.md imports it)"}, got.Candidate.Guarded); diff != "" {
+		t.Error(diff)
+	}
+	if got = w.merges(merge(2, got.Candidate)); got.Outcome != forge.MergeDone { // approved, or reviewed and approved
+		t.Errorf("got %+v", got)
+	}
 }

@@ -64,7 +64,7 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if r.Files, err = files(ctx, j, j.Tip, got.Head); err != nil {
 		return nil, err
 	}
-	r.Verify, err = j.Verify(ctx, got.Head)
+	r.Verify, r.Guarded, err = verifyOnTip(ctx, j, got.Head, r.Files)
 	return r, err
 }
 

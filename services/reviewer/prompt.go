@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 //go:embed prompts/review.md
@@ -70,22 +71,7 @@ func render(c *reviewData) (system, text string, err error) {
 	return system, text, err
 }
 
-// ruleNames are files and directories by which repositories instruct agents.
-var ruleNames = []string{
-	"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "copilot-instructions.md", ".cursorrules", ".windsurfrules",
-	".claude", ".codex", ".gemini", ".opencode", ".cursor",
-}
-
-// rules returns the paths of such files.
+// rules returns the paths of files that instruct agents.
 func rules(paths []string) []string {
-	var list []string
-	for _, p := range paths {
-		for name := range strings.SplitSeq(p, "/") {
-			if slices.ContainsFunc(ruleNames, func(r string) bool { return strings.EqualFold(r, name) }) {
-				list = append(list, p)
-				break
-			}
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !config.Instructs(p) })
 }

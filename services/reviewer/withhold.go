@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // withhold takes the files that instruct agents out of a checkout that a model is to judge,
@@ -23,7 +25,7 @@ func withhold(dir string) error {
 			}
 			return err
 		}
-		if len(rules([]string{e.Name()})) == 0 {
+		if !config.Instructs(e.Name()) {
 			return nil
 		}
 		if err := root.RemoveAll(path); err != nil {

@@ -2383,6 +2383,7 @@ type Rebase struct {
 	xxx_hidden_Conflicts   []string               `protobuf:"bytes,6,rep,name=conflicts"`
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,7,opt,name=verify"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,8,rep,name=overlaps"`
+	xxx_hidden_Guarded     []string               `protobuf:"bytes,9,rep,name=guarded"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2484,24 +2485,31 @@ func (x *Rebase) GetOverlaps() []*Overlap {
 	return nil
 }
 
+func (x *Rebase) GetGuarded() []string {
+	if x != nil {
+		return x.xxx_hidden_Guarded
+	}
+	return nil
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2518,6 +2526,10 @@ func (x *Rebase) SetVerify(v *VerifyReport) {
 
 func (x *Rebase) SetOverlaps(v []*Overlap) {
 	x.xxx_hidden_Overlaps = &v
+}
+
+func (x *Rebase) SetGuarded(v []string) {
+	x.xxx_hidden_Guarded = v
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2598,6 +2610,10 @@ type Rebase_builder struct {
 	Verify *VerifyReport
 	// overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []*Overlap
+	// guarded says, a phrase each, what else of the files only a person may
+	// approve: those that a link of the base branch makes protected ones, that
+	// instructions import, or that the verify commands run.
+	Guarded []string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2605,25 +2621,26 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Conflicts = b.Conflicts
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Overlaps = &b.Overlaps
+	x.xxx_hidden_Guarded = b.Guarded
 	return m0
 }
 
@@ -3902,7 +3919,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\a \x01(\bR\tunchanged\x121\n" +
 	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\x12-\n" +
-	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\xf2\x01\n" +
+	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\x8c\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -3911,7 +3928,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x05files\x18\x05 \x03(\tR\x05files\x12\x1c\n" +
 	"\tconflicts\x18\x06 \x03(\tR\tconflicts\x12.\n" +
 	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12-\n" +
-	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"X\n" +
+	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
+	"\aguarded\x18\t \x03(\tR\aguarded\"X\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +

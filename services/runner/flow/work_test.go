@@ -91,7 +91,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 	case forge.StepRebase:
-		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files}
+		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files, Guarded: list("guarded")}
 		r.Output = out
 		for _, o := range list("overlaps") {
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
@@ -118,7 +118,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		case forge.MergeVerifyFailed:
 			out.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
 		case forge.MergePatchChanged:
-			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files}
+			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:

@@ -4,36 +4,29 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 )
 
-// protectedFiles returns the files of a change that a pattern is about.
-func protectedFiles(patterns, files []string) []string {
+// protectedFiles returns why a person has to approve a candidate: the files that one of the
+// patterns is about, then what the worker found that counts like these.
+func protectedFiles(patterns []string, c *forge.Rebase) []string {
 	var list []string
-	for _, f := range files {
-		if slices.ContainsFunc(patterns, func(pattern string) bool { return protects(pattern, f) }) {
+	for _, f := range c.Files {
+		if pathpattern.Any(patterns, f) {
 			list = append(list, f)
 		}
 	}
-	return list
+	return slices.Concat(list, c.Guarded)
 }
 
-// protects reports whether a pattern is about a file: a directory if it ends with a
-// slash, or the link or file that would take its place; otherwise a name, with wildcards as in path.Match, of the whole path, or
-// of its last element if the pattern has no slash. Letter case is ignored, because
-// some file systems do.
-func protects(pattern, file string) bool {
-	pattern, file = strings.ToLower(pattern), strings.ToLower(file)
-	if dir, ok := strings.CutSuffix(pattern, "/"); ok {
-		return strings.HasPrefix(file+"/", dir+"/") || !strings.Contains(dir, "/") && strings.Contains("/"+file+"/", "/"+dir+"/")
-	}
-	if !strings.Contains(pattern, "/") {
-		file = path.Base(file)
-	}
-	ok, err := path.Match(pattern, file)
-	return ok && err == nil
+// clearance names all that a person approves in a candidate: its patch, and why it was asked for.
+// Empty: it cannot be approved before it is made.
+func clearance(c *forge.Rebase) string {
+	return strings.Join(append([]string{c.PatchID}, c.Guarded...), "\n")
 }
 
 // HashChanges names the candidates of tasks, so that an approval is of exactly
@@ -41,7 +34,7 @@ func protects(pattern, file string) bool {
 func HashChanges(tasks []*Task) string {
 	h := sha256.New()
 	for _, t := range tasks {
-		fmt.Fprintf(h, "%q %q\n", t.ID, t.Candidate.PatchID)
+		fmt.Fprintf(h, "%q %q\n", t.ID, clearance(t.Candidate))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }

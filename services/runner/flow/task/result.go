@@ -123,8 +123,8 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 // Approved takes the approval of the candidate by a review or a judgment, or, in
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
-	list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate.Files)
-	if len(list) == 0 || t.Cleared == t.Candidate.PatchID && t.Cleared != "" {
+	list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate)
+	if len(list) == 0 || t.Cleared == clearance(t.Candidate) && t.Cleared != "" {
 		t.step(x, Input{On: Approved})
 		return
 	}
@@ -138,7 +138,7 @@ func (t *Task) Approved(x *Turn) {
 // Clear takes a person's approval of a change of protected paths. It is of exactly
 // this patch.
 func (t *Task) Clear(x *Turn) {
-	t.Cleared = t.Candidate.PatchID
+	t.Cleared = clearance(t.Candidate)
 	t.step(x, Input{On: Approved})
 }
 

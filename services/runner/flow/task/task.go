@@ -63,7 +63,7 @@ type Task struct {
 	ReviewSession session.Session
 	// Unfunded is the step that there is no budget for, in stage overbudget.
 	Unfunded forge.Step
-	// Cleared is the patch id that a person approved in spite of protected paths.
+	// Cleared is the clearance of the candidate that a person approved in spite of protected paths.
 	Cleared string
 	// Replica has the checkout; empty: any may have the next attempt.
 	Replica forge.ReplicaID

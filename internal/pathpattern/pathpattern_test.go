@@ -1,11 +1,8 @@
-package task
+package pathpattern
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
-func TestProtectedFiles(t *testing.T) {
+func TestMatch(t *testing.T) {
 	patterns := []string{".claude/", "docs/rules/", "Makefile", "*.lock", "ci/*.yml"}
 	for file, want := range map[string]bool{
 		".claude/settings.json": true, "a/.claude/settings.json": true, "a/.CLAUDE/x": true, ".claude2/x": false, "x.claude/y": false,
@@ -15,8 +12,8 @@ func TestProtectedFiles(t *testing.T) {
 		"Makefile": true, "sub/makefile": true, "Makefile.old": false,
 		"yarn.lock": true, "a/yarn.lock": true, "ci/test.yml": true, "ci/a/test.yml": false,
 	} {
-		if got := slices.Equal(protectedFiles(patterns, []string{file}), []string{file}); got != want {
-			t.Errorf("%s: protected %v, want %v", file, got, want)
+		if got := Any(patterns, file); got != want {
+			t.Errorf("%s: matched %v, want %v", file, got, want)
 		}
 	}
 }

@@ -1,0 +1,154 @@
+package guard
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+var (
+	// interpreters run the files that are named after them.
+	interpreters = []string{
+		"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "source", ".", "python", "python2", "python3", "node", "deno", "bun", "tsx", "ts-node",
+		"ruby", "perl", "php", "lua", "Rscript", "pwsh", "osascript",
+	}
+	// scripts are the endings of files that are run, whoever is asked to.
+	scripts = []string{".sh", ".bash", ".zsh", ".py", ".rb", ".pl", ".js", ".mjs", ".cjs", ".ts", ".mk", ".cmake", ".ps1"}
+	// fileOptions are options whose argument is a file that says what is to be done.
+	fileOptions = []string{"-f", "-c", "--file", "--makefile", "--config", "--rcfile", "--project", "--justfile", "--taskfile"}
+	// dirOptions are options whose argument is the directory to work in.
+	dirOptions = []string{"-C", "--directory", "--prefix", "--cwd", "--dir"}
+	// defaults are the files that programs read when none is named.
+	defaults = map[string][]string{
+		"make": {"Makefile", "makefile", "GNUmakefile"}, "gmake": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", ".justfile"},
+		"task": {"Taskfile.yml", "Taskfile.yaml"}, "rake": {"Rakefile"}, "tox": {"tox.ini"}, "nox": {"noxfile.py"}, "invoke": {"tasks.py"},
+		"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun": {"package.json"},
+		"mvn": {"pom.xml"}, "gradle": {"build.gradle", "build.gradle.kts"}, "pre-commit": {".pre-commit-config.yaml"}, "earthly": {"Earthfile"},
+	}
+)
+
+// commandFiles returns the files that shell commands name as something to run, from the root of
+// a checkout. setting is the setting that the commands are of.
+func commandFiles(setting string, commands []string) set {
+	files := set{}
+	for _, command := range commands {
+		n := naming{set: files, why: setting + " runs it", dirs: []string{""}}
+		n.command(command)
+	}
+	return files
+}
+
+// naming collects the files that one command names. Several directories are in question at once:
+// a command that changes to one may do so on one way and not on another.
+type naming struct {
+	set
+	why string
+	// dirs are the directories that the command may be in.
+	dirs []string
+}
+
+// command adds the files that a command line names. One that cannot be parsed is taken by its words, as if
+// each was run.
+func (n *naming) command(line string) {
+	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		for word := range strings.FieldsSeq(line) {
+			n.file(strings.Trim(word, `"'();&|<>`))
+		}
+		return
+	}
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		if call, ok := node.(*syntax.CallExpr); ok {
+			words := make([]string, len(call.Args))
+			for i, w := range call.Args {
+				words[i] = literal(w)
+			}
+			n.call(words)
+		}
+		return true
+	})
+}
+
+// literal returns the fixed text of a word; expansions are left out.
+func literal(w *syntax.Word) string {
+	var text strings.Builder
+	syntax.Walk(w, func(node syntax.Node) bool {
+		switch part := node.(type) {
+		case *syntax.Lit:
+			text.WriteString(part.Value)
+		case *syntax.SglQuoted:
+			text.WriteString(part.Value)
+		case *syntax.CmdSubst, *syntax.ParamExp, *syntax.ProcSubst, *syntax.ArithmExp:
+			return false
+		}
+		return true
+	})
+	return strings.ReplaceAll(text.String(), `\`, "")
+}
+
+// call adds the files that the words of one call name: a program that is a file, the file
+// that an interpreter runs, arguments of options that name a file, arguments that look like a
+// script, and the files that a program reads by itself.
+func (n *naming) call(words []string) {
+	// interpreted says that an interpreter came before, and not yet the file that it runs.
+	interpreted, before := false, ""
+	for i, w := range words {
+		option, value, joined := strings.Cut(w, "=")
+		switch {
+		case w == "": // nothing of it is known
+		case before == "cd" || before == "pushd" || slices.Contains(dirOptions, before):
+			n.directory(w)
+		case joined && slices.Contains(dirOptions, option):
+			n.directory(value)
+		case interpreted && isScript(before, w):
+			n.command(w)
+		case joined && slices.Contains(fileOptions, option):
+			n.file(value)
+		case strings.HasPrefix(w, "-"):
+		case i == 0, interpreted, slices.Contains(fileOptions, before), looksRun(w):
+			n.file(w)
+			interpreted = false
+		}
+		interpreted = interpreted || slices.Contains(interpreters, path.Base(w))
+		for _, file := range defaults[path.Base(w)] {
+			n.file(file)
+		}
+		before = w
+	}
+	for _, w := range words { // of directories that come after the program
+		for _, file := range defaults[path.Base(w)] {
+			n.file(file)
+		}
+	}
+}
+
+// isScript reports whether a word is a script in itself, as in sh -ec 'cd x && ./y'.
+func isScript(option, w string) bool {
+	short := strings.HasPrefix(option, "-") && !strings.HasPrefix(option, "--")
+	return short && strings.HasSuffix(option, "c") && strings.ContainsAny(w, " ;|&")
+}
+
+// looksRun reports whether an argument looks like a file that is run, by its own name.
+func looksRun(w string) bool {
+	return strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") || slices.Contains(scripts, path.Ext(w))
+}
+
+// directory adds a directory that files may be named in.
+func (n *naming) directory(dir string) {
+	for _, d := range slices.Clone(n.dirs) {
+		n.dirs = append(n.dirs, path.Join(d, dir))
+	}
+}
+
+// file adds a file in each of the directories. An absolute path is not of the repository, and
+// whether the file exists is not looked at: a change could add it.
+func (n *naming) file(name string) {
+	if path.IsAbs(name) {
+		return
+	}
+	for _, d := range n.dirs {
+		n.add(path.Join(d, name), n.why)
+	}
+}

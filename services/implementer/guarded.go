@@ -1,0 +1,57 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/guard"
+)
+
+// verifyOnTip is how every change is verified, also one that is about to be merged on a tip that
+// moved. It runs the verify commands on a change that is one commit on the tip, and reports what of
+// it only a person may approve. If the change has files that the commands run, these
+// decide over themselves: then the commands run once more with the files as they are on the tip,
+// and the person who has to approve is told if those fail.
+func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string) (report *forge.VerifyReport, guarded []string, err error) {
+	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files}, j.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if report, err = j.Verify(ctx, head); err != nil || report == nil || !report.Passed || len(found.Run) == 0 {
+		return report, found.Reasons, err
+	}
+	names := strings.Join(found.Run, ", ")
+	before, err := j.Store.CommitFilesOf(ctx, head, j.Tip, found.Run, "The checks as they were")
+	if _, ok := errors.AsType[*git.WorkError](err); ok {
+		return report, append(found.Reasons, fmt.Sprintf("not verified with %s as it was, which is no file now", names)), nil
+	}
+	if err != nil || before == head {
+		return report, found.Reasons, err
+	}
+	was, err := j.Verify(ctx, before)
+	if err != nil || was.Passed {
+		return report, found.Reasons, err
+	}
+	return report, append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, was.Command)), nil
+}
+
+// guardedSince returns the reasons for which a person has to approve a change that is one commit on a
+// commit of the base branch. The configuration is that of base, not of the tip. There are none
+// for what the patterns of policy.protected_paths name: the rules see to those.
+func guardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
+	p, err := j.Repository.Config(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := j.Store.Changes(ctx, base, head)
+	if err != nil {
+		return nil, err
+	}
+	found, err := j.Guard.Look(ctx, guard.Change{Base: base, Head: head, Files: jobs.Files(changes)}, p)
+	return found.Reasons, err
+}
