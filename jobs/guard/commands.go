@@ -16,6 +16,11 @@ var (
 	}
 	// scripts are the endings of files that are run, whoever is asked to.
 	scripts = []string{".sh", ".bash", ".zsh", ".py", ".rb", ".pl", ".js", ".mjs", ".cjs", ".ts", ".mk", ".cmake", ".ps1"}
+	// readers run nothing: files that they are given are data.
+	readers = []string{
+		"test", "[", "echo", "printf", "ls", "cat", "head", "tail", "wc", "grep", "egrep", "fgrep", "rg", "cut", "sort", "uniq", "tr", "diff", "cmp",
+		"stat", "file", "touch", "rm", "cp", "mv", "mkdir", "ln", "chmod", "git",
+	}
 	// fileOptions are options whose argument is a file that says what is to be done.
 	fileOptions = []string{"-f", "-c", "--file", "--makefile", "--config", "--rcfile", "--project", "--justfile", "--taskfile"}
 	// dirOptions are options whose argument is the directory to work in.
@@ -92,6 +97,9 @@ func literal(w *syntax.Word) string {
 // that an interpreter runs, arguments of options that name a file, arguments that look like a
 // script, and the files that a program reads by itself.
 func (n *naming) call(words []string) {
+	if len(words) > 0 && slices.Contains(readers, words[0]) {
+		return
+	}
 	// interpreted says that an interpreter came before, and not yet the file that it runs.
 	interpreted, before := false, ""
 	for i, w := range words {

@@ -53,7 +53,7 @@ func TestChangesThatOnlyAPersonMayApprove(t *testing.T) {
 	p := config.Default()
 	p.Policy.ProtectedPaths = append(p.Policy.ProtectedPaths, "rules/rules/*.md")
 	p.Verify = []string{
-		"cd web && make -j2 all", "bash ci/check.sh --input ci/data.txt",
+		"cd web && make -j2 all", "test -f notes.txt && [ -f docs/free.md ]", "! grep -c run ./elsewhere/x", "bash ci/check.sh --input ci/data.txt",
 		"echo 'no notes.txt'; env X=1 python3 lib/run.py || (sh -c './hidden.sh now')",
 	}
 	p.WorktreeSetup = []string{"npm --prefix=web ci", "if"}
