@@ -111,6 +111,7 @@ func superviseTree() (verdict, error) {
 			return verdict{}, err
 		}
 	}
+	sacrifice()
 	sys := &syscall.SysProcAttr{Setsid: true}
 	if o.Sandbox != nil {
 		if err := enter(&o); err != nil {
@@ -144,6 +145,13 @@ func superviseTree() (verdict, error) {
 	v := reap(child.Pid, kill)
 	leaveGroup(o.Group)
 	return v, nil
+}
+
+// sacrifice has the kernel end the processes of this command before any other when the
+// machine runs out of memory: the largest of them first, and never a service. A machine that does not
+// offer this has it end the largest process there is.
+func sacrifice() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }
 
 // reserveThreads starts spare threads, which the runtime keeps. Without them the

@@ -230,7 +230,7 @@ func makeDevices() error {
 		}
 	}
 	for _, m := range []struct{ dir, fs, data string }{
-		{dev + "/shm", "tmpfs", "mode=1777"},
+		{dev + "/shm", "tmpfs", "mode=1777,size=1g"}, // it is memory of the machine
 		{dev + "/pts", "devpts", "newinstance,ptmxmode=0666,mode=620"},
 	} {
 		if err := os.Mkdir(m.dir, 0o755); err != nil {

@@ -11,10 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxFile bounds one file that a command writes, in bytes.
+const maxFile = 64 << 30
+
 // setLimits sets the limits that all processes inside share.
 func (s *Spec) setLimits() error {
 	// A core dump would be written to the checkout.
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFile, Max: maxFile})
 	if os.Getuid() == 0 {
 		return nil // it does not apply to root; see limitProcesses
 	}
@@ -111,7 +115,7 @@ func Restrict() error {
 		return fmt.Errorf("drop privileges: %w", err)
 	}
 	runtime.KeepAlive(none)
-	return nil
+	return filterCalls()
 }
 
 // HidesAbstractSockets reports whether the machine's abstract unix sockets are out of

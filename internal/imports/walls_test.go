@@ -38,7 +38,7 @@ var allowLists = []allowList{
 	},
 	{
 		packages: []string{"./agent/sandbox"},
-		may:      []string{"std", "golang.org/x/sys/unix", "./agent/sandbox"},
+		may:      []string{"std", "golang.org/x/net/bpf", "golang.org/x/sys/unix", "./agent/sandbox"},
 		reason:   "it runs as the first process of every command, before anything else of this program is of use",
 	},
 	{
