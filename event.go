@@ -18,6 +18,8 @@ type Event struct {
 	// intent sends to its project it is the intent's id. Empty for results,
 	// timers and what a project sends.
 	Actor string
+	// Anchor names the record by which another machine sent it; empty if no machine did.
+	Anchor string
 	// Message says what happened. Never nil in an event that was accepted.
 	Message Message
 }

@@ -18,6 +18,8 @@ type Record struct {
 	Effects Effects
 	// Summary is of the state after the last event.
 	Summary Summary
+	// Previous is the hash of the message before it in its journal. The journal sets it.
+	Previous string
 }
 
 // Effects are the consequences of a decision, as data. Each effect may happen more

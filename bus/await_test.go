@@ -18,6 +18,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -277,7 +278,7 @@ func TestAwaitCluster(t *testing.T) {
 	if waited := strings.Count(log.String(), "the streams cannot be made yet; waiting"); strings.Count(log.String(), "the streams are there") != min(waited, 1) {
 		t.Error("the end of the waiting is not told, or told without one")
 	}
-	if _, err := got.bus.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := got.bus.Journal.Append(ctx, key, chain.Head{}, record(key, 0)); err != nil {
 		t.Error(err)
 	}
 }

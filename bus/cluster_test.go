@@ -18,6 +18,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -88,7 +89,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := collect(t, buses[0])
-	var seq uint64
+	var seq chain.Head
 	for round := range 5 {
 		seq = race(ctx, t, buses, seq, round)
 	}
@@ -109,7 +110,7 @@ func TestCluster(t *testing.T) {
 	}
 	for _, b := range buses {
 		if recs, last, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
-			t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
+			t.Errorf("the journal has %d records up to %v, %v", len(recs), last, err)
 		}
 		if list, err := b.Journal.Summaries(ctx, ""); err != nil || len(list) != 1 {
 			t.Errorf("the list is %+v, %v", list, err)
@@ -180,7 +181,7 @@ func TestStalled(t *testing.T) {
 }
 
 // race lets many append at once. There has to be one winner.
-func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq uint64, round int) uint64 {
+func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq chain.Head, round int) chain.Head {
 	t.Helper()
 	var wins atomic.Int32
 	var wg sync.WaitGroup

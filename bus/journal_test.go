@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -50,10 +51,10 @@ func put(t testing.TB, nc *nats.Conn, subject string, data []byte) {
 func TestJournal(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 0 || seq != 0 {
-		t.Fatalf("an empty journal is %v, %d, %v", recs, seq, err)
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 0 || seq != (chain.Head{}) {
+		t.Fatalf("an empty journal is %v, %v, %v", recs, seq, err)
 	}
-	var last uint64
+	var last chain.Head
 	for n := range 3 {
 		for _, k := range []forge.Key{key, key.ProjectKey()} {
 			_, seq, err := b.Journal.Load(ctx, k)
@@ -67,15 +68,15 @@ func TestJournal(t *testing.T) {
 	}
 	recs, seq, err := b.Journal.Load(ctx, key.ProjectKey())
 	if err != nil || seq != last || len(recs) != 3 || recs[2].Events[0].ID != "e2" || recs[0].Events[0].To != key.ProjectKey() {
-		t.Errorf("got %+v, %d, %v; want three records up to %d", recs, seq, err, last)
+		t.Errorf("got %+v, %v, %v; want three records up to %v", recs, seq, err, last)
 	}
 	if got, err := b.Journal.Last(ctx, key.ProjectKey()); err != nil || got != last {
-		t.Errorf("last is %d, %v, want %d", got, err, last)
+		t.Errorf("last is %v, %v, want %v", got, err, last)
 	}
-	if got, err := b.Journal.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != 0 {
-		t.Errorf("last of an empty journal is %d, %v", got, err)
+	if got, err := b.Journal.Last(ctx, forge.Key{Project: "shop", Intent: "other"}); err != nil || got != (chain.Head{}) {
+		t.Errorf("last of an empty journal is %v, %v", got, err)
 	}
-	if _, err := b.Journal.Append(ctx, key, 0, record(key, 9)); !errors.Is(err, bus.ErrConflict) {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, record(key, 9)); !errors.Is(err, bus.ErrConflict) {
 		t.Errorf("appending to what was read as empty: %v", err)
 	}
 }
@@ -85,10 +86,10 @@ func TestAppendRace(t *testing.T) {
 	s := bustest.StartServer(t)
 	const racers, rounds = 50, 5
 	buses := []*bus.Bus{s.Connect(t), s.Connect(t), s.Connect(t)}
-	var seq uint64
+	var seq chain.Head
 	for round := range rounds {
 		var wins atomic.Int32
-		var won atomic.Uint64
+		var won atomic.Pointer[chain.Head]
 		var wg sync.WaitGroup
 		for i := range racers {
 			wg.Go(func() {
@@ -96,7 +97,7 @@ func TestAppendRace(t *testing.T) {
 				switch {
 				case err == nil:
 					wins.Add(1)
-					won.Store(n)
+					won.Store(&n)
 				case !errors.Is(err, bus.ErrConflict):
 					t.Errorf("racer %d: %v", i, err)
 				}
@@ -106,10 +107,10 @@ func TestAppendRace(t *testing.T) {
 		if wins.Load() != 1 {
 			t.Fatalf("round %d has %d winners", round, wins.Load())
 		}
-		seq = won.Load()
+		seq = *won.Load()
 	}
 	if recs, last, err := buses[0].Journal.Load(ctx, key); err != nil || len(recs) != rounds || last != seq {
-		t.Errorf("the journal has %d records up to %d, %v", len(recs), last, err)
+		t.Errorf("the journal has %d records up to %v, %v", len(recs), last, err)
 	}
 }
 
@@ -134,14 +135,14 @@ func TestLoadLong(t *testing.T) {
 // fill appends n records, to journals that key picks.
 func fill(t testing.TB, b *bus.Bus, n int, key func(int) forge.Key) {
 	t.Helper()
-	seqs := map[forge.Key]uint64{}
+	heads := map[forge.Key]chain.Head{}
 	for i := range n {
 		k := key(i)
-		seq, err := b.Journal.Append(context.Background(), k, seqs[k], record(k, i))
+		head, err := b.Journal.Append(context.Background(), k, heads[k], record(k, i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		seqs[k] = seq
+		heads[k] = head
 	}
 }
 
@@ -149,14 +150,14 @@ func TestGarbageInJournal(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xff\xff not a record"))
 	for range 2 {
-		recs, seq, err := b.Journal.Load(ctx, key)
-		if err != nil || len(recs) != 1 || seq != 2 {
-			t.Fatalf("got %d records up to %d, %v; want one, and the garbage counted", len(recs), seq, err)
+		recs, head, err := b.Journal.Load(ctx, key)
+		if err != nil || len(recs) != 1 || head.Seq != 2 || head.Broken != nil {
+			t.Fatalf("got %d records up to %v, %v; want one, and the garbage counted", len(recs), head, err)
 		}
 	}
 	put(t, raw(t, s), "forge.journal.shop.nobody", nil)
@@ -167,8 +168,12 @@ func TestGarbageInJournal(t *testing.T) {
 	if list, err := b.Journal.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != want.Key {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
-	if _, err := b.Journal.Append(ctx, key, 2, record(key, 1)); err != nil {
-		t.Errorf("the machine cannot go on: %v", err)
+	_, head, err := b.Journal.Load(ctx, key)
+	if err == nil {
+		_, err = b.Journal.Append(ctx, key, head, record(key, 1))
+	}
+	if _, head, again := b.Journal.Load(ctx, key); err != nil || again != nil || head.Broken != nil {
+		t.Errorf("the machine cannot go on: %v, %v, %v", err, again, head)
 	}
 	dead, err := b.Dead(ctx)
 	if err != nil || len(dead) != 2 || dead[0].Subject != "forge.journal.shop.fix-login" || dead[0].Seq != 2 ||
@@ -183,19 +188,15 @@ func TestForgedHeaders(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	for n := range 2 {
-		if _, err := b.Journal.Append(ctx, key, uint64(n), record(key, n)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fill(t, b, 2, func(int) forge.Key { return key })
 	forged := nats.NewMsg("forge.journal.shop.fix-login")
 	forged.Header.Set("Nats-Sequence", "1")
 	forged.Header.Set("Nats-Subject", "forge.journal.shop.other")
 	if _, err := jetStream(t, raw(t, s)).PublishMsg(ctx, forged); err != nil {
 		t.Fatal(err)
 	}
-	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 2 || seq != 3 {
-		t.Errorf("got %d records up to %d, %v", len(recs), seq, err)
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 2 || seq.Seq != 3 {
+		t.Errorf("got %d records up to %v, %v", len(recs), seq, err)
 	}
 	if list, err := b.Journal.Summaries(ctx, key.Project); err != nil || len(list) != 1 || list[0].Key != key {
 		t.Errorf("the list is %+v, %v", list, err)
@@ -221,12 +222,12 @@ func TestTooLarge(t *testing.T) {
 	for _, size := range []int{8 << 20, 8<<20 - 1000} {
 		rec.Summary.Reason = strings.Repeat("x", size)
 		var large *bus.TooLargeError
-		if _, err := b.Journal.Append(ctx, key, 0, rec); !errors.As(err, &large) {
+		if _, err := b.Journal.Append(ctx, key, chain.Head{}, rec); !errors.As(err, &large) {
 			t.Errorf("got %v, want a TooLargeError", err)
 		}
 	}
 	rec.Summary.Reason = strings.Repeat("x", 8<<20-5000)
-	if _, err := b.Journal.Append(ctx, key, 0, rec); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, rec); err != nil {
 		t.Error(err)
 	}
 }
@@ -240,7 +241,7 @@ func TestSummaries(t *testing.T) {
 	})
 	other := forge.Key{Project: "other", Intent: "intent-0001"}
 	for _, k := range []forge.Key{other, other.ProjectKey(), key.ProjectKey()} {
-		if _, err := b.Journal.Append(ctx, k, 0, record(k, 0)); err != nil {
+		if _, err := b.Journal.Append(ctx, k, chain.Head{}, record(k, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,7 +281,7 @@ func TestWanted(t *testing.T) {
 	for k, a := range map[forge.Key]forge.Attempt{key: review, key.ProjectKey(): merge} {
 		rec := record(k, 0)
 		rec.Summary.Open = []forge.Attempt{a}
-		if _, err := b.Journal.Append(ctx, k, 0, rec); err != nil {
+		if _, err := b.Journal.Append(ctx, k, chain.Head{}, rec); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -309,7 +310,12 @@ func TestFollow(t *testing.T) {
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
 	project := key.ProjectKey()
-	if _, err := b.Journal.Append(ctx, project, 0, record(project, 0)); err != nil {
+	projectHead, err := b.Journal.Append(ctx, project, chain.Head{}, record(project, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := b.Journal.Last(ctx, key)
+	if err != nil {
 		t.Fatal(err)
 	}
 	intents, projects := make(chan uint64, 100), make(chan uint64, 100)
@@ -336,11 +342,11 @@ func TestFollow(t *testing.T) {
 	}
 	s.Restart(t)
 	for _, next := range []struct {
-		key forge.Key
-		seq uint64
-	}{{key, 10}, {project, 1}} {
+		key  forge.Key
+		head chain.Head
+	}{{key, head}, {project, projectHead}} {
 		for {
-			if _, err := b.Journal.Append(ctx, next.key, next.seq, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
+			if _, err := b.Journal.Append(ctx, next.key, next.head, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
 				break
 			}
 		}
@@ -399,7 +405,7 @@ func BenchmarkLoad(b *testing.B) {
 
 func BenchmarkAppend(b *testing.B) {
 	bs := bustest.Start(b)
-	var seq uint64
+	var seq chain.Head
 	for b.Loop() {
 		var err error
 		if seq, err = bs.Journal.Append(context.Background(), key, seq, record(key, 1)); err != nil {

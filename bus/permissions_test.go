@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -96,7 +97,7 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
 		if submit := forge.As[*forge.Submit](d.Event.Message); submit != nil {
 			in := submit.Intent
-			_, err := b.Journal.Append(ctx, d.Event.To, 0, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
+			_, err := b.Journal.Append(ctx, d.Event.To, chain.Head{}, forge.Record{Events: []forge.Event{d.Event}, Summary: forge.Summary{
 				Key: d.Event.To, Title: in.Title, Status: forge.StatusProposed, Source: in.Source, RunSummary: forge.RunSummary{
 					Run: 1,
 				},

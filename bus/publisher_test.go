@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -27,8 +28,9 @@ type book struct {
 	t   testing.TB
 	bus *bus.Bus
 	key forge.Key
-	seq uint64
-	now forge.Summary
+	// head is the end of its journal.
+	head chain.Head
+	now  forge.Summary
 }
 
 func newBook(t testing.TB, b *bus.Bus, id forge.IntentID) *book {
@@ -49,18 +51,18 @@ func (k *book) write(ev forge.Event) {
 	k.now.UpdatedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rec := forge.Record{Events: []forge.Event{ev}, Summary: k.now}
 	wait.Until(k.t, "the record is written", func() bool {
-		seq, err := k.bus.Journal.Append(k.t.Context(), k.key, k.seq, rec)
+		head, err := k.bus.Journal.Append(k.t.Context(), k.key, k.head, rec)
 		if err == nil {
-			k.seq = seq
+			k.head = head
 			return true
 		}
 		// A server went, and it is not known whether the record is written.
 		last, lastErr := k.bus.Journal.Last(k.t.Context(), k.key)
-		if lastErr != nil || last <= k.seq {
+		if lastErr != nil || last.Seq <= k.head.Seq {
 			k.t.Log(err)
 			return false
 		}
-		k.seq = last
+		k.head = last
 		return true
 	})
 }
@@ -69,7 +71,7 @@ func (k *book) write(ev forge.Event) {
 func (k *book) become(change func(*forge.Summary)) {
 	k.t.Helper()
 	change(&k.now)
-	k.write(forge.Event{ID: fmt.Sprint(k.seq), To: k.key, Message: &forge.Edit{}})
+	k.write(forge.Event{ID: fmt.Sprint(k.head.Seq), To: k.key, Message: &forge.Edit{}})
 }
 
 func (k *book) task(status forge.TaskStatus) []forge.TaskSummary {

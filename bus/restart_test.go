@@ -13,6 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -57,7 +58,7 @@ func TestRestart(t *testing.T) {
 	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 1 {
 		t.Errorf("got %+v", ev)
 	}
-	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	restarted := time.Now()
@@ -73,8 +74,8 @@ func TestRestart(t *testing.T) {
 	if admit := forge.As[*forge.AdmitRun](ev.Message); admit == nil || admit.Run != 3 {
 		t.Errorf("got %+v", ev)
 	}
-	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 || seq != 1 {
-		t.Errorf("the journal has %d records up to %d, %v", len(recs), seq, err)
+	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 1 || seq.Seq != 1 {
+		t.Errorf("the journal has %d records up to %v, %v", len(recs), seq, err)
 	}
 	if err := b.Results.Publish(ctx, result(1, "a")); err != nil {
 		t.Fatal(err)
@@ -178,7 +179,7 @@ func TestEnsure(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	if _, err := b.Journal.Append(ctx, key, 0, record(key, 0)); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, record(key, 0)); err != nil {
 		t.Fatal(err)
 	}
 	js := jetStream(t, raw(t, s))

@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -55,7 +56,7 @@ func services(t *testing.T, b *bus.Bus, project forge.ProjectID, brief bool) (go
 func decided(t *testing.T, b *bus.Bus, project forge.ProjectID) {
 	t.Helper()
 	key := forge.Key{Project: project}
-	_, err := b.Journal.Append(t.Context(), key, 0, forge.Record{
+	_, err := b.Journal.Append(t.Context(), key, chain.Head{}, forge.Record{
 		Events: []forge.Event{{ID: "e", To: key, Message: &forge.Reflect{}}}, Summary: forge.Summary{Key: key},
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -242,10 +243,10 @@ func TestRelayedRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last uint64
+	var last chain.Head
 	wait.Until(t, "the server has relayed it", func() bool {
 		last, err = runner.Journal.Last(ctx, ghost)
-		return err == nil && last > 0
+		return err == nil && last.Seq > 0
 	})
 	person := connectAs(ctx, t, s, "ada", "ADA")
 	check := func(want int) {

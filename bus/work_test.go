@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -111,7 +112,7 @@ func TestWorkAgain(t *testing.T) {
 	attempts := make(chan int, 10)
 	rec := record(key, 0)
 	rec.Summary.Open = []forge.Attempt{command(1).Attempt}
-	if _, err := b.Journal.Append(ctx, key, 0, rec); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, rec); err != nil {
 		t.Fatal(err)
 	}
 	consume(t, b, work.Config{}, func(_ context.Context, j *work.Job) error {
@@ -210,7 +211,7 @@ func TestGarbageCommand(t *testing.T) {
 	nc := raw(t, s)
 	waits := record(key, 0)
 	waits.Summary.Open = []forge.Attempt{{Step: forge.StepAnalyze, Number: 7, Claim: 1}, {Step: forge.StepAnalyze, Number: 3, Claim: 1}}
-	if _, err := b.Journal.Append(ctx, key, 0, waits); err != nil {
+	if _, err := b.Journal.Append(ctx, key, chain.Head{}, waits); err != nil {
 		t.Fatal(err)
 	}
 	put(t, nc, "forge.command.analyze.any.shop.fix-login.-.7.1", []byte("\xff\xff"))

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
@@ -62,7 +63,7 @@ func (w *world) intent(project string, status forge.Status, waiting forge.Waitin
 			UpdatedAt: time.Now(), CreatedAt: time.Now(),
 		},
 	}
-	if _, err := w.bus.Journal.Append(w.t.Context(), key, 0, rec); err != nil {
+	if _, err := w.bus.Journal.Append(w.t.Context(), key, chain.Head{}, rec); err != nil {
 		w.t.Fatal(err)
 	}
 	return string(key.Intent)

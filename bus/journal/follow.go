@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
@@ -20,6 +21,9 @@ type Follower struct {
 	// order; between those and the intents' there is none. It is not called while Record
 	// is.
 	Project func(key forge.Key, seq uint64, rec forge.Record) error
+	// Broken, if not nil, is called before a record at which the chain of its journal is
+	// broken. Only a Follow from the first record on knows the chains.
+	Broken func(key forge.Key, at chain.Break)
 	// CaughtUp, if not nil, is called once: when the records that there were at
 	// the start have been seen.
 	CaughtUp func() error
@@ -37,9 +41,9 @@ func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint
 	if err != nil {
 		return fmt.Errorf("follow journals: %w", err)
 	}
-	parts := []*conn.Following{j.followRecords(intents, from, f.Record)}
+	parts := []*conn.Following{j.followRecords(intents, from, f.Record, f.Broken)}
 	if f.Project != nil {
-		parts = append(parts, j.followRecords(projects, 0, f.Project))
+		parts = append(parts, j.followRecords(projects, 0, f.Project, f.Broken))
 	}
 	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)
@@ -49,11 +53,49 @@ func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint
 
 // followRecords returns a Following of the records of a filter, from a sequence
 // on.
-func (j *Journal) followRecords(filter string, from uint64, do func(forge.Key, uint64, forge.Record) error) *conn.Following {
+func (j *Journal) followRecords(
+	filter string, from uint64, do func(forge.Key, uint64, forge.Record) error, broken func(forge.Key, chain.Break),
+) *conn.Following {
+	var walks map[string]*chain.Walk
+	if broken != nil && from <= 1 {
+		walks = map[string]*chain.Walk{}
+	}
 	return &conn.Following{
 		Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1),
-		Take: func(ctx context.Context, m conn.Stored) error { return j.takeRecord(ctx, m, do) },
+		Take: func(ctx context.Context, m conn.Stored) error {
+			rec, ok, err := j.record(ctx, m)
+			if err != nil {
+				return err
+			}
+			key, err := subjects.ParseJournal(m.Subject)
+			if err != nil {
+				return err
+			}
+			if walks != nil {
+				if at := step(walks, m, &rec, ok); at != nil {
+					broken(key, *at)
+				}
+			}
+			if !ok {
+				return nil
+			}
+			return do(key, m.Seq, rec)
+		},
 	}
+}
+
+// step takes a message into the chain of its journal, and returns the break that it shows.
+func step(walks map[string]*chain.Walk, m conn.Stored, rec *forge.Record, ok bool) *chain.Break {
+	walk := walks[m.Subject]
+	if walk == nil {
+		walk = chain.NewWalk(m.Subject)
+		walks[m.Subject] = walk
+	}
+	if !ok {
+		walk.Other(m.Seq, m.Data)
+		return nil
+	}
+	return walk.Record(m.Seq, rec.Previous, m.Data)
 }
 
 // together follows several streams at the same time, and calls one function at a time.
@@ -93,17 +135,4 @@ func together(ctx context.Context, parts []*conn.Following, caughtUp func() erro
 		return err
 	}
 	return nil
-}
-
-// takeRecord hands a record on, if it is one.
-func (j *Journal) takeRecord(ctx context.Context, m conn.Stored, do func(forge.Key, uint64, forge.Record) error) error {
-	rec, ok, err := j.record(ctx, m)
-	if err != nil || !ok {
-		return err
-	}
-	key, err := subjects.ParseJournal(m.Subject)
-	if err != nil {
-		return err
-	}
-	return do(key, m.Seq, rec)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
@@ -34,51 +35,77 @@ func journalStream(subject string) string {
 	return streams.Journal
 }
 
-// Load returns a machine's journal in order, and the sequence to append after;
-// none and 0 when there is no journal. It sees everything that was appended
+// Load returns a machine's journal in order, and its head to append to; none and
+// the zero head when there is no journal. It sees everything that was appended
 // before it was called. Records that are garbage are left out and put among the
 // dead letters; one that this version does not understand is an *UnknownError,
-// because a decision without it would be wrong.
-func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, error) {
+// because a decision without it would be wrong. A journal whose chain is broken is
+// returned as it is, with the break in its head, and the break is put among the dead
+// letters: who only shows it may go on, and who decides may not.
+func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, chain.Head, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
-		return nil, 0, fmt.Errorf("load journal: %w", err)
+		return nil, chain.Head{}, fmt.Errorf("load journal: %w", err)
 	}
 	newest, err := j.Last(ctx, key)
-	if err != nil || newest == 0 {
-		return nil, 0, err
+	if err != nil || newest.Seq == 0 {
+		return nil, chain.Head{}, err
 	}
 	for attempt := 0; ; attempt++ {
 		var list []forge.Record
+		walk := chain.NewWalk(subject)
 		last, err := j.conn.Each(ctx, journalStream(subject), subject, func(m conn.Stored) error {
 			rec, ok, err := j.record(ctx, m)
 			if ok {
 				list = append(list, rec)
 			}
+			if err == nil {
+				err = j.link(ctx, walk, m, &rec, ok)
+			}
 			return err
 		})
 		if err != nil {
-			return nil, 0, fmt.Errorf("load journal of %s: %w", key, err)
+			return nil, chain.Head{}, fmt.Errorf("load journal of %s: %w", key, err)
 		}
-		if last >= newest {
-			return list, last, nil
+		if last >= newest.Seq {
+			return list, walk.Head(), nil
 		}
 		if err := conn.Sleep(ctx, conn.Backoff(attempt)); err != nil { // a replica answered that is behind
-			return nil, 0, fmt.Errorf("load journal of %s: no replica has message %d: %w", key, newest, err)
+			return nil, chain.Head{}, fmt.Errorf("load journal of %s: no replica has message %d: %w", key, newest.Seq, err)
 		}
 	}
 }
 
+// link takes the next message of a journal into its chain, and puts a break among the dead
+// letters, where people and alerts find it. A message that is not ok is no record.
+func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec *forge.Record, ok bool) error {
+	if !ok {
+		walk.Other(m.Seq, m.Data)
+		return nil
+	}
+	if found := walk.Record(m.Seq, rec.Previous, m.Data); found != nil {
+		return j.bury(ctx, m, found)
+	}
+	return nil
+}
+
 // record reads one message of a journal. It is not ok when it is garbage.
 func (j *Journal) record(ctx context.Context, m conn.Stored) (rec forge.Record, ok bool, err error) {
-	rec, err = m.Record()
-	if err == nil && len(rec.Events) == 0 { // such as an empty message
-		err = wire.Garbage("Record", "holds no event")
-	}
+	rec, err = readRecord(m)
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return rec, err == nil, err
 	}
 	return rec, false, j.bury(ctx, m, err)
+}
+
+// readRecord returns a message as a record. The error is a *wire.GarbageError or a
+// *wire.UnknownError.
+func readRecord(m conn.Stored) (forge.Record, error) {
+	rec, err := m.Record()
+	if err == nil && len(rec.Events) == 0 { // such as an empty message
+		err = wire.Garbage("Record", "holds no event")
+	}
+	return rec, err
 }
 
 // bury puts garbage among the dead letters. Whoever may only read goes on without that: a
@@ -91,47 +118,56 @@ func (j *Journal) bury(ctx context.Context, m conn.Stored, reason error) error {
 	return err
 }
 
-// Append adds a record to a machine's journal if expected is still its last
-// sequence, 0 standing for none, and returns the new one. With ErrConflict it
-// was not, and nothing was written. A *TooLargeError was not written either. With
+// Append adds a record to a machine's journal if after is still its head, and
+// returns the new one. It has the record carry the hash of the message before it. With
+// ErrConflict the journal went on, and nothing was written. A *TooLargeError was not
+// written either, nor anything behind a head that is broken. With
 // any other error it is unknown whether the record was written: load again.
-func (j *Journal) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+func (j *Journal) Append(ctx context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
-		return 0, fmt.Errorf("append to journal: %w", err)
+		return chain.Head{}, fmt.Errorf("append to journal: %w", err)
 	}
+	if after.Broken != nil {
+		return chain.Head{}, fmt.Errorf("append to journal of %s: %w", key, after.Broken)
+	}
+	rec.Previous = after.Next(subject).String()
 	data, err := wire.Records.Marshal(&rec)
 	if err != nil {
-		return 0, fmt.Errorf("append to journal of %s: %w", key, err)
+		return chain.Head{}, fmt.Errorf("append to journal of %s: %w", key, err)
 	}
 	m, err := j.conn.Message(subject, data)
 	if err != nil {
-		return 0, fmt.Errorf("append to journal of %s: %w", key, err)
+		return chain.Head{}, fmt.Errorf("append to journal of %s: %w", key, err)
 	}
-	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(expected))
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(after.Seq))
 	ack, err := j.conn.Publish(ctx, m)
 	if refused, _ := conn.WrongSequence(err); refused {
-		return 0, conn.ErrConflict
+		return chain.Head{}, conn.ErrConflict
 	}
 	if err != nil {
-		return 0, fmt.Errorf("append to journal of %s: %w", key, err)
+		return chain.Head{}, fmt.Errorf("append to journal of %s: %w", key, err)
 	}
 	select {
 	case j.conn.Appended <- struct{}{}:
 	default:
 	}
-	return ack.Sequence, nil
+	return chain.Head{Seq: ack.Sequence, Hash: chain.Of(subject, data)}, nil
 }
 
-// Last returns the sequence to append after; 0 when there is no journal.
-func (j *Journal) Last(ctx context.Context, key forge.Key) (uint64, error) {
+// Last returns the head to append to, without a look at the chain before it; the zero head
+// when there is no journal.
+func (j *Journal) Last(ctx context.Context, key forge.Key) (chain.Head, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
-		return 0, fmt.Errorf("read last record: %w", err)
+		return chain.Head{}, fmt.Errorf("read last record: %w", err)
 	}
 	m, err := j.conn.Last(ctx, journalStream(subject), subject)
 	if errors.Is(err, conn.ErrNotFound) {
-		return 0, nil
+		return chain.Head{}, nil
 	}
-	return m.Seq, err
+	if err != nil {
+		return chain.Head{}, err
+	}
+	return chain.Head{Seq: m.Seq, Hash: chain.Of(subject, m.Data)}, nil
 }

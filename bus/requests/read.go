@@ -81,6 +81,9 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	if ev.To.Project != from.Project {
 		return ev, wire.Garbage("Event", "it was sent to project %q, but is for %q", from.Project, ev.To.Project)
 	}
+	if ev.Anchor != "" {
+		return ev, wrong("anchor", "is for machines to say; leave it out")
+	}
 	number := 0
 	switch m := ev.Message.(type) {
 	case *forge.Submit:

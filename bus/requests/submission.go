@@ -173,6 +173,9 @@ func submitted(ev forge.Event, err error) (request, error) {
 	submit := forge.As[*forge.Submit](ev.Message)
 	in := submit.Intent
 	errs := beyond(*submit, "submit.", "Intent")
+	if ev.Anchor != "" {
+		errs = append(errs, forge.FieldError{Field: "anchor", Reason: "is for machines to say; leave it out"})
+	}
 	if ev.To.Intent != "" && in.ID != "" && ev.To.Intent != in.ID {
 		errs = append(errs, forge.FieldError{Field: "to.intent", Reason: fmt.Sprintf("is %q, but it submits %q", ev.To.Intent, in.ID)})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -265,7 +266,7 @@ func TestSessionsEndWithTheirIntent(t *testing.T) {
 	over, tidy, other := dir("over"), dir("tidy"), dir("other")
 	journal := func(id forge.IntentID, status forge.Status) {
 		key := forge.Key{Project: repotest.Project, Intent: id}
-		if _, err := b.Journal.Append(t.Context(), key, 0, forge.Record{Summary: forge.Summary{Key: key, Status: status}}); err != nil {
+		if _, err := b.Journal.Append(t.Context(), key, chain.Head{}, forge.Record{Summary: forge.Summary{Key: key, Status: status}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -27,7 +28,7 @@ func TestReflectWithoutAModel(t *testing.T) {
 			Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},
 		},
 	}
-	if _, err := b.Journal.Append(t.Context(), key.ProjectKey(), 0, forge.Record{
+	if _, err := b.Journal.Append(t.Context(), key.ProjectKey(), chain.Head{}, forge.Record{
 		Effects: forge.Effects{Commands: []forge.Command{cmd}},
 		Summary: forge.Summary{Key: key.ProjectKey(), RunSummary: forge.RunSummary{Open: []forge.Attempt{cmd.Attempt}}},
 	}); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
@@ -199,15 +200,15 @@ type ledger struct {
 
 // Append appends a record as the bus does, and measures how long that took. A conflict is the
 // machine's own error: another runner was faster.
-func (j ledger) Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+func (j ledger) Append(ctx context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error) {
 	began := time.Now()
-	seq, err := j.Journal.Append(ctx, key, expected, rec)
+	head, err := j.Journal.Append(ctx, key, after, rec)
 	j.metrics.Journaled(time.Since(began), err, errors.Is(err, bus.ErrConflict))
 	if errors.Is(err, bus.ErrConflict) {
-		return 0, machine.ErrConflict
+		return chain.Head{}, machine.ErrConflict
 	}
 	if _, large := errors.AsType[*bus.TooLargeError](err); large {
-		return 0, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
+		return chain.Head{}, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
 	}
-	return seq, err
+	return head, err
 }

@@ -205,7 +205,7 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 		t.Errorf("recovering it: %v", err)
 	}
 	if after, err := b.Journal.Last(t.Context(), key); err != nil || after != before {
-		t.Errorf("its journal went on from %d to %d, %v", before, after, err)
+		t.Errorf("its journal went on from %v to %v, %v", before, after, err)
 	}
 }
 

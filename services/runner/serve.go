@@ -13,7 +13,7 @@ import (
 // View returns everything that is known of an intent, made of its whole journal. Error:
 // bus.ErrNotFound for an intent without a journal.
 func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
-	records, seq, err := b.Journal.Load(ctx, key)
+	records, head, err := b.Journal.Load(ctx, key)
 	if err != nil {
 		return forge.View{}, err
 	}
@@ -21,7 +21,7 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 		return forge.View{}, bus.ErrNotFound
 	}
 	view := machine.Fold(key, records).(*flow.Intent).View()
-	view.Seq = seq
+	view.Seq = head.Seq
 	return view, nil
 }
 

@@ -2,34 +2,64 @@ package wire
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 )
 
-var summaryField = (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName("summary").Number()
+// The numbers of fields of a record that are read alone.
+var (
+	summaryField  = fieldOfRecord("summary")
+	previousField = fieldOfRecord("previous")
+)
+
+// fieldOfRecord returns the number of a field of a record.
+func fieldOfRecord(name protoreflect.Name) protowire.Number {
+	return (&forgev1.Record{}).ProtoReflect().Descriptor().Fields().ByName(name).Number()
+}
 
 // ReadSummary decodes nothing of a record but its summary, which is a small part
 // of it.
 func ReadSummary(record []byte) (forge.Summary, error) {
-	var summary []byte
-	for rest := record; len(rest) > 0; {
-		number, typ, n := protowire.ConsumeTag(rest)
-		if n < 0 {
-			return forge.Summary{}, Garbage("Record", "%w", protowire.ParseError(n))
-		}
-		value := rest[n:]
-		size := protowire.ConsumeFieldValue(number, typ, value)
-		if size < 0 {
-			return forge.Summary{}, Garbage("Record", "%w", protowire.ParseError(size))
-		}
-		if number == summaryField && typ == protowire.BytesType {
-			summary, _ = protowire.ConsumeBytes(value)
-		}
-		rest = value[size:]
+	summary, err := readField(record, summaryField)
+	if err != nil {
+		return forge.Summary{}, err
 	}
 	if summary == nil {
 		return forge.Summary{}, Garbage("Record", "summary is missing")
 	}
 	return summaries.Unmarshal(summary)
+}
+
+// ReadPrevious decodes nothing of a record but the hash of the message before it; empty if the
+// record carries none. It reads records of newer versions as well.
+func ReadPrevious(record []byte) string {
+	previous, err := readField(record, previousField)
+	if err != nil {
+		return ""
+	}
+	return string(previous)
+}
+
+// readField returns the bytes of a field of a record, the last ones if it is there more than once, and
+// nil if it is missing.
+func readField(record []byte, field protowire.Number) ([]byte, error) {
+	var found []byte
+	for rest := record; len(rest) > 0; {
+		number, typ, n := protowire.ConsumeTag(rest)
+		if n < 0 {
+			return nil, Garbage("Record", "%w", protowire.ParseError(n))
+		}
+		value := rest[n:]
+		size := protowire.ConsumeFieldValue(number, typ, value)
+		if size < 0 {
+			return nil, Garbage("Record", "%w", protowire.ParseError(size))
+		}
+		if number == field && typ == protowire.BytesType {
+			found, _ = protowire.ConsumeBytes(value)
+		}
+		rest = value[size:]
+	}
+	return found, nil
 }

@@ -32,6 +32,7 @@ type Event struct {
 	xxx_hidden_At          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at"`
 	xxx_hidden_Actor       *string                `protobuf:"bytes,4,opt,name=actor"`
 	xxx_hidden_Message     isEvent_Message        `protobuf_oneof:"message"`
+	xxx_hidden_Anchor      *string                `protobuf:"bytes,33,opt,name=anchor"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -349,9 +350,19 @@ func (x *Event) GetOverlapChanged() *OverlapChanged {
 	return nil
 }
 
+func (x *Event) GetAnchor() string {
+	if x != nil {
+		if x.xxx_hidden_Anchor != nil {
+			return *x.xxx_hidden_Anchor
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Event) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Event) SetTo(v *Key) {
@@ -364,7 +375,7 @@ func (x *Event) SetAt(v *timestamppb.Timestamp) {
 
 func (x *Event) SetActor(v string) {
 	x.xxx_hidden_Actor = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *Event) SetSubmit(v *Submit) {
@@ -589,6 +600,11 @@ func (x *Event) SetOverlapChanged(v *OverlapChanged) {
 		return
 	}
 	x.xxx_hidden_Message = &event_OverlapChanged{v}
+}
+
+func (x *Event) SetAnchor(v string) {
+	x.xxx_hidden_Anchor = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Event) HasId() bool {
@@ -850,6 +866,13 @@ func (x *Event) HasOverlapChanged() bool {
 	return ok
 }
 
+func (x *Event) HasAnchor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Event) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -1040,6 +1063,11 @@ func (x *Event) ClearOverlapChanged() {
 	}
 }
 
+func (x *Event) ClearAnchor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Anchor = nil
+}
+
 const Event_Message_not_set_case case_Event_Message = 0
 const Event_Submit_case case_Event_Message = 5
 const Event_Edit_case case_Event_Message = 6
@@ -1211,6 +1239,10 @@ type Event_builder struct {
 	// From another intent: two tasks do not merge.
 	OverlapChanged *OverlapChanged
 	// -- end of xxx_hidden_Message
+	// anchor names the record by which another machine sent it, as
+	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
+	// person or system may set it.
+	Anchor *string
 }
 
 func (b0 Event_builder) Build() *Event {
@@ -1218,13 +1250,13 @@ func (b0 Event_builder) Build() *Event {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Id = b.Id
 	}
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_At = b.At
 	if b.Actor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Actor = b.Actor
 	}
 	if b.Submit != nil {
@@ -1310,6 +1342,10 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.OverlapChanged != nil {
 		x.xxx_hidden_Message = &event_OverlapChanged{b.OverlapChanged}
+	}
+	if b.Anchor != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Anchor = b.Anchor
 	}
 	return m0
 }
@@ -6215,7 +6251,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\f\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\r\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -6253,7 +6289,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\areflect\x18\x1d \x01(\v2\x11.forge.v1.ReflectH\x00R\areflect\x12=\n" +
 	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
 	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
-	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChangedB\t\n" +
+	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12\x16\n" +
+	"\x06anchor\x18! \x01(\tR\x06anchorB\t\n" +
 	"\amessage\"T\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12 \n" +

@@ -91,12 +91,15 @@ func (x Waiting) Number() protoreflect.EnumNumber {
 // one write, so that a crash cannot come between them. Folding the records of a
 // journal in their order gives the state of its machine.
 type Record struct {
-	state              protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Events  *[]*Event              `protobuf:"bytes,1,rep,name=events"`
-	xxx_hidden_Effects *Effects               `protobuf:"bytes,2,opt,name=effects"`
-	xxx_hidden_Summary *Summary               `protobuf:"bytes,3,opt,name=summary"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Events      *[]*Event              `protobuf:"bytes,1,rep,name=events"`
+	xxx_hidden_Effects     *Effects               `protobuf:"bytes,2,opt,name=effects"`
+	xxx_hidden_Summary     *Summary               `protobuf:"bytes,3,opt,name=summary"`
+	xxx_hidden_Previous    *string                `protobuf:"bytes,4,opt,name=previous"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Record) Reset() {
@@ -147,6 +150,16 @@ func (x *Record) GetSummary() *Summary {
 	return nil
 }
 
+func (x *Record) GetPrevious() string {
+	if x != nil {
+		if x.xxx_hidden_Previous != nil {
+			return *x.xxx_hidden_Previous
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Record) SetEvents(v []*Event) {
 	x.xxx_hidden_Events = &v
 }
@@ -157,6 +170,11 @@ func (x *Record) SetEffects(v *Effects) {
 
 func (x *Record) SetSummary(v *Summary) {
 	x.xxx_hidden_Summary = v
+}
+
+func (x *Record) SetPrevious(v string) {
+	x.xxx_hidden_Previous = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
 }
 
 func (x *Record) HasEffects() bool {
@@ -173,12 +191,24 @@ func (x *Record) HasSummary() bool {
 	return x.xxx_hidden_Summary != nil
 }
 
+func (x *Record) HasPrevious() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *Record) ClearEffects() {
 	x.xxx_hidden_Effects = nil
 }
 
 func (x *Record) ClearSummary() {
 	x.xxx_hidden_Summary = nil
+}
+
+func (x *Record) ClearPrevious() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Previous = nil
 }
 
 type Record_builder struct {
@@ -192,6 +222,9 @@ type Record_builder struct {
 	Effects *Effects
 	// summary is of the state after the last event.
 	Summary *Summary
+	// previous is the hash of the message before it in its journal, in hexadecimal
+	// digits.
+	Previous *string
 }
 
 func (b0 Record_builder) Build() *Record {
@@ -201,6 +234,10 @@ func (b0 Record_builder) Build() *Record {
 	x.xxx_hidden_Events = &b.Events
 	x.xxx_hidden_Effects = b.Effects
 	x.xxx_hidden_Summary = b.Summary
+	if b.Previous != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Previous = b.Previous
+	}
 	return m0
 }
 
@@ -2194,11 +2231,12 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
-	"\asummary\x18\x03 \x01(\v2\x11.forge.v1.SummaryR\asummary\"\xf4\x01\n" +
+	"\asummary\x18\x03 \x01(\v2\x11.forge.v1.SummaryR\asummary\x12\x1a\n" +
+	"\bprevious\x18\x04 \x01(\tR\bprevious\"\xf4\x01\n" +
 	"\aEffects\x12-\n" +
 	"\bcommands\x18\x01 \x03(\v2\x11.forge.v1.CommandR\bcommands\x12'\n" +
 	"\x06timers\x18\x02 \x03(\v2\x0f.forge.v1.TimerR\x06timers\x12'\n" +

@@ -8,10 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -24,8 +26,8 @@ var ErrConflict = errors.New("the journal has a newer decision")
 var ErrTooLarge = errors.New("the decision is too large to record")
 
 // ErrDamaged says that a machine's journal does not lead to the state that its last
-// record contains: records are missing, or were decided by rules that have changed
-// since. Nothing is decided on such a machine.
+// record contains, or that its chain of hashes is broken: records are missing, were altered, or were
+// decided by rules that have changed since. Nothing is decided on such a machine.
 var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
 	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
@@ -70,14 +72,14 @@ func Intact(m Machine, records []forge.Record) bool {
 
 // Journal keeps the decisions of every machine, in order.
 type Journal interface {
-	// Load returns a machine's records and the sequence to append after.
-	Load(ctx context.Context, key forge.Key) ([]forge.Record, uint64, error)
-	// Append adds a record if expected is still the last sequence, and returns
+	// Load returns a machine's records and the head to append to.
+	Load(ctx context.Context, key forge.Key) ([]forge.Record, chain.Head, error)
+	// Append adds a record if after is still the head, and returns
 	// the new one. ErrConflict and ErrTooLarge: nothing was written. Any other
 	// error: the outcome is unknown.
-	Append(ctx context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error)
-	// Last returns the sequence to append after.
-	Last(ctx context.Context, key forge.Key) (uint64, error)
+	Append(ctx context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error)
+	// Last returns the head to append to.
+	Last(ctx context.Context, key forge.Key) (chain.Head, error)
 }
 
 // Outbox makes effects happen.
@@ -113,8 +115,8 @@ type Driver struct {
 type slot struct {
 	// machine is nil if it is not cached.
 	machine Machine
-	// seq is the journal sequence that machine is at.
-	seq uint64
+	// head is the end of the journal that machine is at.
+	head chain.Head
 	// busy says that a goroutine is deciding.
 	busy  bool
 	queue []*call
@@ -231,11 +233,11 @@ func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*ca
 func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	cached := s.machine != nil
 	if !cached {
-		m, seq, err := d.load(ctx, key)
+		m, head, err := d.load(ctx, key)
 		if err != nil {
 			return err
 		}
-		s.machine, s.seq = m, seq
+		s.machine, s.head = m, head
 	}
 	var rec forge.Record
 	var repeat []forge.Effects
@@ -261,20 +263,37 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 		}
 	} else {
 		rec.Summary = s.machine.Summary()
-		seq, err := d.journal.Append(ctx, key, s.seq, rec)
+		head, err := d.journal.Append(ctx, key, s.head, rec)
 		if err != nil {
 			s.machine = nil // it is ahead of the journal, or behind it
 			return fmt.Errorf("journaling %s: %w", key, err)
 		}
-		s.seq = seq
+		s.head = head
 	}
 	for _, eff := range repeat {
 		Merge(&rec.Effects, eff)
 	}
-	if rec.Effects.Empty() {
+	return d.dispatch(ctx, key, &s.head, rec.Effects)
+}
+
+// dispatch lets effects happen, if there are any. Each event for another machine names the last
+// record of this one's journal, which that machine journals with it: so what is missing in one journal is known in
+// another.
+func (d *Driver) dispatch(ctx context.Context, key forge.Key, head *chain.Head, eff forge.Effects) error {
+	if eff.Empty() {
 		return nil
 	}
-	if err := d.outbox.Dispatch(ctx, key, rec.Effects); err != nil {
+	if len(eff.Outbox) > 0 {
+		ref, err := chain.NewRef(key, head)
+		if err != nil {
+			return fmt.Errorf("dispatching for %s: %w", key, err)
+		}
+		eff.Outbox = slices.Clone(eff.Outbox) // the record keeps its own
+		for i := range eff.Outbox {
+			eff.Outbox[i].Anchor = ref.String()
+		}
+	}
+	if err := d.outbox.Dispatch(ctx, key, eff); err != nil {
 		return fmt.Errorf("dispatching for %s: %w", key, err)
 	}
 	return nil
@@ -290,43 +309,39 @@ func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached boo
 	if err != nil {
 		return fmt.Errorf("reading the last decision of %s: %w", key, err)
 	}
-	if last != s.seq {
+	if last.Seq != s.head.Seq {
 		s.machine = nil
 		return ErrConflict
 	}
 	return nil
 }
 
-// load folds the journal of a machine, and returns the machine with the sequence of its last
-// record. Error: ErrDamaged for a journal that has lost records, on which nothing is decided
-// any more.
-func (d *Driver) load(ctx context.Context, key forge.Key) (Machine, uint64, error) {
-	records, seq, err := d.journal.Load(ctx, key)
+// load folds the journal of a machine, and returns the machine with the head of the
+// journal. Error: ErrDamaged for a journal that has lost records or whose chain is broken, on which nothing is
+// decided any more.
+func (d *Driver) load(ctx context.Context, key forge.Key) (Machine, chain.Head, error) {
+	records, head, err := d.journal.Load(ctx, key)
 	if err != nil {
-		return nil, 0, fmt.Errorf("loading %s: %w", key, err)
+		return nil, head, fmt.Errorf("loading %s: %w", key, err)
+	}
+	if head.Broken != nil {
+		return nil, head, fmt.Errorf("%s: %w: %w", key, head.Broken, ErrDamaged)
 	}
 	m := Fold(key, records)
 	if !Intact(m, records) {
-		return nil, 0, fmt.Errorf("%s: %w", key, ErrDamaged)
+		return nil, head, fmt.Errorf("%s: %w", key, ErrDamaged)
 	}
-	return m, seq, nil
+	return m, head, nil
 }
 
 // Recover dispatches everything that has to be in force for a machine, because a
 // crash or the loss of a stream may have swallowed it.
 func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
-	m, _, err := d.load(ctx, key)
+	m, head, err := d.load(ctx, key)
 	if err != nil {
 		return err
 	}
-	eff := m.Pending()
-	if eff.Empty() {
-		return nil
-	}
-	if err := d.outbox.Dispatch(ctx, key, eff); err != nil {
-		return fmt.Errorf("dispatching for %s: %w", key, err)
-	}
-	return nil
+	return d.dispatch(ctx, key, &head, m.Pending())
 }
 
 // Merge appends effects to others, in order.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -153,18 +154,18 @@ func (w *world) point() {
 var errLost = errors.New("the answer was lost")
 
 // Load implements machine.Journal.
-func (w *world) Load(_ context.Context, key forge.Key) ([]forge.Record, uint64, error) {
+func (w *world) Load(_ context.Context, key forge.Key) ([]forge.Record, chain.Head, error) {
 	records := w.journal[key]
-	return records, uint64(len(records)), nil
+	return records, chain.Head{Seq: uint64(len(records))}, nil
 }
 
 // Append implements machine.Journal. A crash may come before or after the
 // write, and the answer to it may get lost: then the driver has to find out by
 // itself whether it was written.
-func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec forge.Record) (uint64, error) {
+func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error) {
 	w.point()
-	if uint64(len(w.journal[key])) != expected {
-		return 0, machine.ErrConflict
+	if uint64(len(w.journal[key])) != after.Seq {
+		return chain.Head{}, machine.ErrConflict
 	}
 	if len(w.journal[key]) == 0 {
 		w.keys = append(w.keys, key)
@@ -178,14 +179,14 @@ func (w *world) Append(_ context.Context, key forge.Key, expected uint64, rec fo
 	}
 	w.point()
 	if w.chance(60) {
-		return 0, errLost
+		return chain.Head{}, errLost
 	}
-	return expected + 1, nil
+	return chain.Head{Seq: after.Seq + 1}, nil
 }
 
 // Last implements machine.Journal.
-func (w *world) Last(_ context.Context, key forge.Key) (uint64, error) {
-	return uint64(len(w.journal[key])), nil
+func (w *world) Last(_ context.Context, key forge.Key) (chain.Head, error) {
+	return chain.Head{Seq: uint64(len(w.journal[key]))}, nil
 }
 
 // Dispatch implements machine.Outbox, with a crash point before each effect.

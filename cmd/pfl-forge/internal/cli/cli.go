@@ -7,7 +7,7 @@
 //	create, goal, audit    ask for a change
 //	run                    work on everything that can go on
 //	status, watch          lists and the live view
-//	show, history, logs, costs
+//	show, history, logs, costs, auditlog
 //	                       look at one intent, or back
 //	inbox, answer, control decide on what waits for a person
 //	clean, demo, operator, admin

@@ -129,7 +129,7 @@ func (b *Book) result(key forge.Key, m machine.Machine, ev *forge.Event, r *forg
 		b.Budgets[key.Project] = r.Policy.Budget
 	}
 	a := Attempt{
-		Attempt: r.Attempt, Key: key, Outcome: outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
+		Attempt: r.Attempt, Key: key, Outcome: Outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
 		Executor: r.Executor, Duration: r.Duration, Usage: r.Usage, At: ev.At,
 	}
 	if !wanted {
@@ -152,8 +152,8 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event, s *f
 	})
 }
 
-// outcome returns the outcome of an attempt in one word.
-func outcome(r *forge.Result) string {
+// Outcome returns the outcome of an attempt in one word.
+func Outcome(r *forge.Result) string {
 	switch out := r.Output.(type) {
 	case *forge.Failure:
 		return string(out.Reason)

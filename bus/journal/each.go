@@ -1,0 +1,122 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Entry is a message of a journal.
+type Entry struct {
+	chain.Link
+
+	// Key is the machine's.
+	Key forge.Key
+	// Previous is what the message carries as the hash of the one before it.
+	Previous string
+	// Record is the message as a record; nil if it is none, or one that only a newer version understands.
+	Record *forge.Record
+}
+
+// Each calls do with every message of the journals of a project, or of all projects if the scope
+// is empty; with an intent, of that intent and of its project. First come those of projects, then those of intents,
+// each in the order of their stream, and last those of projects that were written meanwhile, as late ones. It changes
+// nothing, and needs no more than the right to read. An error of do ends Each with that error.
+func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) error) error {
+	intents, err := subjects.IntentJournals(scope.Project)
+	if err == nil && scope.Intent != "" {
+		intents, err = subjects.Journal(scope)
+	}
+	if err != nil {
+		return fmt.Errorf("read journals: %w", err)
+	}
+	projects, err := subjects.ProjectJournals(scope.Project)
+	if err != nil {
+		return fmt.Errorf("read journals: %w", err)
+	}
+	r := reading{journal: j, walks: map[string]*chain.Walk{}, do: do}
+	// A message names another one only after that was stored. So whatever a message of a project names is found among
+	// the intents' that are read after it; and for what those name, the projects' are read once more.
+	read, err := r.all(ctx, projects, 0)
+	if err == nil {
+		_, err = r.all(ctx, intents, 0)
+	}
+	if r.late = true; err == nil {
+		_, err = r.all(ctx, projects, read)
+	}
+	return err
+}
+
+// reading is one call of Each.
+type reading struct {
+	journal *Journal
+	walks   map[string]*chain.Walk
+	do      func(*Entry) error
+	late    bool
+}
+
+// all reads the messages of a filter after a sequence, at least those that are there now, and returns
+// the sequence of the last one.
+func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64, error) {
+	newest, err := r.journal.conn.Last(ctx, journalStream(filter), filter)
+	if errors.Is(err, conn.ErrNotFound) {
+		return after, nil
+	}
+	if err != nil {
+		return after, fmt.Errorf("read %s: %w", filter, err)
+	}
+	for attempt := 0; ; attempt++ {
+		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, r.take)
+		if err != nil {
+			return after, fmt.Errorf("read %s: %w", filter, err)
+		}
+		if after >= newest.Seq {
+			return after, nil
+		}
+		if err := conn.Sleep(ctx, conn.Backoff(attempt)); err != nil { // a replica answered that is behind
+			return after, fmt.Errorf("read %s: no replica has message %d: %w", filter, newest.Seq, err)
+		}
+	}
+}
+
+// take hands a message on, with its place in the chain of its journal.
+func (r *reading) take(m conn.Stored) error {
+	key, err := subjects.ParseJournal(m.Subject)
+	if err != nil {
+		return err
+	}
+	walk := r.walks[m.Subject]
+	if walk == nil {
+		walk = chain.NewWalk(m.Subject)
+		r.walks[m.Subject] = walk
+	}
+	e := Entry{Key: key, Link: chain.Link{Late: r.late}}
+	rec, err := readRecord(m)
+	switch _, newer := errors.AsType[*wire.UnknownError](err); {
+	case err == nil:
+		e.Record, e.Previous = &rec, rec.Previous
+		for i := range rec.Events {
+			if anchor := rec.Events[i].Anchor; anchor != "" {
+				e.Anchors = append(e.Anchors, anchor)
+			}
+		}
+	case newer: // its chain can be followed all the same
+		e.Previous = wire.ReadPrevious(m.Data)
+	default:
+		e.Other = err.Error()
+	}
+	if e.Other != "" {
+		walk.Other(m.Seq, m.Data)
+	} else {
+		e.Broken = walk.Record(m.Seq, e.Previous, m.Data)
+	}
+	head := walk.Head()
+	e.Ref = chain.Ref{Subject: m.Subject, Seq: m.Seq, Hash: head.Hash}
+	return r.do(&e)
+}

@@ -1,0 +1,108 @@
+package auditlog
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+)
+
+// line is an event with its place in the order of decisions.
+type line struct {
+	// decided is the time of the decision, and not before that of any record before it in its stream:
+	// the clocks of two runners may differ, and the order of a journal counts.
+	decided time.Time
+	// intent says that it is of the stream of the intents' journals, and not of the projects'.
+	intent int
+	event  changes.CloudEvent[Event]
+}
+
+// export prints the events of a scope.
+func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
+	now := time.Now()
+	since, err := kit.ParseSince(f.since, now)
+	if err != nil {
+		return kit.Usage(fmt.Errorf("--since: %w", err))
+	}
+	until, err := kit.ParseSince(f.until, now)
+	if err != nil {
+		return kit.Usage(fmt.Errorf("--until: %w", err))
+	}
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if t.Bus == nil {
+		a.Say("no intents yet")
+		return nil
+	}
+	key := s.key(t)
+	c := collection{wants: func(at time.Time) bool { return !at.Before(since) && (until.IsZero() || at.Before(until)) }}
+	if err := t.Bus.Journal.Each(ctx, key, c.add); err != nil {
+		return err
+	}
+	if key.Intent != "" {
+		if !c.seen[key.Intent] {
+			return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
+		}
+		c.lines = slices.DeleteFunc(c.lines, func(l line) bool { return l.event.Data.Intent != key.Intent })
+	}
+	if err := c.print(a); err != nil {
+		return err
+	}
+	if c.newer > 0 {
+		a.Say("%d records of a newer version are left out; export with that version", c.newer)
+	}
+	if c.broken != nil {
+		a.Say("%s: %s; see `pfl-forge audit-log verify`", c.where, c.broken.Error())
+		return kit.ExitError
+	}
+	return nil
+}
+
+// print prints the lines in the order of the decisions.
+func (c *collection) print(a *kit.App) error {
+	slices.SortStableFunc(c.lines, func(x, y line) int {
+		return cmp.Or(x.decided.Compare(y.decided), cmp.Compare(x.intent, y.intent))
+	})
+	out := bufio.NewWriter(a.Out)
+	for i := range c.lines {
+		text, err := json.Marshal(&c.lines[i].event)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(append(ascii(text), '\n')); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// ascii returns a JSON text with all but printable ASCII escaped: the same document, which steers no
+// terminal.
+func ascii(text []byte) []byte {
+	safe := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r >= ' ' && r <= '~':
+			safe = append(safe, text[0])
+		case r > 0xffff:
+			r -= 0x10000
+			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return safe
+}
