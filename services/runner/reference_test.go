@@ -37,11 +37,11 @@ type projectState struct {
 
 func (r *reference) state(id string) *projectState { return &r.states[place(id, len(r.states))] }
 
-// chain is what follows from what, as the rules of flow have it: each message
+// flowOrder is what follows from what, as the rules of flow have it: each message
 // leads to the writes on its right. J is a decision in the intent's journal, L
 // one in the project's; c: is a command, whose worker answers with r:; w: is an
 // event between machines.
-var chain = map[string][]string{
+var flowOrder = map[string][]string{
 	"submit":      {"J", "w:enter"},
 	"w:enter":     {"L", "w:admitted"},
 	"w:admitted":  {"J", "c:analyze"},
@@ -222,7 +222,7 @@ func (r *reference) answer(b testing.TB, nc *nats.Conn) {
 
 // decide makes the writes that follow from a message: the decision first.
 func (r *reference) decide(ctx context.Context, what, id string) error {
-	for _, next := range chain[what] {
+	for _, next := range flowOrder[what] {
 		kind, name, _ := strings.Cut(next, ":")
 		if name == "" {
 			name = "x"

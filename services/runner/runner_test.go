@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -246,4 +247,131 @@ func streamOf(t *testing.T, s *bustest.Server, subject string) jetstream.Stream 
 		t.Fatal(err)
 	}
 	return stream
+}
+
+// What was decided cannot be altered unseen: nothing is decided on the intent any more, other intents go on, and the
+// dead letters say where.
+func TestAlteredJournalIsLeftAlone(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	}()
+	for _, id := range []forge.IntentID{"one", "two"} {
+		if ruling, err := b.Submissions.Ask(t.Context(), submission(id)); err != nil || ruling.Decision != forge.Applied {
+			t.Fatal(ruling, err)
+		}
+		awaitOpen(t, b, id)
+	}
+	stop()
+	<-ended
+	alter(t, s, "forge.journal.web.one", "do it", "do 1t")
+
+	fresh := s.Connect(t)
+	start(t, fresh, 1)
+	await(t, fresh, forge.StatusDone, "two")
+	key := forge.Key{Project: project, Intent: "one"}
+	before, err := b.Journal.Last(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver := machine.NewDriver(journalOf{fresh.Journal}, fresh.Effects, time.Now, 1)
+	_, err = driver.Decide(t.Context(), forge.Event{ID: "x", To: key, Message: &forge.Cancel{}}, false)
+	if !errors.Is(err, machine.ErrDamaged) || !strings.Contains(err.Error(), "the chain of the journal is broken at message") {
+		t.Errorf("deciding on it: %v", err)
+	}
+	if err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
+		t.Errorf("recovering it: %v", err)
+	}
+	if after, err := b.Journal.Last(t.Context(), key); err != nil || after != before {
+		t.Errorf("its journal went on from %v to %v, %v", before, after, err)
+	}
+	dead, err := b.Dead(t.Context())
+	if err != nil || len(dead) == 0 || dead[0].Subject != "forge.journal.web.one" || !strings.Contains(dead[0].Reason, "chain") {
+		t.Errorf("dead letters: %+v, %v", dead, err)
+	}
+}
+
+// alter writes a journal anew, with another text in the place of one of the same length.
+func alter(t *testing.T, s *bustest.Server, subject, text, other string) {
+	t.Helper()
+	stream := streamOf(t, s, subject)
+	var list [][]byte
+	altered := false
+	for seq := uint64(1); ; {
+		m, err := stream.GetMsg(t.Context(), seq, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := m.Data
+		if !altered {
+			data = []byte(strings.ReplaceAll(string(data), text, other))
+			altered = string(data) != string(m.Data)
+		}
+		list, seq = append(list, data), m.Sequence+1
+	}
+	if !altered || len(list) < 2 {
+		t.Fatalf("%q is not in the %d messages of %s, or in the last", text, len(list), subject)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, data := range list {
+		if _, err := nc.Request(subject, data, wait.Patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The journals of a run prove one another: whatever an intent's journal loses, up to the last thing that it told its
+// project, the project's knows, and the other way round.
+func TestJournalsNameOneAnother(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	start(t, b, 4)
+	if ruling, err := b.Submissions.Ask(t.Context(), submission("one")); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	await(t, b, forge.StatusDone, "one")
+	var anchors [2]int
+	if found := audited(t, b, &anchors); len(found) != 0 || anchors[0] < 3 || anchors[1] < 2 {
+		t.Fatalf("found %+v, and %d anchors in the project's journal and %d in the intent's", found, anchors[0], anchors[1])
+	}
+	if err := streamOf(t, s, "forge.journal.web.one").Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := audited(t, b, &anchors)
+	if len(found) != 1 || found[0].Kind != chain.Missing || !strings.Contains(found[0].Detail, "the whole journal is gone") {
+		t.Errorf("found %+v of an intent that was removed", found)
+	}
+}
+
+// audited returns what is wrong with all journals, and counts the anchors in those of projects and of intents.
+func audited(t *testing.T, b *bus.Bus, anchors *[2]int) []chain.Finding {
+	t.Helper()
+	a := chain.NewAudit(func(string) bool { return true })
+	err := b.Journal.Each(t.Context(), forge.Key{}, func(e *journal.Entry) error {
+		i := 0
+		if !e.Key.IsProject() {
+			i = 1
+		}
+		anchors[i] += len(e.Anchors)
+		a.Add(&e.Link)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Findings()
 }

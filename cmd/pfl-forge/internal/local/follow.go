@@ -79,6 +79,7 @@ func (w *watch) run(ctx context.Context) error {
 			w.signalChange()
 			return nil
 		},
+		Broken: w.views.breaks,
 		CaughtUp: func() error {
 			live = true
 			all, _ := w.views.summaries()

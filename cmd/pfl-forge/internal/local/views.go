@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -24,7 +25,9 @@ type views struct {
 type machineView struct {
 	machine machine.Machine
 	seq     uint64
-	// lost is the last known summary if records are missing; then machine is wrong.
+	// broken says that the chain of its journal is.
+	broken bool
+	// lost is the last known summary if records are missing or the chain is broken; then machine may be wrong.
 	lost *forge.Summary
 }
 
@@ -46,11 +49,8 @@ func newViews() *views { return &views{machines: map[forge.Key]*machineView{}} }
 func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, after forge.Summary) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	f := v.machines[key]
-	if f == nil {
-		f = &machineView{machine: machine.New(key)}
-		v.machines[key] = f
-	} else {
+	f := v.of(key)
+	if f.seq > 0 {
 		before = f.summary()
 	}
 	for _, ev := range rec.Events {
@@ -58,13 +58,30 @@ func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, aft
 	}
 	f.seq = seq
 	v.records++
-	if !machine.Intact(f.machine, []forge.Record{*rec}) {
+	if f.broken || !machine.Intact(f.machine, []forge.Record{*rec}) {
 		f.lost = &rec.Summary
 	}
 	return before, f.summary()
 }
 
-// damaged returns the machines of which records are missing, sorted.
+// of returns the view of a machine, a new one if there is none yet. The caller holds mu.
+func (v *views) of(key forge.Key) *machineView {
+	f := v.machines[key]
+	if f == nil {
+		f = &machineView{machine: machine.New(key)}
+		v.machines[key] = f
+	}
+	return f
+}
+
+// breaks notes that the chain of a machine's journal is broken, so that nothing is decided on it.
+func (v *views) breaks(key forge.Key, _ chain.Break) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.of(key).broken = true
+}
+
+// damaged returns the machines of which records are missing or whose chain is broken, sorted.
 func (v *views) damaged() []forge.Key {
 	v.mu.Lock()
 	defer v.mu.Unlock()

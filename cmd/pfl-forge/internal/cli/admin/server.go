@@ -49,7 +49,7 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		more, replicas = checkServices(ctx, t)
 		found = append(found, more...)
 	}
-	return slices.Concat(files, found, checkDead(ctx, t)), replicas
+	return slices.Concat(files, found, checkJournals(ctx, t), checkDead(ctx, t)), replicas
 }
 
 // checkDead names the messages that no replica could handle, the last ones one by one.

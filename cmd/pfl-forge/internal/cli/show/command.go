@@ -45,6 +45,9 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if err != nil {
 		return err
 	}
+	if at := t.Broken(ctx, v.Intent.ID); at != nil {
+		a.Say("what is shown may be wrong, and nothing is decided on it: %s; see `pfl-forge audit-log verify %s`", at.Error(), v.Intent.ID)
+	}
 	if task != nil {
 		return showTask(ctx, a, t, v, task, format)
 	}

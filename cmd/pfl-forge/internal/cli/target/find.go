@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -67,6 +68,19 @@ func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, erro
 		return nil, NoIntent(id)
 	}
 	return &v, err
+}
+
+// Broken returns where the chain of an intent's journal is broken; nil if it holds, or cannot be
+// read.
+func (t *Target) Broken(ctx context.Context, id forge.IntentID) *chain.Break {
+	if t.Bus == nil {
+		return nil
+	}
+	_, head, err := t.Bus.Journal.Load(ctx, t.Key(id))
+	if err != nil {
+		return nil
+	}
+	return head.Broken
 }
 
 // NoIntent returns the error for the id of an intent that does not exist.
