@@ -14,9 +14,8 @@ type Event struct {
 	// At is when a runner first read the event, in UTC. It is the only clock that
 	// rules have. Zero until then.
 	At time.Time
-	// Actor is the person or system behind the event. For a message that an
-	// intent sends to its project it is the intent's id. Empty for results,
-	// timers and what a project sends.
+	// Actor is the person or system behind the event. For a message that an intent sends to
+	// its project it is the intent's id. Empty for results, timers and what a project sends.
 	Actor string
 	// Anchor names the record by which another machine sent it; empty if no machine did.
 	Anchor string

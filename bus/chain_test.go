@@ -254,7 +254,9 @@ func TestManipulatedJournals(t *testing.T) {
 			want: []string{keyJournal + ": with another content"},
 		},
 		"garbage": {
-			do:   func(a *attacker) { a.rewrite(keyJournal, append(a.read(keyJournal), stored{keyJournal, []byte("\xff\xff")})) },
+			do: func(a *attacker) {
+				a.rewrite(keyJournal, append(a.read(keyJournal), stored{keyJournal, []byte("\xff\xff")}))
+			},
 			want: []string{keyJournal + ": it is no record"},
 		},
 		"garbage in the middle": {

@@ -18,7 +18,8 @@ type Entry struct {
 
 	// Key is the machine's.
 	Key forge.Key
-	// Previous is what the message carries as the hash of the one before it.
+	// Previous is the hash of the message before it, as the message carries it.
+	// Empty if it carries none.
 	Previous string
 	// Record is the message as a record; nil if it is none, or one that only a newer version understands.
 	Record *forge.Record
@@ -56,9 +57,12 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 // reading is one call of Each.
 type reading struct {
 	journal *Journal
-	walks   map[string]*chain.Walk
-	do      func(*Entry) error
-	late    bool
+	// walks follow the chains of the journals, by their subjects.
+	walks map[string]*chain.Walk
+	// do is called with each message.
+	do func(*Entry) error
+	// late is Link.Late of the messages that are read now.
+	late bool
 }
 
 // all reads the messages of a filter after a sequence, at least those that are there now, and returns

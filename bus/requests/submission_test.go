@@ -141,6 +141,7 @@ func TestSubmissionErrors(t *testing.T) {
 			`{"submit": {"intent": {"title": "t", "body": "b", "parent": "p", "status": "STATUS_APPROVED", "origin": {"system": "s"}}}}`,
 			`parent: is not for a sender to say; leave it out; status: is not for a sender`,
 		},
+		{`{"anchor": "forge.project.shop@1:00", "submit": {"intent": {"title": "t"}}}`, `anchor: is for machines to say`},
 		{`{"submit": {"preapproved": true, "intent": {"title": "t"}}}`, `submit.preapproved: is not for a sender to say`},
 		{
 			`{"submit": {"intent": {"title": "t", "depth": 3, "generation": 1}}}`,

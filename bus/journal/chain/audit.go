@@ -12,7 +12,7 @@ import (
 type Link struct {
 	// Ref names the message, with its hash.
 	Ref
-	// Broken is what Walk said of it; nil if it follows from the message before it.
+	// Broken is the break that Walk found right before it; nil if it follows from the message before it.
 	Broken *Break
 	// Other says why it is no record; empty if it is one.
 	Other string
@@ -45,9 +45,10 @@ type Finding struct {
 	Journal string `json:"journal"`
 	// Seq is the sequence of the message, as far as it is known where it is.
 	Seq uint64 `json:"sequence"`
-	// Detail says what is wrong, Hint what to do.
+	// Detail says what is wrong, for a person.
 	Detail string `json:"detail"`
-	Hint   string `json:"hint"`
+	// Hint says what to do.
+	Hint string `json:"hint"`
 }
 
 // Breaks reports whether the journals do not prove what they hold.
@@ -62,21 +63,30 @@ const (
 
 // Audit follows many journals: their chains, and what they say of one another.
 type Audit struct {
-	covers   func(subject string) bool
+	// covers reports whether a journal is read as a whole.
+	covers func(subject string) bool
+	// journals are those that were read, by their subjects.
 	journals map[string]*book
+	// findings are those that a single message shows.
 	findings []Finding
-	wanted   []witness
+	// wanted has every message that another journal or a checkpoint names. They are looked for at the
+	// end, because the witness may be read before what it names.
+	wanted []witness
 }
 
-// book has what an Audit knows of one journal.
+// book is a journal as far as an Audit has read it.
 type book struct {
-	head    Ref
+	// head is the last message.
+	head Ref
+	// records counts the messages that are records.
 	records int
-	known   map[Hash]struct{}
+	// known has the hashes of all messages.
+	known map[Hash]struct{}
 }
 
-// witness says who knows a message.
+// witness names one who knows a message.
 type witness struct {
+	// ref is the message that has to be in its journal.
 	ref Ref
 	// by names the witness, for a person.
 	by string
@@ -125,7 +135,8 @@ func (a *Audit) Compare(c *Checkpoint) {
 	}
 }
 
-// Findings returns what is wrong, by journal and sequence.
+// Findings returns the breaks, the messages that are missing and those that are no records, by journal
+// and sequence. Of a journal that misses several messages it returns one finding, about the first of them.
 func (a *Audit) Findings() []Finding {
 	list := slices.Clone(a.findings)
 	type loss struct {

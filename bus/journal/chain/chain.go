@@ -22,8 +22,8 @@ const (
 // Hash is the hash of a message of a journal.
 type Hash [sha256.Size]byte
 
-// Start returns what the first record of a journal carries as the hash of the message before
-// it. It differs from journal to journal, so that the beginning of one is not that of another.
+// Start returns the hash that the first record of a journal carries in the place of the one of a message
+// before it. It differs from journal to journal, so that the beginning of one is not that of another.
 func Start(subject string) Hash { return digest(domainStart, subject, nil) }
 
 // Of returns the hash of a message of a journal, whether it is a record or not. A record's
@@ -75,7 +75,8 @@ type Head struct {
 	Broken *Break
 }
 
-// Next returns what a record carries that is appended to the journal, whose subject it gets.
+// Next returns the hash that a record has to carry to be appended to the journal with this subject:
+// that of the last message, or Start.
 func (h *Head) Next(subject string) Hash {
 	if h.Seq == 0 {
 		return Start(subject)
@@ -93,7 +94,7 @@ type Break struct {
 	Reason string
 }
 
-// Error returns what is wrong, and where.
+// Error returns the reason and the place.
 func (b *Break) Error() string {
 	return fmt.Sprintf("the chain of the journal is broken at message %d: %s", b.Seq, b.Reason)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Checkpoint holds the ends of journals at one time. Kept where nobody who may write to the
-// journals may write, it proves of a later state that nothing was taken from what there was.
+// Checkpoint holds the ends of journals at one time. Kept out of reach of those who may
+// write to the journals, it proves of a later state that nothing was taken from what there was.
 type Checkpoint struct {
 	// Version is that of the format.
 	Version int `json:"version"`

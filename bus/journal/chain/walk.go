@@ -4,8 +4,10 @@ import "fmt"
 
 // Walk follows the messages of one journal from its first one on, in their order.
 type Walk struct {
+	// subject is the journal's.
 	subject string
-	head    Head
+	// head is the end so far, with the first break.
+	head Head
 }
 
 // NewWalk returns a Walk that has seen no message yet.

@@ -15,23 +15,28 @@ import (
 type Event struct {
 	// Action is asked, edited, approved, rejected, answered, retried, cancelled, paused, resumed, reflected,
 	// started, ran or merged.
-	Action  string          `json:"action"`
+	Action string `json:"action"`
+	// Project is the one that it is about.
 	Project forge.ProjectID `json:"project"`
-	Intent  forge.IntentID  `json:"intent,omitempty"`
-	Task    forge.TaskID    `json:"task,omitempty"`
+	// Intent is the one that it is about; empty for a whole project.
+	Intent forge.IntentID `json:"intent,omitempty"`
+	// Task is the one that it is about; empty for a whole intent.
+	Task forge.TaskID `json:"task,omitempty"`
 	// Author is whoever is behind it.
 	Author Author `json:"author"`
 	// Plan is the hash of the plan, or of the patch, that was approved.
 	Plan string `json:"plan,omitempty"`
-	// Title is that of an intent that was asked for, Question and Answer are those of a clarification.
-	Title    string `json:"title,omitempty"`
+	// Title is that of an intent that was asked for.
+	Title string `json:"title,omitempty"`
+	// Question is the one that a person answered, if the answer repeats it.
 	Question string `json:"question,omitempty"`
-	Answer   string `json:"answer,omitempty"`
-	// Reason is what a person said, or why an attempt failed.
+	// Answer is the answer to it.
+	Answer string `json:"answer,omitempty"`
+	// Reason gives a person's own words, or says why an attempt failed.
 	Reason string `json:"reason,omitempty"`
-	// Run is an attempt of a step.
+	// Run is an attempt of a step; nil for what people and systems do.
 	Run *Run `json:"run,omitempty"`
-	// Merge is what was merged.
+	// Merge names the commit that was merged; nil for everything else.
 	Merge *Merge `json:"merge,omitempty"`
 	// Record is where it stands in the journals.
 	Record Record `json:"record"`
@@ -41,16 +46,20 @@ type Event struct {
 type Author struct {
 	// Kind is person, system, worker or machine: a state machine, such as that of a parent intent.
 	Kind string `json:"kind"`
+	// Name is empty for machines whose message has no actor.
 	Name string `json:"name,omitempty"`
-	// Origin is what a system said of where its request came from.
+	// Origin says where the request of a system came from, as that system claims.
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// Origin is forge.Origin as an export has it.
+// Origin is forge.Origin in an export.
 type Origin struct {
-	System  string `json:"system,omitempty"`
+	// System is the publisher's name.
+	System string `json:"system,omitempty"`
+	// EventID is the publisher's own id of its request.
 	EventID string `json:"event_id,omitempty"`
-	Actor   string `json:"actor,omitempty"`
+	// Actor is the person behind it, as the publisher claims.
+	Actor string `json:"actor,omitempty"`
 }
 
 // Run is an attempt, as its worker reported it.
@@ -71,19 +80,26 @@ type Run struct {
 
 // Merge is a commit on the base branch.
 type Merge struct {
+	// Commit is the new tip of the base branch.
 	Commit string `json:"commit"`
 	// Base is the commit that the base branch was at before, the parent of Commit.
-	Base  string `json:"base"`
-	Tree  string `json:"tree"`
+	Base string `json:"base"`
+	// Tree is the tree that was verified and reviewed.
+	Tree string `json:"tree"`
+	// Patch identifies the change, whatever it is based on.
 	Patch string `json:"patch_id,omitempty"`
 }
 
 // Record joins an event with the chain of its journal.
 type Record struct {
-	Journal  string     `json:"journal"`
-	Sequence uint64     `json:"sequence"`
-	Hash     chain.Hash `json:"hash"`
-	Previous string     `json:"previous"`
+	// Journal is the subject of the journal.
+	Journal string `json:"journal"`
+	// Sequence is that of the record in its stream.
+	Sequence uint64 `json:"sequence"`
+	// Hash is that of the record.
+	Hash chain.Hash `json:"hash"`
+	// Previous is the hash of the message before it, as the record carries it.
+	Previous string `json:"previous"`
 	// Index counts the events of the record from 0.
 	Index int `json:"index"`
 	// Event is the id of the event.
@@ -107,9 +123,12 @@ const eventType = "io.pfl-forge.audit.%s.v1"
 
 // collection collects the lines of an export.
 type collection struct {
+	// wants reports whether the time of a decision is asked for.
 	wants func(at time.Time) bool
+	// lines are in the order in which they were read.
 	lines []line
-	seen  map[forge.IntentID]bool
+	// seen has the intents that have a journal.
+	seen map[forge.IntentID]bool
 	// last is the time of the last decision of either stream.
 	last [2]time.Time
 	// newer counts records that this version does not understand.
@@ -171,8 +190,8 @@ func cloudEvent(ev *forge.Event, data Event) changes.CloudEvent[Event] {
 	}
 }
 
-// describe returns what an event says of people, systems and attempts; false for what machines and timers
-// only tell one another.
+// describe returns an event of a person, system or worker as an export has it; false for the events that
+// machines and timers send one another.
 func describe(ev *forge.Event) (Event, bool) {
 	e := Event{Project: ev.To.Project, Intent: ev.To.Intent, Author: Author{Kind: authorPerson, Name: ev.Actor}}
 	if ev.Anchor != "" {

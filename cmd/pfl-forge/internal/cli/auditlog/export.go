@@ -22,7 +22,8 @@ type line struct {
 	decided time.Time
 	// intent says that it is of the stream of the intents' journals, and not of the projects'.
 	intent int
-	event  changes.CloudEvent[Event]
+	// event is the whole CloudEvent.
+	event changes.CloudEvent[Event]
 }
 
 // export prints the events of a scope.

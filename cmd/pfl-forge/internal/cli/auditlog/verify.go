@@ -112,7 +112,7 @@ func has(audit *chain.Audit, key forge.Key) bool {
 	return err == nil && slices.ContainsFunc(audit.Heads(), func(r chain.Ref) bool { return r.Subject == subject })
 }
 
-// reportOf returns what an Audit has found.
+// reportOf returns the findings of an Audit as programs read them.
 func reportOf(audit *chain.Audit) report {
 	rep := report{Whole: true, Findings: []finding{}}
 	rep.Journals, rep.Records = audit.Count()

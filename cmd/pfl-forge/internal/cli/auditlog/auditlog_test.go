@@ -1,0 +1,103 @@
+package auditlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+)
+
+// entry is a record of a machine with events that were decided at a time.
+func entry(key forge.Key, seq uint64, at time.Time, list ...forge.Event) *journal.Entry {
+	for i := range list {
+		list[i].To, list[i].At = key, at
+	}
+	e := journal.Entry{Key: key, Record: &forge.Record{Events: list}}
+	e.Ref = chain.Ref{Subject: "forge.journal.shop." + string(key.Intent), Seq: seq}
+	return &e
+}
+
+// exported returns the lines that an export of records prints.
+func exported(t *testing.T, list ...*journal.Entry) []string {
+	t.Helper()
+	c := collection{wants: func(time.Time) bool { return true }}
+	for _, e := range list {
+		if err := c.add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := c.print(&kit.App{Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+var (
+	noon    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	intent  = forge.Key{Project: "shop", Intent: "one"}
+	project = intent.ProjectKey()
+)
+
+// TestExportSteersNoTerminal: text of others is in an export as it was written, and nothing of it reaches a
+// terminal as anything but printable ASCII.
+func TestExportSteersNoTerminal(t *testing.T) {
+	const nasty = "a\x1b[2Jb\u009b31m\u202ec\u2028\r\n\x7f\"\\<é😀>"
+	lines := exported(t, entry(intent, 1, noon, forge.Event{ID: nasty, Actor: nasty, Message: &forge.Reject{Reason: nasty}}))
+	for _, c := range []byte(lines[0]) {
+		if c < ' ' || c > '~' {
+			t.Fatalf("byte %#x in %s", c, lines[0])
+		}
+	}
+	var got struct{ Data Event }
+	if err := json.Unmarshal([]byte(lines[0]), &got); err != nil || len(lines) != 1 {
+		t.Fatal(err, lines)
+	}
+	if got.Data.Reason != nasty || got.Data.Author.Name != nasty || got.Data.Record.Event != nasty {
+		t.Errorf("%+v", got.Data)
+	}
+}
+
+// TestExportOrder: the order is that of the decisions across journals, and of the records within a stream, also where the
+// clock of a runner was behind.
+func TestExportOrder(t *testing.T) {
+	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+	ev := func(id string) forge.Event { return forge.Event{ID: id, Actor: "ada", Message: &forge.Pause{}} }
+	lines := exported(t,
+		entry(project, 1, at(2), ev("p2")), entry(project, 2, at(6), ev("p6")),
+		entry(intent, 1, at(1), ev("i1")), entry(intent, 2, at(5), ev("i5"), ev("i5b")), entry(intent, 3, at(3), ev("i3")), entry(intent, 4, at(7), ev("i7")),
+		entry(project, 3, at(8), ev("p8")),
+	)
+	var got []string
+	for _, l := range lines {
+		var one struct{ Data Event }
+		if err := json.Unmarshal([]byte(l), &one); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, one.Data.Record.Event)
+	}
+	if want := "i1 p2 i5 i5b i3 p6 i7 p8"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// TestExportedActions: everything that people, systems and workers do is exported, and nothing that machines
+// and timers only tell one another.
+func TestExportedActions(t *testing.T) {
+	for _, spec := range forge.Messages() {
+		ev := forge.Event{ID: "x", To: intent, Message: spec.Message}
+		if _, ok := spec.Message.(*forge.Result); ok {
+			ev.Message = &forge.Result{To: intent, Attempt: forge.Attempt{Step: forge.StepAnalyze}}
+		}
+		_, ok := describe(&ev)
+		if want := spec.From == forge.PartyPerson || spec.From == forge.PartyWorker; ok != want {
+			t.Errorf("%T of %s is exported: %v", spec.Message, spec.From, ok)
+		}
+	}
+}
