@@ -1,7 +1,10 @@
 package bustest
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -66,4 +69,45 @@ func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetS
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}
+}
+
+// Alter writes all messages of a subject anew, the first one that holds a text with another one of
+// the same length in its place, as somebody might who may write to the stream. Other subjects stay.
+func (s *Server) Alter(t testing.TB, stream, subject, text, other string) {
+	t.Helper()
+	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
+		in, err := js.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		var list [][]byte
+		altered := false
+		for seq := uint64(1); ; {
+			m, err := in.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			data := m.Data
+			if !altered {
+				data = bytes.ReplaceAll(data, []byte(text), []byte(other))
+				altered = !bytes.Equal(data, m.Data)
+			}
+			list, seq = append(list, data), m.Sequence+1
+		}
+		if !altered {
+			return fmt.Errorf("%q is in none of the %d messages of %s", text, len(list), subject)
+		}
+		if err := in.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return err
+		}
+		for _, data := range list {
+			if _, err := js.Publish(ctx, subject, data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

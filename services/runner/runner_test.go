@@ -268,7 +268,7 @@ func TestAlteredJournalIsLeftAlone(t *testing.T) {
 	}
 	stop()
 	<-ended
-	alter(t, s, "forge.journal.web.one", "do it", "do 1t")
+	s.Alter(t, "FORGE_JOURNAL", "forge.journal.web.one", "do it", "do 1t")
 
 	fresh := s.Connect(t)
 	start(t, fresh, 1)
@@ -292,45 +292,6 @@ func TestAlteredJournalIsLeftAlone(t *testing.T) {
 	dead, err := b.Dead(t.Context())
 	if err != nil || len(dead) == 0 || dead[0].Subject != "forge.journal.web.one" || !strings.Contains(dead[0].Reason, "chain") {
 		t.Errorf("dead letters: %+v, %v", dead, err)
-	}
-}
-
-// alter writes a journal anew, with another text in the place of one of the same length.
-func alter(t *testing.T, s *bustest.Server, subject, text, other string) {
-	t.Helper()
-	stream := streamOf(t, s, subject)
-	var list [][]byte
-	altered := false
-	for seq := uint64(1); ; {
-		m, err := stream.GetMsg(t.Context(), seq, jetstream.WithGetMsgSubject(subject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := m.Data
-		if !altered {
-			data = []byte(strings.ReplaceAll(string(data), text, other))
-			altered = string(data) != string(m.Data)
-		}
-		list, seq = append(list, data), m.Sequence+1
-	}
-	if !altered || len(list) < 2 {
-		t.Fatalf("%q is not in the %d messages of %s, or in the last", text, len(list), subject)
-	}
-	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject)); err != nil {
-		t.Fatal(err)
-	}
-	nc, err := nats.Connect(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	for _, data := range list {
-		if _, err := nc.Request(subject, data, wait.Patience); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

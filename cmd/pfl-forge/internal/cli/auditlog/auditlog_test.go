@@ -26,7 +26,7 @@ func entry(key forge.Key, seq uint64, at time.Time, list ...forge.Event) *journa
 // exported returns the lines that an export of records prints.
 func exported(t *testing.T, list ...*journal.Entry) []string {
 	t.Helper()
-	c := collection{wants: func(time.Time) bool { return true }}
+	c := collection{audit: newAudit(forge.Key{}), wants: func(time.Time) bool { return true }}
 	for _, e := range list {
 		if err := c.add(e); err != nil {
 			t.Fatal(err)

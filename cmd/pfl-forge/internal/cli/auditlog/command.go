@@ -36,7 +36,7 @@ const exportHelp = `Print what the journals say of people, systems and attempts:
 plan, rejected or answered, what ran where by which agent, and what was merged. Each event is a
 CloudEvent in a line of JSON, in the order of the decisions, with the sequence and the hash of its record.
 
-The exit code is 1 if the chain of a journal is broken; the events are printed all the same.`
+The exit code is 1 if the journals are not whole, as audit-log verify finds; the events are printed all the same.`
 
 // Command returns the command audit-log with those below it.
 func Command(a *kit.App) *cobra.Command {

@@ -106,8 +106,6 @@ type Record struct {
 	Event string `json:"event"`
 	// Anchor names the record by which another machine sent the event.
 	Anchor string `json:"anchor,omitempty"`
-	// Broken says what is wrong with the chain at this record.
-	Broken string `json:"broken,omitempty"`
 }
 
 // The kinds of authors.
@@ -133,9 +131,8 @@ type collection struct {
 	last [2]time.Time
 	// newer counts records that this version does not understand.
 	newer int
-	// broken is the first break, where the journal that has it.
-	broken *chain.Break
-	where  string
+	// audit follows the chains of what is exported.
+	audit *chain.Audit
 }
 
 // add adds the events of a record.
@@ -144,9 +141,7 @@ func (c *collection) add(e *journal.Entry) error {
 		c.seen = map[forge.IntentID]bool{}
 	}
 	c.seen[e.Key.Intent] = true
-	if e.Broken != nil && c.broken == nil {
-		c.broken, c.where = e.Broken, e.Subject
-	}
+	c.audit.Add(&e.Link)
 	if e.Record == nil {
 		if e.Other == "" {
 			c.newer++
@@ -168,9 +163,6 @@ func (c *collection) add(e *journal.Entry) error {
 		}
 		data.Record = Record{
 			Journal: e.Subject, Sequence: e.Seq, Hash: e.Hash, Previous: e.Previous, Index: i, Event: ev.ID, Anchor: ev.Anchor,
-		}
-		if e.Broken != nil {
-			data.Record.Broken = e.Broken.Reason
 		}
 		c.lines = append(c.lines, line{c.last[stream], stream, cloudEvent(ev, data)})
 	}

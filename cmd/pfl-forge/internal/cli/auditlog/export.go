@@ -47,7 +47,7 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 		return nil
 	}
 	key := s.key(t)
-	c := collection{wants: func(at time.Time) bool { return !at.Before(since) && (until.IsZero() || at.Before(until)) }}
+	c := collection{audit: newAudit(key), wants: func(at time.Time) bool { return !at.Before(since) && (until.IsZero() || at.Before(until)) }}
 	if err := t.Bus.Journal.Each(ctx, key, c.add); err != nil {
 		return err
 	}
@@ -63,9 +63,11 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 	if c.newer > 0 {
 		a.Say("%d records of a newer version are left out; export with that version", c.newer)
 	}
-	if c.broken != nil {
-		a.Say("%s: %s; see `pfl-forge audit-log verify`", c.where, c.broken.Error())
-		return kit.ExitError
+	for _, f := range c.audit.Findings() {
+		if f.Breaks() {
+			a.Say("the journals are not whole, such as %s message %d: %s; see `pfl-forge audit-log verify`", kit.Safe(f.Journal), f.Seq, kit.Safe(f.Detail))
+			return kit.ExitError
+		}
 	}
 	return nil
 }

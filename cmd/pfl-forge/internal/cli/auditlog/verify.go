@@ -86,7 +86,7 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 
 // read returns an Audit that has read the journals of a scope.
 func read(ctx context.Context, t *target.Target, scope forge.Key) (*chain.Audit, error) {
-	audit := chain.NewAudit(func(subject string) bool { return covers(scope, subject) })
+	audit := newAudit(scope)
 	if t.Bus == nil { // nothing was ever submitted, or all of it is gone
 		return audit, nil
 	}
@@ -95,6 +95,11 @@ func read(ctx context.Context, t *target.Target, scope forge.Key) (*chain.Audit,
 		return nil
 	})
 	return audit, err
+}
+
+// newAudit returns an Audit of the journals of a scope.
+func newAudit(scope forge.Key) *chain.Audit {
+	return chain.NewAudit(func(subject string) bool { return covers(scope, subject) })
 }
 
 // covers reports whether a journal is one of a scope.
