@@ -452,6 +452,34 @@ func TestFollowTellsBreaks(t *testing.T) {
 	}
 }
 
+// TestReaderVerifies: a person's right to read is enough to verify, and a break neither stops a reader nor is lost
+// on it.
+func TestReaderVerifies(t *testing.T) {
+	ctx := wait.Context(t)
+	s := guardedServer(t)
+	runner := connectAs(ctx, t, s, "runner", "RUNNER")
+	if err := runner.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	head, err := runner.Journal.Append(ctx, key, chain.Head{}, record(key, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := connectAs(ctx, t, s, "ada", "ADA")
+	if found := audit(t, reader, forge.Key{Project: key.Project}, nil).Findings(); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+	if _, err := runner.Journal.Append(ctx, key, chain.Head{Seq: head.Seq, Hash: chain.Start("x")}, record(key, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if found := audit(t, reader, key, nil).Findings(); len(found) != 1 || found[0].Kind != chain.Broken || found[0].Seq != 2 {
+		t.Errorf("found %+v", found)
+	}
+	if list, head, err := reader.Journal.Load(ctx, key); err != nil || len(list) != 2 || head.Broken == nil || head.Broken.Seq != 2 {
+		t.Errorf("a reader loads %d records, %+v, %v", len(list), head.Broken, err)
+	}
+}
+
 // BenchmarkAudit measures how long it takes to verify a journal of 10,000 records.
 func BenchmarkAudit(b *testing.B) {
 	bs := bustest.Start(b)
