@@ -124,9 +124,11 @@ func (r *repo) subjects() []string {
 }
 
 // tidy fails the test if anything was left behind: checkouts, processes, or a
-// damaged repository; or if a file does not fit its schema.
+// damaged repository; if a file does not fit its schema; or if the journals are not whole, whatever
+// was killed.
 func (r *repo) tidy() {
 	r.t.Helper()
+	r.must(0, "audit-log", "verify")
 	if out, err := r.tryGit("fsck", "--no-dangling", "--no-progress"); err != nil || strings.TrimSpace(out) != "" {
 		r.t.Errorf("git fsck: %v\n%s", err, out)
 	}
