@@ -2,17 +2,15 @@ package forge
 
 import "time"
 
-// Event is the input of a state machine: one thing that happened, as data.
-// Deciding the same event twice has no second effect: a machine recognises it
-// by its ID, or by the numbers that its message carries.
+// Event is the input of a state machine: one thing that happened, as data. Deciding the same event
+// twice has no second effect: a machine recognises it by its ID, or by the numbers of its message.
 type Event struct {
 	// ID is unique among the events that its sender ever makes. A redelivered
 	// event has the ID of the first delivery. Never empty.
 	ID string
 	// To is the state machine that decides on the event.
 	To Key
-	// At is when a runner first read the event, in UTC. It is the only clock that
-	// rules have. Zero until then.
+	// At is when a runner first read the event, in UTC: the only clock of the rules. Zero until then.
 	At time.Time
 	// Actor is the person or system behind the event. For a message that an intent sends to
 	// its project it is the intent's id. Empty for results, timers and what a project sends.
