@@ -465,7 +465,9 @@ func TestReaderVerifies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	servesReads(t, runner)
 	reader := connectAs(ctx, t, s, "ada", "ADA")
+	wait.Until(t, "a runner reads for people", func() bool { _, err := reader.Journal.Summaries(ctx, key.Project); return err == nil })
 	if found := audit(t, reader, forge.Key{Project: key.Project}, nil).Findings(); len(found) != 0 {
 		t.Errorf("found %+v", found)
 	}

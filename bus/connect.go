@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -41,6 +43,10 @@ type Config struct {
 	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
 	// begins with _INBOX.
 	InboxPrefix string
+	// Person is the name of a person's account, which reads no streams: a runner reads for it what is
+	// of Project. Empty for an account that reads streams itself.
+	Person  string
+	Project forge.ProjectID
 	// Replicas is the number of copies of every stream: 1 on a single server, 3
 	// on a cluster. 0 leaves existing streams as they are.
 	Replicas int
@@ -55,6 +61,11 @@ type Config struct {
 func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	c := conn.New(cfg.Logger, cfg.Replicas)
 	c.Alive = cfg.Alive
+	if cfg.Person != "" {
+		if err := c.AsPerson(cfg.Person, cfg.Project); err != nil {
+			return nil, fmt.Errorf("connect to the NATS server: %w", err)
+		}
+	}
 	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err
@@ -112,7 +123,7 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 		nats.ClosedHandler(func(*nats.Conn) { close(c.Closed) }),
 	}
 	if cfg.InboxPrefix != "" {
-		if wire.InboxOnly(cfg.InboxPrefix) == "" {
+		if !strings.HasPrefix(cfg.InboxPrefix, wire.Inbox) {
 			return nil, nil, fmt.Errorf("inbox prefix %q does not begin with _INBOX", cfg.InboxPrefix)
 		}
 		opts = append(opts, nats.CustomInboxPrefix(cfg.InboxPrefix))

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 // DeadLetter is a message that could not be handled.
@@ -28,7 +29,7 @@ type DeadLetter struct {
 	Excerpt []byte
 }
 
-// Dead returns the dead letters, the oldest first.
+// Dead returns the dead letters, the oldest first: for a person those of the project.
 func (b *Bus) Dead(ctx context.Context) ([]DeadLetter, error) {
 	return b.deadAfter(ctx, 0)
 }
@@ -42,7 +43,14 @@ func (b *Bus) deadAfter(ctx context.Context, seq uint64) ([]DeadLetter, error) {
 	var list []DeadLetter
 	known := map[place]int{}
 	// The server's advisory and our own copy are about the same message.
-	_, err := b.conn.EachAfter(ctx, seq, streams.Dead, ">", func(m conn.Stored) error {
+	filter := ">"
+	if project := b.conn.Project(); project != "" {
+		var err error
+		if filter, err = subjects.DeadIn(project); err != nil {
+			return nil, fmt.Errorf("list dead letters: %w", err)
+		}
+	}
+	_, err := b.conn.EachAfter(ctx, seq, streams.Dead, filter, func(m conn.Stored) error {
 		d, err := readDead(m)
 		if err != nil {
 			b.conn.Log.WarnContext(ctx, "cannot read a dead letter", "subject", m.Subject, "error", err)
@@ -106,7 +114,7 @@ func (d *DeadLetter) withdrawn() bool {
 
 // readDead reads a dead letter of ours, or an advisory of the server about one.
 func readDead(m conn.Stored) (DeadLetter, error) {
-	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	at, err := m.At()
 	if err != nil {
 		return DeadLetter{}, err
 	}

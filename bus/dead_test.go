@@ -103,7 +103,7 @@ func TestCountDead(t *testing.T) {
 		t.Helper()
 		for range n {
 			next++
-			if _, err := js.PublishAsync("forge.dead.intents", fmt.Appendf(nil, `{"stream":"FORGE_INTENTS","stream_seq":%d,"reason":"x"}`, next)); err != nil {
+			if _, err := js.PublishAsync("forge.dead.intents.shop", fmt.Appendf(nil, `{"stream":"FORGE_INTENTS","stream_seq":%d,"reason":"x"}`, next)); err != nil {
 				t.Fatal(err)
 			}
 		}

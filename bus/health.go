@@ -23,8 +23,15 @@ func (b *Bus) Ping(ctx context.Context) error {
 }
 
 // Prepared returns nil when a runner has made the streams, else ErrNoRunner. With
-// requests.ErrNotAllowed this account may not even look.
+// requests.ErrNotAllowed this account may not even look. A person learns only from a runner
+// that is up whether there is one: that none is, is no error, since events wait for it.
 func (b *Bus) Prepared(ctx context.Context) error {
+	if b.conn.Project() != "" {
+		if _, err := b.conn.Idle(ctx); errors.Is(err, conn.ErrNotAllowed) {
+			return err
+		}
+		return nil
+	}
 	err := b.conn.Permitted(ctx, "$JS.API.STREAM.INFO."+streams.Journal, func(ctx context.Context) error {
 		_, err := b.conn.JS.Stream(ctx, streams.Journal)
 		return err

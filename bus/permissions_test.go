@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,23 +31,13 @@ import (
 
 // guardedServer runs a server with the permissions of package access: the five services, the
 // system scanner, the follower tracker and the person ada, these for the project shop, and
-// an administrator who may do everything. Each has its name in capitals as password.
+// an administrator who may do everything. bob is a person for the project bank. Each has its name in capitals as password.
 func guardedServer(t *testing.T) *server.Server {
 	t.Helper()
 	var users []access.User
-	add := func(role access.Role, name string, projects ...forge.ProjectID) {
-		account, err := access.NewAccount(role, name, projects...)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, account := range guardedAccounts(t) {
 		users = append(users, access.User{Account: account, Proof: fmt.Sprintf("user: %s, password: %s", account.Name, strings.ToUpper(account.Name))})
 	}
-	for _, role := range access.Services() {
-		add(role, "")
-	}
-	add(access.Submitter, "scanner", "shop")
-	add(access.Follower, "tracker", "shop")
-	add(access.Operator, "ada", "shop")
 	conf := access.Conf(users, access.Accounts(users))
 	conf = strings.Replace(conf, "users: [", "users: [ { user: admin, password: ADMIN }", 1)
 	path := filepath.Join(t.TempDir(), "nats.conf")
@@ -59,6 +50,28 @@ func guardedServer(t *testing.T) *server.Server {
 	}
 	opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, t.TempDir(), true, true
 	return start(t, opts)
+}
+
+// guardedAccounts returns the accounts of guardedServer.
+func guardedAccounts(t *testing.T) []access.Account {
+	t.Helper()
+	var list []access.Account
+	add := func(role access.Role, name string, projects ...forge.ProjectID) {
+		account, err := access.NewAccount(role, name, projects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, account)
+	}
+	for _, role := range access.Services() {
+		add(role, "")
+	}
+	add(access.Submitter, "scanner", "shop")
+	add(access.Follower, "tracker", "shop")
+	add(access.Operator, "ada", "shop")
+	add(access.Operator, "bob", "bank")
+	list[len(list)-1].NoClean = true
+	return list
 }
 
 // as is a connection of a user, which tells what it is refused.
@@ -74,12 +87,17 @@ func as(t *testing.T, s *server.Server, user string) (nc *nats.Conn, refused cha
 	return nc, refused
 }
 
+// people are the users who read through a runner.
+var people = []string{"ada", "bob", "eve"}
+
 // connectAs is a bus of a user.
 func connectAs(ctx context.Context, t *testing.T, s *server.Server, user, password string) *bus.Bus {
 	t.Helper()
-	b, err := bus.Connect(ctx, bus.Config{
-		URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user,
-	})
+	cfg := bus.Config{URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user}
+	if slices.Contains(people, user) {
+		cfg.Person, cfg.Project = user, "shop"
+	}
+	b, err := bus.Connect(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +138,23 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
+	servesReads(t, b)
 	return seen
+}
+
+// servesReads is a runner that reads for people, until it is stopped or the test ends.
+func servesReads(t *testing.T, b *bus.Bus) (stop func()) {
+	t.Helper()
+	ending, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Submissions.ServeReads(ending, requests.ReadsConfig{Idle: b.Events.IdleIn}); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 const finding = `{"title": "t", "body": "b", "origin": {"event_id": "1"}}`
@@ -147,7 +181,8 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 	}
 	for _, subject := range []string{
 		"forge.intent.shop.submit", "forge.intent.bank.from.scanner.submit", "forge.intent.shop.from.ci.submit", "forge.intent.shop.by.ada.approve",
-		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.list", "forge.api.shop.show", "forge.api.shop.services",
+		"forge.intent.shop.by.scanner.submit", "forge.api.shop.submit", "forge.api.shop.from.scanner.list", "forge.api.shop.from.scanner.show",
+		"forge.api.shop.by.ada.read",
 		"forge.event.shop.a.done",
 		"forge.api.shop.by.scanner.clean", "forge.api.shop.by.ada.clean", "forge.cleaned.shop",
 		"forge.journal.shop.a", "forge.project.shop", "forge.command.analyze.any.shop.a.-.1.1", "forge.wake.shop.a", "forge.timer.shop.a.x",
@@ -229,7 +264,7 @@ func TestFollowerMayOnlyFollow(t *testing.T) {
 		t.Error(<-refused)
 	}
 	for _, subject := range []string{
-		"forge.event.shop.a.done", "forge.intent.shop.submit", "forge.intent.shop.by.tracker.approve", "forge.api.shop.list",
+		"forge.event.shop.a.done", "forge.intent.shop.submit", "forge.intent.shop.by.tracker.approve", "forge.api.shop.by.tracker.list",
 		"$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.notify-chat", "$JS.ACK.FORGE_EVENTS.notify-chat.1.1.1.1.1", "$JS.API.CONSUMER.DELETE.FORGE_EVENTS.tracker",
 		"$JS.API.CONSUMER.CREATE.FORGE_EVENTS.tracker", "$JS.API.STREAM.MSG.GET.FORGE_EVENTS", "$JS.API.CONSUMER.MSG.NEXT.FORGE_JOURNAL.tracker",
 	} {
@@ -265,10 +300,10 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	if _, err := b.Journal.ProjectSummaries(ctx, "shop"); err != nil {
 		t.Errorf("status: %v", err)
 	}
-	if _, err := b.Journal.Projects(ctx); err != nil {
-		t.Errorf("create: %v", err)
+	if list, err := b.Journal.Projects(ctx); !errors.Is(err, bus.ErrNotAllowed) {
+		t.Errorf("she sees the projects %v, %v", list, err)
 	}
-	if _, err := b.Submissions.Services(ctx, "shop", true); err != nil {
+	if _, err := b.Submissions.Services(ctx, "shop", "ada", true); err != nil {
 		t.Errorf("create: %v", err)
 	}
 	if _, _, err := b.Journal.Load(ctx, key); err != nil {
@@ -304,7 +339,8 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	nc, refused := as(t, s, "ada")
 	for _, subject := range []string{
 		"forge.intent.shop.by.bob.approve", "forge.intent.bank.by.ada.approve", "forge.intent.shop.submit", "forge.intent.shop.from.ci.submit",
-		"forge.journal.shop.fix-login", "forge.project.shop", "forge.event.shop.a.done", "forge.api.bank.list", "forge.api.bank.services", "forge.control.shop.a",
+		"forge.journal.shop.fix-login", "forge.project.shop", "forge.event.shop.a.done", "forge.api.bank.by.ada.list",
+		"forge.api.bank.by.ada.services", "forge.api.bank.by.ada.read", "forge.control.shop.a",
 		"forge.api.shop.by.bob.clean", "forge.api.bank.by.ada.clean", "forge.cleaned.shop",
 		"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.UPDATE.FORGE_JOURNAL",
 		"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner", "$SRV.PING", "$SRV.INFO",
@@ -337,14 +373,14 @@ func readsTranscripts(ctx context.Context, t *testing.T, worker, person *bus.Bus
 	if err := worker.Objects.Put(ctx, whole, strings.NewReader("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	if seq, _, err := person.Transcripts.Last(ctx, subjects.TranscriptFilter{}); err != nil || seq != 1 {
+	if seq, _, err := person.Transcripts.Last(ctx, subjects.TranscriptFilter{Project: "shop"}); err != nil || seq != 1 {
 		t.Errorf("logs: %d, %v", seq, err)
 	}
-	if seq, _, err := person.Transcripts.Oldest(ctx); err != nil || seq != 1 {
+	if seq, _, err := person.Transcripts.Oldest(ctx, "shop"); err != nil || seq != 1 {
 		t.Errorf("logs: %d, %v", seq, err)
 	}
 	enough := errors.New("enough")
-	if err := person.Transcripts.Follow(ctx, subjects.TranscriptFilter{}, 0, time.Time{}, transcripts.Follower{
+	if err := person.Transcripts.Follow(ctx, subjects.TranscriptFilter{Project: "shop"}, 0, time.Time{}, transcripts.Follower{
 		Lines: func(forge.Key, forge.Attempt, uint64, []byte) error { return enough },
 	}); !errors.Is(err, enough) {
 		t.Errorf("logs: %v", err)

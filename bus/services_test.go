@@ -43,7 +43,7 @@ func services(t *testing.T, b *bus.Bus, project forge.ProjectID, brief bool) (go
 	ctx := wait.Context(t)
 	wait.Until(t, "a runner answers", func() bool {
 		var err error
-		got, err = b.Submissions.Services(ctx, project, brief)
+		got, err = b.Submissions.Services(ctx, project, "ada", brief)
 		if err != nil && !errors.Is(err, requests.ErrRunnerDown) {
 			t.Fatal(err)
 		}
@@ -70,12 +70,12 @@ func TestServices(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for _, brief := range []bool{true, false} {
-		if _, err := b.Submissions.Services(ctx, "shop", brief); !errors.Is(err, requests.ErrRunnerDown) {
+		if _, err := b.Submissions.Services(ctx, "shop", "ada", brief); !errors.Is(err, requests.ErrRunnerDown) {
 			t.Errorf("without a runner: %v", err)
 		}
 	}
 	decider(ctx, t, s.Connect(t))
-	if diff := cmp.Diff(requests.Services{Project: "shop", Projects: []forge.ProjectID{}}, services(t, b, "shop", false)); diff != "" {
+	if diff := cmp.Diff(requests.Services{Project: "shop"}, services(t, b, "shop", false)); diff != "" {
 		t.Errorf("nobody is there: %s", diff)
 	}
 	decided(t, b, "old")
@@ -83,13 +83,13 @@ func TestServices(t *testing.T) {
 	announced(t, s.Connect(t), "reviewer", "r2", "site")
 	stop := announced(t, s.Connect(t), "reviewer", "r1", "shop", "site")
 	want := requests.Services{
-		Project: "shop", Known: true, Projects: []forge.ProjectID{"old", "shop", "site"},
+		Project: "shop", Known: true,
 		Services: []requests.Service{
-			{Service: "reviewer", Running: 2, Projects: []forge.ProjectID{"shop", "site"}, Replicas: []requests.Replica{
+			{Service: "reviewer", Running: 2, Serves: true, Replicas: []requests.Replica{
 				{Replica: "r1", Version: "v1", Started: began},
-				{Replica: "r2", Version: "v1", Started: began, Lacks: []forge.ProjectID{"shop"}},
+				{Replica: "r2", Version: "v1", Started: began, Lacks: true},
 			}},
-			{Service: "runner", Running: 1, Projects: []forge.ProjectID{}, Replicas: []requests.Replica{{Replica: "runner-1", Version: "v1", Started: began}}},
+			{Service: "runner", Running: 1, Replicas: []requests.Replica{{Replica: "runner-1", Version: "v1", Started: began}}},
 		},
 	}
 	if diff := cmp.Diff(want, services(t, b, "shop", false)); diff != "" {
@@ -100,8 +100,8 @@ func TestServices(t *testing.T) {
 		if got.Known != known || got.Services != nil || got.Project != project {
 			t.Errorf("%s: %+v", project, got)
 		}
-		if !known && !slices.Equal(got.Projects, want.Projects) {
-			t.Errorf("the names that it could be are %v", got.Projects)
+		if text, err := json.Marshal(got); err != nil || strings.Contains(string(text), "site") || project != "old" && strings.Contains(string(text), "old") {
+			t.Errorf("whoever asks for %s learns of others: %s, %v", project, text, err)
 		}
 	}
 	stop()
@@ -134,7 +134,7 @@ func TestSlowServiceIsWaitedFor(t *testing.T) {
 	}
 	known := make(chan bool, 1)
 	go func() {
-		got, err := b.Submissions.Services(ctx, "shop", true)
+		got, err := b.Submissions.Services(ctx, "shop", "ada", true)
 		known <- err == nil && got.Known
 	}()
 	m := wait.For(t, asked)
@@ -170,15 +170,15 @@ func TestServicesAnswerIsBounded(t *testing.T) {
 	// What is slow to answer is left out, on a busy machine; so this asks until all was heard.
 	wait.Until(t, "what was asked for stands in the answer", func() bool {
 		got := services(t, b, last, false)
-		return len(got.Services) == 2 && slices.Contains(got.Services[0].Projects, last) && !slices.Contains(got.Services[1].Projects, last)
+		return len(got.Services) == 2 && got.Services[0].Serves && !got.Services[1].Serves
 	})
 	var got requests.Services
 	wait.Until(t, "both services answer", func() bool {
 		got = services(t, b, "shop", false)
 		return len(got.Services) == 2
 	})
-	if len(got.Projects) == 0 || got.Known {
-		t.Errorf("got %d projects; known: %v", len(got.Projects), got.Known)
+	if got.Known {
+		t.Error("a project is known that nobody has")
 	}
 	if text, err := json.Marshal(got); err != nil || len(text) > 8<<20 {
 		t.Errorf("the answer has %d bytes; %v", len(text), err)
@@ -203,9 +203,9 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		want string
 	}{
 		{ada, func(ctx context.Context, b *bus.Bus) error {
-			_, err := b.Submissions.Services(ctx, "bank", true)
+			_, err := b.Submissions.Services(ctx, "bank", "ada", true)
 			return err
-		}, "publishing on forge.api.bank.services"},
+		}, "publishing on forge.api.bank.by.ada.services"},
 		{ada, func(ctx context.Context, b *bus.Bus) error {
 			ev := submit(forge.Key{Project: "bank", Intent: "a"})
 			ev.Actor = "ada"
@@ -213,9 +213,9 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			return err
 		}, "publishing on forge.intent.bank.by.ada.submit"},
 		{scanner, func(ctx context.Context, b *bus.Bus) error {
-			_, err := b.Submissions.Services(ctx, "shop", true)
+			_, err := b.Submissions.Services(ctx, "shop", "ada", true)
 			return err
-		}, "publishing on forge.api.shop.services"},
+		}, "publishing on forge.api.shop.by.ada.services"},
 		{scanner, func(ctx context.Context, b *bus.Bus) error {
 			_, err := b.Journal.Summaries(ctx, "shop")
 			return err

@@ -43,7 +43,9 @@ var mayPublish = map[string]string{
 	"forge.intent.shop.by.ada.approve": "ada", "forge.intent.bank.by.ada.approve": nobody, "forge.intent.shop.by.bob.approve": nobody,
 	"forge.intent.shop.from.scanner.submit": "scanner", "forge.intent.bank.from.scanner.submit": nobody, "forge.intent.shop.from.ci.submit": nobody,
 	"forge.intent.shop.submit": "runner", "forge.api.shop.from.scanner.submit": "scanner", "forge.api.shop.submit": nobody,
-	"forge.api.shop.list": "ada", "forge.api.bank.list": nobody, "forge.api.shop.by.ada.clean": "ada", "forge.api.shop.by.bob.clean": nobody,
+	"forge.api.shop.list": nobody, "forge.api.shop.by.ada.list": "ada", "forge.api.bank.by.ada.list": nobody, "forge.api.shop.by.bob.list": nobody,
+	"forge.api.shop.by.ada.read": "ada", "forge.api.bank.by.ada.read": nobody, "forge.api.shop.by.bob.read": nobody, "forge.api.shop.from.ada.read": nobody,
+	"forge.api.shop.by.ada.clean": "ada", "forge.api.shop.by.bob.clean": nobody, "forge.api.bank.by.bob.clean": nobody,
 	// Who takes what.
 	"$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review": "reviewer", "$JS.ACK.FORGE_COMMANDS.review.1.1.1.1.1": "reviewer",
 	"$JS.ACK._.hash.FORGE_COMMANDS.review.1.1.1.1.1.x": "reviewer", "$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review-on-reviewer-0": everyWorker,
@@ -57,16 +59,16 @@ var mayPublish = map[string]string{
 	"$JS.ACK.FORGE_INTENTS.runner.1.1.1.1.1":                                       "runner",
 	"$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.tracker":                               "runner tracker",
 	"$JS.API.CONSUMER.MSG.NEXT.FORGE_EVENTS.notify-chat":                           "runner",
-	"$JS.API.CONSUMER.CREATE.FORGE_JOURNAL.x":                                      "ada",
-	"$JS.API.CONSUMER.CREATE.FORGE_JOURNAL.x.forge.journal.shop.*":                 "ada",
+	"$JS.API.CONSUMER.CREATE.FORGE_JOURNAL.x":                                      nobody,
+	"$JS.API.CONSUMER.CREATE.FORGE_JOURNAL.x.forge.journal.shop.*":                 nobody,
 	"$JS.API.CONSUMER.DELETE.FORGE_INTENTS.runner":                                 nobody,
 	"$JS.API.CONSUMER.DELETE.FORGE_COMMANDS.review":                                nobody,
 	"$JS.API.CONSUMER.PAUSE.FORGE_INTENTS.runner":                                  nobody,
 	"$JS.API.CONSUMER.LEADER.STEPDOWN.FORGE_INTENTS.runner":                        nobody,
-	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                                             "runner analyzer implementer ada",
+	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                                             "runner analyzer implementer",
 	"$JS.API.DIRECT.GET.FORGE_INTENTS":                                             nobody,
 	"$JS.API.DIRECT.GET.FORGE_COMMANDS":                                            nobody,
-	"$JS.API.DIRECT.GET.FORGE_DEAD":                                                "runner ada",
+	"$JS.API.DIRECT.GET.FORGE_DEAD":                                                "runner",
 	"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                                            nobody,
 	"$JS.API.CONSUMER.LIST.FORGE_COMMANDS":                                         "runner",
 	"$JS.API.CONSUMER.LIST.FORGE_JOURNAL":                                          nobody,
@@ -93,10 +95,12 @@ var mayPublish = map[string]string{
 // mayListen says the same of listening.
 var mayListen = map[string]string{
 	"forge.result.*.*.*": "runner", "forge.result.>": nobody, "forge.result.review.shop.a": "runner",
-	">": nobody, "forge.>": nobody, "forge.command.>": nobody, "forge.journal.>": nobody, "forge.project.*": nobody,
+	">": nobody, "forge.>": nobody, "forge.command.>": nobody, "forge.journal.>": nobody, "forge.journal.*.*": "runner", "forge.project.*": "runner",
 	"forge.intent.>": nobody, "forge.wake.>": nobody,
-	"forge.lease.>": nobody, "forge.transcript.>": nobody, "forge.event.>": nobody, "forge.dead.*": nobody, "$O.FORGE.>": nobody,
-	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.list": "runner",
+	"forge.lease.>": nobody, "forge.transcript.>": nobody, "forge.event.>": nobody, "forge.dead.*.*": "runner", "forge.dead.>": nobody,
+	"forge.transcript.*.*.*.*.*.*": "runner", "$O.FORGE.>": nobody,
+	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.by.*.list": "runner",
+	"forge.api.*.by.*.read":  "runner",
 	"forge.api.*.by.*.clean": "implementer", "forge.api.>": nobody,
 	"forge.control.*.*": everyWorker, "forge.cleaned.*": everyWorker, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
 	"_INBOX.>": nobody, "_INBOX_runner.>": "runner", "_INBOX_reviewer.>": "reviewer", "_INBOX_ada.>": "ada", "_INBOX_scanner.>": "scanner",
@@ -248,6 +252,7 @@ func TestRelayedRecords(t *testing.T) {
 		last, err = runner.Journal.Last(ctx, ghost)
 		return err == nil && last.Seq > 0
 	})
+	servesReads(t, runner)
 	person := connectAs(ctx, t, s, "ada", "ADA")
 	check := func(want int) {
 		t.Helper()

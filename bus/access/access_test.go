@@ -77,6 +77,27 @@ func TestConfIsReadBack(t *testing.T) {
 	}
 }
 
+// TestNoClean checks that an account can be made without the right to clean, and stays so when
+// the configuration is written anew.
+func TestNoClean(t *testing.T) {
+	list := users(t)
+	at := len(list) - 1
+	cleans := func(u access.User) bool {
+		return strings.Contains(access.Conf([]access.User{u}, access.Accounts(list)), "forge.api.shop.by.ada.clean")
+	}
+	if !cleans(list[at]) {
+		t.Error("a person may not clean")
+	}
+	list[at].NoClean = true
+	again, err := access.ParseConf(access.Conf(list, access.Accounts(list)))
+	if diff := cmp.Diff(list, again); err != nil || diff != "" {
+		t.Fatalf("%v\n%s", err, diff)
+	}
+	if cleans(again[at]) {
+		t.Error("a person without the right may clean")
+	}
+}
+
 // TestAccounts checks which names become a part of subjects, files and Secrets.
 func TestAccounts(t *testing.T) {
 	for _, name := range []string{"", "runner", "server", "ca", "services", "a.b", "*", ">", "A", "../x", "a b", "-a", strings.Repeat("a", 300)} {

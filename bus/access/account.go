@@ -43,9 +43,11 @@ type Account struct {
 	// token that names them in subjects.
 	Name string
 	Role Role
-	// Projects limits which projects a person or a system may speak about; none means all.
-	// Journals are read as a whole.
+	// Projects limits which projects a person or a system may speak about and a person may read;
+	// none means all.
 	Projects []forge.ProjectID
+	// NoClean says that the person may not have removed what intents left.
+	NoClean bool
 }
 
 // NewAccount returns an account, or an error that says what is wrong with the name, which is

@@ -85,11 +85,19 @@ func (a Account) title() string {
 	if len(a.Projects) > 0 {
 		s += ", projects " + strings.Join(a.projects(), " ")
 	}
+	if a.NoClean {
+		s += noClean
+	}
 	return s
 }
 
-// titled matches an account in a file of Conf: name, role, projects and public nkey.
-var titled = regexp.MustCompile(`(?m)^    # account (\S+), role ([a-z]+)(?:, projects ([a-z0-9 -]+))?\n    \{ nkey: (U[A-Z2-7]{55})$`)
+// noClean ends the title of the account of a person who may not clean.
+const noClean = ", no clean"
+
+// titled matches an account in a file of Conf: name, role, projects, whether it may clean, and
+// public nkey.
+var titled = regexp.MustCompile(
+	`(?m)^    # account (\S+), role ([a-z]+)(?:, projects ([a-z0-9 -]+))?(` + noClean + `)?\n    \{ nkey: (U[A-Z2-7]{55})$`)
 
 // ErrNotOurs says that a configuration is not one that Conf has written.
 var ErrNotOurs = errors.New("it was not written by pfl-forge auth init")
@@ -108,7 +116,8 @@ func ParseConf(text string) ([]User, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 		}
-		users = append(users, User{Account: a, Proof: NKey(m[4])})
+		a.NoClean = m[4] != ""
+		users = append(users, User{Account: a, Proof: NKey(m[5])})
 	}
 	if len(users) == 0 || strings.Count(text, "nkey:") != len(users) || strings.Contains(text, "password") {
 		return nil, ErrNotOurs

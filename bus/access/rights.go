@@ -90,15 +90,25 @@ func runner(all []Account) []Right {
 			Why:     "serves requests of people and systems, and stores what these submit",
 			Publish: []string{"forge.intent.*.submit"},
 			Subscribe: append([]string{
-				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIList, subjects.APIShow, subjects.APIServices,
+				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
+				subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
+		},
+		{
+			Why: "reads for people what is of their projects, and hears when there is more",
+			Publish: slices.Concat(reads(streams.Transcripts), reads(streams.BucketTranscripts.Stream()), []string{
+				api("STREAM.MSG.GET", streams.Intents), // the wakes' is above
+			}),
+			Subscribe: append([]string{
+				subjects.APIRead, subjects.EveryJournal, subjects.EveryProject, subjects.EveryTranscript, subjects.EveryDead,
+			}, microService("pfl-forge-read")...),
 		},
 		{
 			Why:       "asks which services run, and says that it does",
 			Publish:   []string{"$SRV.INFO", PresenceInbox() + ".*"},
 			Subscribe: append([]string{PresenceInbox() + ".*"}, microService("pfl-forge-runner")...),
 		},
-		{Why: "puts aside what cannot be handled", Publish: []string{"forge.dead.*"}},
+		{Why: "puts aside what cannot be handled", Publish: []string{subjects.EveryDead}},
 		{Why: "counts for metrics which commands wait, and the dead letters", Publish: []string{
 			api("CONSUMER.LIST", streams.Commands), api("DIRECT.GET", streams.Dead),
 		}},
@@ -128,7 +138,7 @@ func worker(role Role) []Right {
 			Deny: others,
 		},
 		{Why: "reports results, leases and transcripts of its steps", Publish: results},
-		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands"}},
+		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands.*"}},
 		{Why: "asks whether a command is still wanted, and for traces of which run it is", Publish: []string{
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
@@ -152,7 +162,7 @@ func worker(role Role) []Right {
 // listsJournals is needed by workers that look at all intents of a project.
 var listsJournals = Right{Why: "lists the intents of a project", Publish: []string{
 	api("STREAM.INFO", streams.Journal), api("DIRECT.GET", streams.Journal), api("DIRECT.GET", streams.Projects),
-	"forge.dead.journal", "forge.dead.projects",
+	"forge.dead.journal.*", "forge.dead.projects.*",
 }}
 
 // cleans returns the right of an implementer to clean for people.
@@ -169,30 +179,30 @@ func cleans(all []Account) Right {
 	return r
 }
 
-// operator returns the rights of a person with the command line.
+// operator returns the rights of a person with the command line. There is none on JetStream: what
+// a stream holds is of all projects, and its answers go to whatever subject the asker names. So a
+// runner reads for people, and a right to read is one on a request with project and name in it.
+// Each project is listed with each verb, because a wildcard would take in verbs that come later.
 func (a Account) operator() []Right {
-	var asks, progress []string
+	var asks, reads, cleans, progress []string
 	for _, p := range a.projects() {
-		asks = append(asks, "forge.intent."+p+".by."+a.token()+".*", "forge.api."+p+".by."+a.token()+"."+subjects.VerbClean,
-			"forge.api."+p+".list", "forge.api."+p+".show", "forge.api."+p+".services")
+		own := p + ".by." + a.token() + "."
+		asks = append(asks, "forge.intent."+own+"*")
+		for _, verb := range []string{subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
+			reads = append(reads, "forge.api."+own+verb)
+		}
+		cleans = append(cleans, "forge.api."+own+subjects.VerbClean)
 		progress = append(progress, "forge.progress."+p+".*")
 	}
-	objects := streams.BucketTranscripts.Stream()
-	return []Right{
+	list := []Right{
 		{Why: "asks and decides under one name", Publish: asks},
-		{Why: "reads journals, of all projects", Publish: slices.Concat(
-			reads(streams.Journal), follows(streams.Journal), reads(streams.Projects), follows(streams.Projects),
-		)},
-		{Why: "looks whether everything is decided on", Publish: []string{
-			api("STREAM.MSG.GET", streams.Intents), api("STREAM.MSG.GET", streams.Wakes),
-			api("CONSUMER.INFO", streams.Intents, "runner"), api("CONSUMER.INFO", streams.Wakes, "runner"),
-		}},
-		{Why: "reads dead letters", Publish: []string{api("STREAM.INFO", streams.Dead), api("DIRECT.GET", streams.Dead)}},
-		{Why: "reads transcripts", Publish: slices.Concat(
-			follows(streams.Transcripts), []string{api("STREAM.MSG.GET", streams.Transcripts)}, reads(objects),
-		)},
+		{Why: "asks a runner for what there is to read, project by project", Publish: reads},
 		{Why: "watches progress", Subscribe: progress},
 	}
+	if !a.NoClean {
+		list = append(list, Right{Why: "has removed what intents left", Publish: cleans})
+	}
+	return list
 }
 
 // submitter returns the right of another system to ask for changes.
@@ -232,14 +242,6 @@ func api(call, stream string, consumer ...string) string {
 // reads returns the calls that read a stream without a consumer.
 func reads(stream string) []string {
 	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream), api("DIRECT.GET", stream)}
-}
-
-// follows returns the calls that read a stream by a consumer of the reader's own.
-func follows(stream string) []string {
-	return []string{
-		api("CONSUMER.CREATE", stream, ">"), api("CONSUMER.INFO", stream, ">"),
-		api("CONSUMER.MSG.NEXT", stream, ">"), api("CONSUMER.DELETE", stream, ">"),
-	}
 }
 
 // consumes returns the calls that take messages from a consumer that is there.

@@ -225,7 +225,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
 		Event: ev, Attempt: int(meta.NumDelivered),
-		conn: c.events.conn, reply: wire.InboxOnly(m.Headers().Get(wire.HeaderReply)),
+		conn: c.events.conn, reply: replyOf(m),
 	}
 	err = c.call(ctx, d)
 	if err == nil && d.rejected != nil {

@@ -18,7 +18,7 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 	if errors.As(err, &unknown) && !in.people {
 		err = c.events.conn.Park(ctx, in.stream, m, err)
 	} else {
-		d := Delivery{conn: c.events.conn, reply: wire.InboxOnly(m.Headers().Get(wire.HeaderReply))}
+		d := Delivery{conn: c.events.conn, reply: replyOf(m)}
 		d.Respond(refusal(err))
 		reason := err.Error()
 		if err = c.events.submissions.TellRefusal(ctx, m, requests.RefusalOf(err)); err == nil {

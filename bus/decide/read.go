@@ -39,6 +39,16 @@ func resultID(r *forge.Result) string {
 	return id
 }
 
+// replyOf returns the inbox in which the sender of an event waits for the ruling; empty if it is
+// not the sender's own.
+func replyOf(m jetstream.Msg) string {
+	from, err := subjects.ParseIntent(m.Subject())
+	if err != nil {
+		return "" // nobody waits for other events
+	}
+	return wire.InboxOf(from.Name, m.Headers().Get(wire.HeaderReply))
+}
+
 // readWake reads a fired timer or another machine's event.
 func readWake(m jetstream.Msg) (forge.Event, error) {
 	if err := wire.Relayed(m.Headers()); err != nil {

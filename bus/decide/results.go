@@ -109,7 +109,11 @@ func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string)
 // answer tells a worker the outcome of its result, in one header. A worker that
 // does not hear it asks again.
 func (c *eventConsumers) answer(ctx context.Context, m *nats.Msg, header, value string) {
-	if wire.InboxOnly(m.Reply) == "" {
+	sender := "" // of a step that there is not: nobody with a name may send that
+	if step, _, err := subjects.ParseResult(m.Subject); err == nil {
+		sender = step.Service()
+	}
+	if wire.InboxOf(sender, m.Reply) == "" {
 		return
 	}
 	answer := nats.NewMsg(m.Reply)

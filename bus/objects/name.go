@@ -137,8 +137,8 @@ func (n Name) matches(other Name) bool {
 	return true
 }
 
-// named is the reverse of bucket.meta; false if the subject names no object of this bucket.
-func named(b streams.Bucket, subject string) (Name, bool) {
+// Named is the reverse of streams.Bucket.Meta; false if the subject names no object of this bucket.
+func Named(b streams.Bucket, subject string) (Name, bool) {
 	path, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(subject, "$O."+string(b)+".M."))
 	if err != nil {
 		return Name{}, false

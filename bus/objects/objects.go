@@ -231,7 +231,7 @@ func (o *Store) get(ctx context.Context, at place) (info jetstream.ObjectInfo, s
 		}
 		content = nil
 		digest := sha256.New()
-		_, err = o.conn.Each(ctx, at.Stream(), at.Chunk(info.NUID), func(m conn.Stored) error {
+		err = o.conn.Content(ctx, at.Stream(), at.Chunk(info.NUID), at.meta(), info.NUID, func(m conn.Stored) error {
 			digest.Write(m.Data)
 			content = append(content, m.Data...)
 			return nil
@@ -284,7 +284,7 @@ func (o *Store) List(ctx context.Context, like Name) ([]Info, error) {
 	var list []Info
 	for _, at := range buckets {
 		all, err := o.conn.LastsWhere(ctx, at.Stream(), at.Metas(), func(subject string) bool {
-			name, ok := named(at, subject)
+			name, ok := Named(at, subject)
 			return ok && like.matches(name)
 		})
 		if err != nil {
@@ -295,7 +295,7 @@ func (o *Store) List(ctx context.Context, like Name) ([]Info, error) {
 			if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
 				continue
 			}
-			if name, ok := named(at, m.Subject); ok {
+			if name, ok := Named(at, m.Subject); ok {
 				list = append(list, Info{name, int64(info.Size), info.Metadata})
 			}
 		}

@@ -292,7 +292,7 @@ func TestObjectsPermissions(t *testing.T) {
 	if batches, err := workers.Transcripts.Read(ctx, key, a); err != nil || len(batches) != 1 {
 		t.Errorf("a worker reads %v of a transcript, %v", batches, err)
 	}
-	if seq, _, err := people.Transcripts.Oldest(ctx); err != nil || seq != 1 {
+	if seq, _, err := people.Transcripts.Oldest(ctx, key.Project); err != nil || seq != 1 {
 		t.Errorf("for a person, transcripts begin at %d, %v", seq, err)
 	}
 	transcript := objects.TranscriptName(key, a)

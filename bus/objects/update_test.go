@@ -182,7 +182,7 @@ func TestReadTranscript(t *testing.T) {
 	if batches, err := b.Transcripts.Read(ctx, key, try("fix-login-003", 1)); err != nil || len(batches) != 0 {
 		t.Errorf("of nobody: %d batches, %v", len(batches), err)
 	}
-	seq, at, err := b.Transcripts.Oldest(ctx)
+	seq, at, err := b.Transcripts.Oldest(ctx, key.Project)
 	if err != nil || seq != batches[0].Seq || !at.Equal(batches[0].At) {
 		t.Errorf("it begins at %d, %s, %v", seq, at, err)
 	}

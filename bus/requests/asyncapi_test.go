@@ -15,6 +15,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -100,6 +101,9 @@ func asyncAPI() doc {
 	schemas["services"] = doc{"type": "object", "additionalProperties": false, "properties": doc{"brief": doc{"type": "boolean"}}}
 	message("show", wire.TypeJSON, "show")
 	message("services", wire.TypeJSON, "services")
+	schemas["read"], schemas["readEnd"] = schemaOf(reflect.TypeFor[conn.Read]()), schemaOf(reflect.TypeFor[conn.ReadEnd]())
+	message("read", wire.TypeJSON, "read")
+	message("readEnd", wire.TypeJSON, "readEnd")
 
 	channel("submit", "forge.intent.{project}.submit", "Ask for an intent. Stored in "+streams.Intents+".", "submission", "submissionEvent")
 	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.",
@@ -107,12 +111,22 @@ func asyncAPI() doc {
 	channel("request", "forge.api.{project}.submit", "Ask for an intent, and be answered at once.", "submission", "submissionEvent")
 	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
 		"submission", "submissionEvent")
-	channel("list", "forge.api.{project}.list", "Ask for a project's intents.", "list")
-	channel("show", "forge.api.{project}.show", "Ask for everything that is known of an intent.", "show")
-	channel("services", "forge.api.{project}.services", "Ask which services run, and which projects they serve.", "services")
+	asking := map[string]string{
+		"list": "Ask for a project's intents.", "show": "Ask for everything that is known of an intent.",
+		"services": "Ask which services run, and which of them serve the project.",
+	}
+	for verb, about := range asking {
+		channel(verb, "forge.api.{project}.by.{person}."+verb, about, verb)
+		channel(verb+"From", "forge.api.{project}.from.{system}."+verb, about, verb)
+		operation(verb, "receive", verb, "answer")
+		operation(verb+"From", "receive", verb+"From", "answer")
+	}
+	channel("read", "forge.api.{project}.by.{person}.read",
+		"Read what is stored of the project: each message as it is, then the end, which has no header Nats-Sequence.", "read")
+	operation("read", "receive", "read", "answer")
 	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": doc{
 		"accepted": ref("messages", "accepted"), "refused": ref("messages", "refused"), "listed": ref("messages", "listed"), "detail": ref("messages", "detail"),
-		"served": ref("messages", "served"),
+		"served": ref("messages", "served"), "readEnd": ref("messages", "readEnd"),
 	}}
 	for verb, wish := range wishes {
 		name := "person-" + verb
@@ -126,7 +140,7 @@ func asyncAPI() doc {
 	for _, name := range []string{"submit", "submitFrom"} {
 		operation(name, "receive", name, "")
 	}
-	for _, name := range []string{"request", "requestFrom", "list", "show", "services"} {
+	for _, name := range []string{"request", "requestFrom"} {
 		operation(name, "receive", name, "answer")
 	}
 	schemas["refusal"] = envelope(doc{"type": "string", "const": refusalType}, schemaOf(reflect.TypeFor[Refusal]()), published...)
@@ -289,7 +303,7 @@ func schemaOf(typ reflect.Type) doc {
 		return listOf(schemaOf(typ.Elem()))
 	case reflect.Bool:
 		return doc{"type": "boolean"}
-	case reflect.Int:
+	case reflect.Int, reflect.Uint64:
 		return doc{"type": "integer"}
 	case reflect.Float64:
 		return doc{"type": "number"}

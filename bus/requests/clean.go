@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -120,7 +119,7 @@ func (lo *Leftovers) Clean(ctx context.Context, project forge.ProjectID, person 
 
 // clean is Clean without its name in errors.
 func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person string, req CleanRequest) (answer Cleaned, err error) {
-	subject, err := subjects.Clean(project, person)
+	subject, err := subjects.Asked(project, person, subjects.VerbClean)
 	if err != nil {
 		return answer, err
 	}
@@ -141,7 +140,7 @@ func (lo *Leftovers) clean(ctx context.Context, project forge.ProjectID, person 
 		return answer, err
 	}
 	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
-		return answer, errors.New(said(m))
+		return answer, errors.New(conn.Said(m))
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
 		return answer, err
@@ -173,20 +172,6 @@ func (c *Cleaned) check() error {
 	return nil
 }
 
-// said returns the reasons for which a micro service refused a request, as one
-// line.
-func said(m *nats.Msg) string {
-	var r Refused
-	if json.Unmarshal(m.Data, &r) != nil || len(r.Errors) == 0 {
-		return m.Header.Get(micro.ErrorHeader)
-	}
-	var reasons []string
-	for _, e := range r.Errors {
-		reasons = append(reasons, strings.TrimSpace(e.Field+" "+e.Reason))
-	}
-	return strings.Join(reasons, "; ")
-}
-
 // ask makes a request of a micro service. Errors: nats.ErrNoResponders, and ErrNotAllowed, which the server
 // tells beside the request.
 func ask(ctx context.Context, c *conn.Conn, subject string, data []byte) (m *nats.Msg, err error) {
@@ -205,9 +190,9 @@ type Cleaner func(ctx context.Context, project forge.ProjectID, person string, r
 // way too. Several processes share the requests.
 func (lo *Leftovers) Serve(ctx context.Context, clean Cleaner) error {
 	e := &endpoints{conn: lo.conn, slots: make(chan struct{}, cleansAtOnce), limit: cleanLimit}
-	return e.serve(ctx, cleanService, "remove what finished intents left", endpoint{
+	return e.serve(ctx, cleanService, "remove what finished intents left", e.endpoint(
 		subjects.VerbClean, subjects.APIClean, "intents, before, after, dry_run, all optional; answers intents, kept, next", e.cleaning(ctx, clean),
-	})
+	))
 }
 
 // cleaning answers requests to clean. serving ends those under way: what they

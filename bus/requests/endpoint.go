@@ -74,11 +74,14 @@ type ServeConfig struct {
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
-		endpoint{"submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit},
-		endpoint{"submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit},
-		endpoint{"list", subjects.APIList, "status, waiting, limit, after, all optional; answers intents, next", e.list},
-		endpoint{"show", subjects.APIShow, "intent; answers everything that is known of it", e.show},
-		endpoint{"services", subjects.APIServices, "brief, optional; answers known, projects, services", e.services},
+		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
+		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
+		e.endpoint("list", subjects.APIListBy, "status, waiting, limit, after, all optional; answers intents, next", e.list),
+		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
+		e.endpoint("show", subjects.APIShowBy, "intent; answers everything that is known of it", e.show),
+		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
+		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
+		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)
 }
 
@@ -86,7 +89,13 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 // for people who list the services of a server.
 type endpoint struct {
 	name, subject, about string
-	answer               answering
+	// handle is called with one request after the other, and does not wait for an answer.
+	handle func(serving context.Context, r micro.Request)
+}
+
+// endpoint returns an endpoint of which several requests are answered at once.
+func (e *endpoints) endpoint(name, subject, about string, answer answering) endpoint {
+	return endpoint{name, subject, about, e.handler(answer)}
 }
 
 // endpoints is the state of one Serve: a micro service and its requests under way.
@@ -110,7 +119,7 @@ func (e *endpoints) serve(ctx context.Context, service, about string, list ...en
 		return fmt.Errorf("serve requests: %w", err)
 	}
 	for _, one := range list {
-		err := svc.AddEndpoint(one.name, e.handler(ctx, one.answer), micro.WithEndpointSubject(one.subject),
+		err := svc.AddEndpoint(one.name, micro.HandlerFunc(func(r micro.Request) { one.handle(ctx, r) }), micro.WithEndpointSubject(one.subject),
 			micro.WithEndpointMetadata(map[string]string{"request": one.about}))
 		if err != nil {
 			return errors.Join(fmt.Errorf("serve %s: %w", one.name, err), svc.Stop())
@@ -143,10 +152,11 @@ func bad(field, format string, args ...any) error {
 }
 
 // handler answers requests whose sender can be answered in an inbox, several at once.
-func (e *endpoints) handler(serving context.Context, answer answering) micro.Handler {
-	return micro.HandlerFunc(func(r micro.Request) {
-		if wire.InboxOnly(r.Reply()) == "" {
-			e.conn.Log.WarnContext(serving, "ignored a request whose sender wants no answer in an inbox", "subject", r.Subject())
+func (e *endpoints) handler(answer answering) func(context.Context, micro.Request) {
+	return func(serving context.Context, r micro.Request) {
+		from, err := subjects.ParseAPI(r.Subject())
+		if replyTo(from, r) == "" {
+			e.conn.Log.WarnContext(serving, "ignored a request whose sender wants no answer in an own inbox", "subject", r.Subject())
 			return
 		}
 		select {
@@ -158,7 +168,6 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 			defer func() { <-e.slots }()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), e.limit)
 			defer cancel()
-			from, err := subjects.ParseAPI(r.Subject())
 			var result any
 			if err == nil {
 				result, err = answer(ctx, from, r)
@@ -169,7 +178,7 @@ func (e *endpoints) handler(serving context.Context, answer answering) micro.Han
 				e.conn.Log.WarnContext(ctx, "cannot answer a request", "subject", r.Subject(), "error", err)
 			}
 		})
-	})
+	}
 }
 
 // respond publishes the answer itself: a micro.Request belongs to the library again as

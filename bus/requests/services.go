@@ -29,29 +29,28 @@ const (
 	gathersAtOnce = requestsAtOnce / 2
 	// servicesWait is how long the sender waits for a runner's answer.
 	servicesWait = unknownTime + conn.RequestTimeout
-	// maxListed bounds the names and the replicas of an answer, maxLacks the projects that a
-	// replica is said to lack.
-	maxListed, maxLacks = 2000, 20
+	// maxListed bounds the replicas of an answer.
+	maxListed = 2000
 )
 
-// Services answers the question which services run, and for which projects.
+// Services answers the question which services run, and which of them serve a project. It names
+// no other project: whoever asks may know of this one only.
 type Services struct {
 	Project forge.ProjectID `json:"project"`
 	// Known says that the project has a journal, or that a service that runs now has it
 	// among its projects. Its intents are accepted.
-	Known    bool              `json:"known"`
-	Projects []forge.ProjectID `json:"projects"` // that are known, sorted
+	Known bool `json:"known"`
 	// Services are those that run, sorted; none if only known was asked for.
 	Services []Service `json:"services,omitempty"`
 }
 
 // Service is one kind of service that runs, in one group of replicas or outside of all.
 type Service struct {
-	Service  string            `json:"service"`         // such as reviewer
-	Group    string            `json:"group,omitempty"` // of replicas that serve a part of the projects
-	Running  int               `json:"running"`         // how many replicas
-	Projects []forge.ProjectID `json:"projects"`        // of all its replicas, sorted; none of a runner, which takes all
-	Replicas []Replica         `json:"replicas"`        // sorted by their ids
+	Service  string    `json:"service"`         // such as reviewer
+	Group    string    `json:"group,omitempty"` // of replicas that serve a part of the projects
+	Running  int       `json:"running"`         // how many replicas
+	Serves   bool      `json:"serves"`          // whether one of its replicas has the project; a runner takes all
+	Replicas []Replica `json:"replicas"`        // sorted by their ids
 }
 
 // Replica is one running copy of a service.
@@ -62,9 +61,9 @@ type Replica struct {
 	Agents  []string        `json:"agents,omitempty"` // whose programs it has found
 	// Executor is where it runs agents and commands; nil of a runner, and of what does not say.
 	Executor *Executor `json:"executor,omitempty"`
-	// Lacks are projects that other replicas of the service and group have, and this one does not:
-	// what it is given of them fails.
-	Lacks []forge.ProjectID `json:"lacks,omitempty"`
+	// Lacks says that other replicas of the service and group have the project, and this one does
+	// not: what it is given of it fails.
+	Lacks bool `json:"lacks,omitempty"`
 }
 
 // Executor is where a replica runs agents and commands, as it says itself.
@@ -78,16 +77,16 @@ type Executor struct {
 }
 
 // ErrRunnerDown says that no runner answers now.
-var ErrRunnerDown = errors.New("no runner is up: start forge-runner with this server")
+var ErrRunnerDown = conn.ErrRunnerDown
 
 // ErrNotAllowed says that the server does not let this account do something.
 var ErrNotAllowed = conn.ErrNotAllowed
 
-// Services asks a runner which services run. With brief, Services of the answer is left out,
+// Services asks a runner, in the name of a person, which services run. With brief, Services of the answer is left out,
 // and so it comes as soon as it is sure whether the project is known. Errors: ErrRunnerDown,
 // which comes at once, and ErrNotAllowed, with the subject.
-func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, brief bool) (Services, error) {
-	answer, err := ss.services(ctx, project, brief)
+func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, person string, brief bool) (Services, error) {
+	answer, err := ss.services(ctx, project, person, brief)
 	if err != nil {
 		return answer, fmt.Errorf("ask which services run: %w", err)
 	}
@@ -96,8 +95,8 @@ func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, br
 
 // services asks the runner of a project which services there are. Where no runner listens, the
 // error is one of nats.go that says so.
-func (ss *Submissions) services(ctx context.Context, project forge.ProjectID, brief bool) (answer Services, err error) {
-	subject, err := subjects.Services(project)
+func (ss *Submissions) services(ctx context.Context, project forge.ProjectID, person string, brief bool) (answer Services, err error) {
+	subject, err := subjects.Asked(project, person, subjects.VerbServices)
 	if err != nil {
 		return answer, err
 	}
@@ -116,7 +115,7 @@ func (ss *Submissions) services(ctx context.Context, project forge.ProjectID, br
 	case err != nil:
 		return answer, err
 	case m.Header.Get(micro.ErrorCodeHeader) != "":
-		return answer, errors.New(said(m))
+		return answer, errors.New(conn.Said(m))
 	}
 	return answer, json.Unmarshal(m.Data, &answer)
 }
@@ -147,11 +146,6 @@ func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.
 			return nil, err
 		}
 	}
-	answer.Projects = known
-	for i := range list {
-		answer.Projects = append(answer.Projects, list[i].Projects...)
-	}
-	answer.Projects = sorted(answer.Projects)
 	if !brief {
 		answer.Services = grouped(list, answer.Project)
 	}
@@ -181,16 +175,11 @@ func (e *endpoints) gather(ctx context.Context, answer *Services, brief bool) ([
 	return list, err
 }
 
-// sorted returns ids in their order, each once.
-func sorted(list []forge.ProjectID) []forge.ProjectID {
-	slices.Sort(list)
-	return append([]forge.ProjectID{}, slices.Compact(list)...)
-}
-
-// grouped returns replicas by their service and group. Among the projects that a replica lacks, the
-// one that was asked for comes first.
+// grouped returns replicas by their service and group, and says of each whether it serves a project.
+// Their other projects are left out.
 func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 	key := func(r *presence.Replica) string { return r.Service + " " + string(r.Group) }
+	has := func(r *presence.Replica) bool { return slices.Contains(r.Projects, asked) }
 	byName := map[string]*Service{}
 	for i := range list {
 		r := &list[i]
@@ -200,32 +189,14 @@ func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 			byName[key(r)] = s
 		}
 		s.Running++
-		s.Projects = append(s.Projects, r.Projects...)
-	}
-	for _, s := range byName {
-		s.Projects = sorted(s.Projects)
+		s.Serves = s.Serves || has(r)
 	}
 	for i := range list {
 		r := &list[i]
 		s := byName[key(r)]
-		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents}
-		has := func(p forge.ProjectID) bool {
-			_, found := slices.BinarySearch(r.Projects, p)
-			return found
-		}
+		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents, Lacks: s.Serves && !has(r)}
 		if in := Executor(r.Executor); in.Name != "" {
 			one.Executor = &in
-		}
-		if _, served := slices.BinarySearch(s.Projects, asked); served && !has(asked) {
-			one.Lacks = append(one.Lacks, asked)
-		}
-		for _, p := range s.Projects {
-			if len(one.Lacks) >= maxLacks {
-				break
-			}
-			if p != asked && !has(p) {
-				one.Lacks = append(one.Lacks, p)
-			}
 		}
 		s.Replicas = append(s.Replicas, one)
 	}
@@ -236,28 +207,15 @@ func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 	return services
 }
 
-// bound cuts the lists of an answer until a message of the server's holds it. What is said of
-// the project that was asked for stays.
+// bound cuts the lists of an answer until a message of the server's holds it.
 func (a *Services) bound(size int) {
 	for most := maxListed; most > 0; most /= 2 {
-		a.Projects = a.Projects[:min(len(a.Projects), most)]
 		for i := range a.Services {
 			s := &a.Services[i]
-			s.Projects, s.Replicas = shortened(s.Projects, most, a.Project), s.Replicas[:min(len(s.Replicas), most)]
+			s.Replicas = s.Replicas[:min(len(s.Replicas), most)]
 		}
 		if data, err := json.Marshal(a); err != nil || len(data) <= size {
 			return
 		}
 	}
-}
-
-// shortened returns at most so many of sorted ids, among them the one to keep if it is there.
-func shortened(list []forge.ProjectID, most int, keep forge.ProjectID) []forge.ProjectID {
-	if len(list) <= most {
-		return list
-	}
-	if at, found := slices.BinarySearch(list, keep); found && at >= most {
-		list[most-1] = keep
-	}
-	return list[:most]
 }

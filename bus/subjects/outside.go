@@ -35,46 +35,73 @@ func Changes(p forge.ProjectID, kind string) (string, error) {
 	return "forge.event." + t + ".*." + kind, err
 }
 
-// The endpoints that answer at once, of every project.
+// The endpoints that answer at once, of every project: what a person asks for, and what a
+// system does. Only a submission may come without a name.
 const (
-	APISubmit     = "forge.api.*.submit"
-	APISubmitFrom = "forge.api.*.from.*.submit"
-	APIList       = "forge.api.*.list"
-	APIShow       = "forge.api.*.show"
-	APIServices   = "forge.api.*." + verbServices
-	APIClean      = "forge.api.*.by.*." + VerbClean
-	VerbClean     = "clean"
-	verbServices  = "services"
+	APISubmit       = "forge.api.*." + verbSubmit
+	APISubmitFrom   = "forge.api.*.from.*." + verbSubmit
+	APIListBy       = "forge.api.*.by.*." + VerbList
+	APIListFrom     = "forge.api.*.from.*." + VerbList
+	APIShowBy       = "forge.api.*.by.*." + VerbShow
+	APIShowFrom     = "forge.api.*.from.*." + VerbShow
+	APIServicesBy   = "forge.api.*.by.*." + VerbServices
+	APIServicesFrom = "forge.api.*.from.*." + VerbServices
+	APIRead         = "forge.api.*.by.*." + VerbRead
+	APIClean        = "forge.api.*.by.*." + VerbClean
 )
 
-// ParseAPI returns whom a request comes from: an unnamed sender, a system, or,
-// of what only people may ask for, a person.
+// The last tokens of these subjects.
+const (
+	VerbList     = "list"
+	VerbShow     = "show"
+	VerbServices = "services"
+	VerbRead     = "read"
+	VerbClean    = "clean"
+	verbSubmit   = "submit"
+)
+
+// The server checks who may publish on a subject, but not whether the subject makes sense: a system
+// with the right to all that begins with its name could ask for what only people may.
+
+// askers says who may ask for what: unnamed senders, systems, people.
+var askers = map[string]struct{ unnamed, system, person bool }{
+	verbSubmit:   {unnamed: true, system: true},
+	VerbList:     {system: true, person: true},
+	VerbShow:     {system: true, person: true},
+	VerbServices: {system: true, person: true},
+	VerbRead:     {person: true},
+	VerbClean:    {person: true},
+}
+
+// ParseAPI returns whom a request comes from: an unnamed sender, a system, or a person. Each
+// may ask only for what is meant for it.
 func ParseAPI(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.api.")
 	if !ok {
 		return Sender{}, fmt.Errorf("%q is no subject of a request", s)
 	}
 	from, err := ParseIntent("forge.intent." + rest)
-	if err == nil && from.Person != (from.Verb == VerbClean) {
+	if err != nil {
+		return from, err
+	}
+	may := askers[from.Verb]
+	if from.Person && !may.person || from.Named && !from.Person && !may.system || !from.Named && !may.unnamed {
 		err = fmt.Errorf("%q is no subject of a request", s)
 	}
 	return from, err
 }
 
-// Clean is where a person asks for what intents left to be removed. Only that
-// person is to be allowed to publish there.
-func Clean(p forge.ProjectID, person string) (string, error) {
+// Asked is where a person asks for something that is answered at once. Only that person is to
+// be allowed to publish there.
+func Asked(p forge.ProjectID, person, verb string) (string, error) {
 	if len(person) > maxSender {
 		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
 	}
+	if !askers[verb].person {
+		return "", fmt.Errorf("people cannot ask for %q", verb)
+	}
 	_, err := forge.ParseProjectID(string(p))
-	return "forge.api." + string(p) + ".by." + escape(person) + "." + VerbClean, err
-}
-
-// Services is where runners are asked which services run, and which projects they serve.
-func Services(p forge.ProjectID) (string, error) {
-	_, err := forge.ParseProjectID(string(p))
-	return "forge.api." + string(p) + "." + verbServices, err
+	return "forge.api." + string(p) + ".by." + escape(person) + "." + verb, err
 }
 
 // Cleaned is where replicas are told whose commits are gone from the origin.
@@ -90,4 +117,41 @@ const EveryCleaned = "forge.cleaned.*"
 func Submission(p forge.ProjectID) (string, error) {
 	t, err := forge.ParseProjectID(string(p))
 	return "forge.intent." + string(t) + ".submit", err
+}
+
+// EventsIn limits a filter of events, such as forge.wake.>, to a project: events are about the
+// project itself, or about something in it.
+func EventsIn(filter string, p forge.ProjectID) ([]string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	of := strings.TrimSuffix(filter, ">") + string(p)
+	return []string{of, of + ".>"}, err
+}
+
+// projectAt says where the project is in the subjects that begin with some tokens: its index
+// among all tokens.
+var projectAt = map[string]int{
+	"intent": 2, "journal": 2, "project": 2, "wake": 2, "timer": 2, "transcript": 2, "progress": 2, "control": 2, "event": 2, "refusal": 2,
+	"api": 2, "cleaned": 2, "result": 3, "lease": 3, "dead": 3,
+}
+
+// Permissions and filters go by these tokens, and so does who may read a message: a new kind of
+// subject that is not in the table is of no project, and is read by nobody but services.
+
+// ProjectOf returns the project that a subject of ours names; false if it names none.
+func ProjectOf(subject string) (forge.ProjectID, bool) {
+	t := strings.Split(subject, ".")
+	if len(t) < 3 || t[0] != "forge" {
+		return "", false
+	}
+	at := projectAt[t[1]]
+	if t[1] == "command" && len(t) > 3 { // forge.command.<step>.any.<project>, or .in.<group>.<project>
+		if at = 5; t[3] == "any" {
+			at = 4
+		}
+	}
+	if at == 0 || at >= len(t) {
+		return "", false
+	}
+	p, err := forge.ParseProjectID(t[at])
+	return p, err == nil
 }

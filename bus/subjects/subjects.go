@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,14 +28,14 @@ import (
 //	forge.epoch.<commands or wakes>                                                 either memory stream
 //	forge.lease.<step>.<project>.<intent>.<task or ->                               FORGE_LEASES
 //	forge.transcript.<project>.<intent>.<task or ->.<step>.<number>.<claim>         FORGE_TRANSCRIPTS
-//	forge.dead.<stream>                                                             FORGE_DEAD
+//	forge.dead.<stream>.<project or ->                                              FORGE_DEAD
 //	forge.progress.<project>.<intent>                                               not stored
 //	forge.control.<project>.<intent or ->                                           not stored
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
 //	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
-//	forge.api.<project>.<submit, list, show or services>                            not stored
-//	forge.api.<project>.from.<escaped system>.submit                                not stored
-//	forge.api.<project>.by.<escaped person>.clean                                   not stored
+//	forge.api.<project>.submit                                                      not stored
+//	forge.api.<project>.from.<escaped system>.<submit, list, show or services>      not stored
+//	forge.api.<project>.by.<escaped person>.<list, show, services, read or clean>   not stored
 //	forge.cleaned.<project>                                                         not stored
 
 // None stands for an empty token; no id starts with a hyphen.
@@ -99,17 +100,18 @@ func ParseIntent(s string) (Sender, error) {
 	if !ok || len(t) != 2 && len(t) != 4 {
 		return Sender{}, fmt.Errorf("%q is no subject of an intent", s)
 	}
-	project, err := forge.ParseProjectID(t[0])
+	project, projectErr := forge.ParseProjectID(t[0])
 	from := Sender{Project: project, Verb: t[len(t)-1]}
-	if err != nil || len(t) == 2 {
-		return from, err
+	if len(t) == 2 {
+		return from, projectErr
 	}
 	from.Named, from.Person = true, t[1] == "by"
 	if t[1] != "by" && t[1] != "from" {
 		return from, fmt.Errorf("%q is no subject of an intent", s)
 	}
+	var err error
 	from.Name, err = unescape(t[2])
-	return from, err
+	return from, errors.Join(projectErr, err)
 }
 
 // Journal returns the subject of a machine's journal.
@@ -317,13 +319,26 @@ func Control(k forge.Key) (string, error) {
 // EveryResult matches the results of all workers.
 const EveryResult = "forge.result.*.*.*"
 
-// Dead is where a stream's dead letters are, or, if it is empty, those of
-// results.
-func Dead(stream string) string {
+// Dead is where the dead letters of a stream are, or, if it is empty, those of results: each
+// under the project of the subject that the message had, so that a project's can be read alone.
+func Dead(stream, subject string) string {
 	if stream == "" {
-		return "forge.dead.results"
+		stream = "results"
 	}
-	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_"))
+	of := None
+	if p, ok := ProjectOf(subject); ok {
+		of = string(p)
+	}
+	return "forge.dead." + strings.ToLower(strings.TrimPrefix(stream, "FORGE_")) + "." + of
+}
+
+// EveryDead matches the dead letters of every stream and project.
+const EveryDead = "forge.dead.*.*"
+
+// DeadIn returns the filter for the dead letters of a project.
+func DeadIn(p forge.ProjectID) (string, error) {
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.dead.*." + string(p), err
 }
 
 // Tokens returns the tokens of a subject after a prefix, if there are n of them.

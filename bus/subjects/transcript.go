@@ -37,6 +37,9 @@ func Transcript(to forge.Key, a forge.Attempt) (string, error) {
 	return strings.Join(t, "."), err
 }
 
+// EveryTranscript matches the transcripts of all attempts.
+const EveryTranscript = "forge.transcript.*.*.*.*.*.*"
+
 // Transcripts matches transcripts.
 func Transcripts(f TranscriptFilter) (string, error) {
 	t := []string{"forge", "transcript", "*", "*", "*", "*", "*", "*"}

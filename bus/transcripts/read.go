@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -51,7 +50,7 @@ func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Ba
 	for attempt := 0; ; attempt++ {
 		var list []Batch
 		last, err := ts.conn.Each(ctx, streams.Transcripts, filter, func(m conn.Stored) error {
-			at, err := time.Parse(time.RFC3339Nano, conn.Stamp(&nats.Msg{Header: m.Header}, "Nats-Time-Stamp"))
+			at, err := m.At()
 			list = append(list, Batch{batchID(m.Header.Get(jetstream.MsgIDHeader)), m.Seq, at, m.Data})
 			return err
 		})
@@ -67,20 +66,20 @@ func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Ba
 // batchID returns the id under which lines were appended.
 func batchID(header string) string { return strings.TrimPrefix(header, transcriptID) }
 
-// Oldest returns where the stream of transcripts begins: what was appended
-// before is not in it any more. The sequence is 0 if nothing is in it.
-func (ts *Stream) Oldest(ctx context.Context) (seq uint64, at time.Time, err error) {
-	var reply struct {
-		Message struct {
-			Seq  uint64    `json:"seq"`
-			Time time.Time `json:"time"`
-		} `json:"message"`
+// Oldest returns where a project's transcripts begin in the stream: what was appended
+// before is not in it any more. The sequence is 0 if nothing of the project is in it.
+func (ts *Stream) Oldest(ctx context.Context, project forge.ProjectID) (seq uint64, at time.Time, err error) {
+	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: project})
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("look for transcripts: %w", err)
 	}
-	request := map[string]any{"seq": 1, "next_by_subj": "forge.transcript.>"}
-	err = ts.conn.API(ctx, "STREAM.MSG.GET."+streams.Transcripts, request, &reply)
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+	m, err := ts.conn.First(ctx, streams.Transcripts, filter)
+	if errors.Is(err, conn.ErrNotFound) {
 		return 0, time.Time{}, nil
 	}
-	return reply.Message.Seq, reply.Message.Time, err
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("look for transcripts: %w", err)
+	}
+	at, err = m.At()
+	return m.Seq, at, err
 }

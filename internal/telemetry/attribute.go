@@ -85,15 +85,16 @@ var (
 		outcomeOK, outcomeFailed, outcomeError, outcomeStopped)
 	attrMerge = closed("forge.merge.outcome", "how the merge ended",
 		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty)
-	attrDecision = closed("forge.decision", "whether the event changed anything", forge.Applied, forge.Ignored, forge.Refused)
-	attrKind     = closed("forge.message.kind", "`event` of a runner, `command` of a worker", KindEvent, KindCommand)
-	attrScope    = closed("forge.budget.scope", "`project` or `day`", ofProject, ofDay)
-	attrTokens   = closed("gen_ai.token.type", "`input` (not cached), `output`, `cache_read`, `cache_write`", tokenTypes...)
-	attrAgent    = closed("forge.agent", "the back end; those of a project's own are `other`", agents...)
-	attrProvider = closed("gen_ai.provider.name", "whose models the back end uses by default", "anthropic", "openai", "gcp.gemini")
-	attrOperates = closed("gen_ai.operation.name", "always `invoke_agent`", invokeAgent)
-	attrLoss     = closed("forge.pod.loss", "what ended it, as Kubernetes says; `connection`: nothing but the connection to it", losses...)
-	attrRefusal  = closed("forge.pod.refusal", "`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
+	attrDecision    = closed("forge.decision", "whether the event changed anything", forge.Applied, forge.Ignored, forge.Refused)
+	attrKind        = closed("forge.message.kind", "`event` of a runner, `command` of a worker", KindEvent, KindCommand)
+	attrScope       = closed("forge.budget.scope", "`project` or `day`", ofProject, ofDay)
+	attrTokens      = closed("gen_ai.token.type", "`input` (not cached), `output`, `cache_read`, `cache_write`", tokenTypes...)
+	attrAgent       = closed("forge.agent", "the back end; those of a project's own are `other`", agents...)
+	attrProvider    = closed("gen_ai.provider.name", "whose models the back end uses by default", "anthropic", "openai", "gcp.gemini")
+	attrOperates    = closed("gen_ai.operation.name", "always `invoke_agent`", invokeAgent)
+	attrLoss        = closed("forge.pod.loss", "what ended it, as Kubernetes says; `connection`: nothing but the connection to it", losses...)
+	attrReadRefusal = closed("forge.read.refusal", "`busy`: too much was read at once; `request`: it asked for something that is none, or not of its project", "busy", "request")
+	attrRefusal     = closed("forge.pod.refusal", "`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
 	// These have one value in a process.
 	attrVersion  = &Attribute{Key: "service.version", Most: 1, Text: "version of the program"}
 	attrRevision = &Attribute{Key: "vcs.ref.head.revision", Most: 1, Text: "the commit that it was built from"}

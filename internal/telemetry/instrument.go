@@ -144,6 +144,12 @@ var (
 		nil,
 		"US dollars that agents cost",
 	}
+	readsRefused = &Instrument{
+		"forge.reads.refused", Counter, "{read}", byRunner, Sum,
+		[]*Attribute{attrReadRefusal},
+		nil,
+		"reads of people that were refused: many of `busy` may be a flood, of `request` an attempt to read what is not theirs",
+	}
 	attempts = &Instrument{
 		"forge.attempts", Counter, "{attempt}", byWorkers, Sum,
 		[]*Attribute{attrProject, attrStep, attrOutcome, attrReason},
@@ -213,7 +219,7 @@ func Instruments() []*Instrument {
 	return []*Instrument{
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
-		attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
+		readsRefused, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
 	}
 }
 

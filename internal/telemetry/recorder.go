@@ -178,6 +178,13 @@ func (r *Recorder) Redelivered(kind Kind) {
 	}
 }
 
+// ReadRefused counts a read of a person that was refused: busy or request.
+func (r *Recorder) ReadRefused(reason string) {
+	if r != nil {
+		r.count(readsRefused, 1, of(attrReadRefusal, reason))
+	}
+}
+
 // Verified records a run of a project's verify commands. err says why they could not be
 // tried.
 func (r *Recorder) Verified(project forge.ProjectID, took time.Duration, report *forge.VerifyReport, err error) {

@@ -28,7 +28,7 @@ type Archived struct {
 // FindArchived returns the archived transcripts that match a filter and of which the stream
 // may have lost the beginning or all, the oldest first. Others can be read from the stream.
 func FindArchived(ctx context.Context, b *bus.Bus, like subjects.TranscriptFilter) ([]*Archived, error) {
-	first, stored, err := b.Transcripts.Oldest(ctx)
+	first, stored, err := b.Transcripts.Oldest(ctx, like.Project)
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts: %w", err)
 	}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -28,6 +29,13 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 // serve answers other systems' requests until ctx ends. An error is only logged:
 // decisions go on without it.
 func (r *runner) serve(ctx context.Context) {
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() {
+		if err := r.bus.Submissions.ServeReads(ctx, requests.ReadsConfig{Idle: r.bus.Events.IdleIn, Refused: r.metrics.ReadRefused}); err != nil {
+			r.log.ErrorContext(ctx, "reads of people are not answered: their commands show nothing", "error", err)
+		}
+	})
 	view := func(ctx context.Context, key forge.Key) (forge.View, error) { return View(ctx, r.bus, key) }
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)

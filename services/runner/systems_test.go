@@ -103,34 +103,34 @@ func TestRequests(t *testing.T) {
 		{"forge.api.web.submit", `{"title": "x", "body": "y", "source": "human", "origin": {"system": "a"}}`, "400", `map[field:source reason:is "human"`},
 		{"forge.api.web.submit", "\xff", "400", "is neither a JSON object nor a protobuf Event"},
 		{"forge.api.web.submit", "", "400", "is empty; it is to be the intent"},
-		{"forge.api.web.list", `{"status": ["bogus", "done"]}`, "400", `map[field:status reason:is "bogus"; it can be proposed, approved,`},
-		{"forge.api.web.list", `{"waiting": ["tea"]}`, "400", `map[field:waiting reason:is "tea"; it can be approval, clarification,`},
+		{"forge.api.web.by.ada.list", `{"status": ["bogus", "done"]}`, "400", `map[field:status reason:is "bogus"; it can be proposed, approved,`},
+		{"forge.api.web.by.ada.list", `{"waiting": ["tea"]}`, "400", `map[field:waiting reason:is "tea"; it can be approval, clarification,`},
 		{"forge.api.WEB.submit", "{}", "400", "only a-z"},
 		{"forge.api.web.from.other.submit", fmt.Sprintf(scan, 2), "400", "may speak for"},
-		{"forge.api.web.show", `{"intent": "nobody"}`, "404", `there is no intent "nobody"`},
-		{"forge.api.web.show", `{"intent": "A*"}`, "400", "only a-z"},
-		{"forge.api.web.show", `[]`, "400", "is not a JSON object"},
-		{"forge.api.web.list", `{"limit": 0, "sort": "id"}`, "400", "map[field:sort reason:is not known"},
+		{"forge.api.web.by.ada.show", `{"intent": "nobody"}`, "404", `there is no intent "nobody"`},
+		{"forge.api.web.by.ada.show", `{"intent": "A*"}`, "400", "only a-z"},
+		{"forge.api.web.by.ada.show", `[]`, "400", "is not a JSON object"},
+		{"forge.api.web.by.ada.list", `{"limit": 0, "sort": "id"}`, "400", "map[field:sort reason:is not known"},
 	} {
 		got, code := request(t, nc, refused.subject, refused.data)
 		if code != refused.code || !strings.Contains(fmt.Sprint(got["errors"]), refused.want) {
 			t.Errorf("%s %s: %v %s, want %s %s", refused.subject, refused.data, got, code, refused.code, refused.want)
 		}
 	}
-	shown, code := request(t, nc, "forge.api.web.show", `{"intent": "`+id+`"}`)
+	shown, code := request(t, nc, "forge.api.web.by.ada.show", `{"intent": "`+id+`"}`)
 	if code != "" || shown["title"] != "Update the parser" || shown["body"] != "It has a hole." || shown["source"] != "system" ||
 		fmt.Sprint(shown["origin"]) != "map[event_id:1 system:scanner]" || fmt.Sprint(shown["labels"]) != "[security]" {
 		t.Error(shown, code)
 	}
-	page, _ := request(t, nc, "forge.api.web.list", `{"limit": 1}`)
+	page, _ := request(t, nc, "forge.api.web.by.ada.list", `{"limit": 1}`)
 	if list := page["intents"].([]any); len(list) != 1 || page["next"] != id {
 		t.Error(page)
 	}
-	rest, _ := request(t, nc, "forge.api.web.list", `{"after": "`+id+`", "status": ["proposed"]}`)
+	rest, _ := request(t, nc, "forge.api.web.by.ada.list", `{"after": "`+id+`", "status": ["proposed"]}`)
 	if list := rest["intents"].([]any); len(list) != 1 || list[0].(map[string]any)["intent"] != "my-own" || rest["next"] != nil {
 		t.Error(rest)
 	}
-	if none, _ := request(t, nc, "forge.api.other.list", ""); len(none["intents"].([]any)) != 0 {
+	if none, _ := request(t, nc, "forge.api.other.by.ada.list", ""); len(none["intents"].([]any)) != 0 {
 		t.Error(none)
 	}
 }

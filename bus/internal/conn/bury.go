@@ -44,7 +44,7 @@ func (c *Conn) TellAs(ctx context.Context, id, stream string, m Stored, reason e
 
 // bury stores a dead letter, and reports whether it is there for the first time.
 func (c *Conn) bury(ctx context.Context, id, stream string, m Stored, reason string) (first bool, err error) {
-	msg := nats.NewMsg(subjects.Dead(stream))
+	msg := nats.NewMsg(subjects.Dead(stream, m.Subject))
 	msg.Data = m.Data[:min(len(m.Data), excerptSize)]
 	msg.Header.Set(jetstream.MsgIDHeader, id)
 	msg.Header.Set(wire.HeaderStream, stream)

@@ -33,6 +33,8 @@ type Conn struct {
 
 	// connection is the present one; it changes with every reconnect.
 	connection atomic.Pointer[connection]
+	// person is nil where this account reads streams itself.
+	person *person
 	// denials are the calls that wait for an answer, and would be told of a right that is
 	// missing.
 	denials denials

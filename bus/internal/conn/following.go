@@ -29,6 +29,8 @@ type Following struct {
 	ReachedEnd func() error
 
 	reached bool
+	// until is, for a person, the sequence of the last message from before the start.
+	until uint64
 	// failed is the error of Take or ReachedEnd.
 	failed error
 }
@@ -37,8 +39,12 @@ type Following struct {
 // returns the error of one of them. Errors of the server are logged, and
 // following goes on where it was.
 func (f *Following) Follow(ctx context.Context) error {
+	once := f.once
+	if f.Conn.person != nil {
+		once = f.asPerson
+	}
 	for attempt := 0; ctx.Err() == nil; attempt++ {
-		err := f.once(ctx)
+		err := once(ctx)
 		if f.failed != nil {
 			return f.failed
 		}

@@ -27,8 +27,8 @@ type Stored struct {
 	Subject string `json:"subject"`
 	Seq     uint64 `json:"seq"`
 	Data    []byte `json:"data"`
-	// Header is set by Get and while a stream is followed; Last and Lasts leave
-	// it nil.
+	// Header is as the message was stored; what was not delivered by a consumer has after
+	// that what the server says of it: Nats-Stream, Nats-Subject, Nats-Sequence, Nats-Time-Stamp.
 	Header nats.Header `json:"-"`
 	// Relayed says that the server itself put the message there, as the answer to a direct
 	// get: see [wire.Relayed].
@@ -117,22 +117,73 @@ func (c *Conn) API(ctx context.Context, name string, request, response any) erro
 // Last returns the last message on a subject, or ErrNotFound. It asks the
 // stream's leader: what was acknowledged is seen.
 func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error) {
+	if c.person != nil {
+		return c.person.one(ctx, c, Read{What: ReadLast, Subject: subject})
+	}
+	return c.getOne(ctx, stream, subject, map[string]any{"last_by_subj": subject})
+}
+
+// First returns the first message on a subject, or ErrNotFound. It asks the stream's leader.
+func (c *Conn) First(ctx context.Context, stream, subject string) (Stored, error) {
+	if c.person != nil {
+		return c.person.one(ctx, c, Read{What: ReadFirst, Subject: subject})
+	}
+	return c.getOne(ctx, stream, subject, map[string]any{"seq": 1, "next_by_subj": subject})
+}
+
+// getOne asks the leader of a stream for one message.
+func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[string]any) (Stored, error) {
 	var reply struct {
 		Message struct {
 			Stored
 
-			Header []byte `json:"hdrs"`
+			Header []byte    `json:"hdrs"`
+			Time   time.Time `json:"time"`
 		} `json:"message"`
 	}
-	request := map[string]string{"last_by_subj": subject}
 	err := c.API(ctx, "STREAM.MSG.GET."+stream, request, &reply)
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return Stored{}, fmt.Errorf("read %s: %w", subject, ErrNotFound)
 	}
+	if err != nil {
+		return Stored{}, err
+	}
 	m := reply.Message.Stored
 	m.Relayed = bytes.Contains(reply.Message.Header, []byte("\r\n"+relayedBy+":"))
-	return m, err
+	if len(reply.Message.Header) > 0 {
+		if m.Header, err = nats.DecodeHeadersMsg(reply.Message.Header); err != nil {
+			return m, fmt.Errorf("read %s: %w", subject, err)
+		}
+	}
+	return m.stamped(stream, reply.Message.Time), nil
+}
+
+// stamped returns the message with what the server says of it in the header, as it does itself in the answer
+// to a direct get.
+func (m Stored) stamped(stream string, at time.Time) Stored {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Add(relayedBy, stream)
+	m.Header.Add("Nats-Subject", m.Subject)
+	m.Header.Add("Nats-Sequence", strconv.FormatUint(m.Seq, 10))
+	m.Header.Add("Nats-Time-Stamp", at.UTC().Format(time.RFC3339Nano))
+	return m
+}
+
+// Stamps returns the header that the server adds to a message, without the one that was stored.
+func (m Stored) Stamps() nats.Header {
+	h := nats.Header{}
+	for _, name := range []string{relayedBy, "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp"} {
+		h.Set(name, Stamp(&nats.Msg{Header: m.Header}, name))
+	}
+	return h
+}
+
+// At returns the time at which the server stored a message that has its stamps.
+func (m Stored) At() (time.Time, error) {
+	return time.Parse(time.RFC3339Nano, Stamp(&nats.Msg{Header: m.Header}, "Nats-Time-Stamp"))
 }
 
 // Each calls do with every message on a subject, in order, and returns the last
@@ -143,6 +194,9 @@ func (c *Conn) Each(ctx context.Context, stream, subject string, do func(Stored)
 
 // EachAfter is Each for the messages after a sequence.
 func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject string, do func(Stored) error) (uint64, error) {
+	if c.person != nil {
+		return c.person.each(ctx, c, Read{What: ReadNext, Subject: subject, After: last}, do)
+	}
 	for {
 		var a Answer
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
@@ -185,6 +239,9 @@ func (c *Conn) State(ctx context.Context, stream string) (jetstream.StreamState,
 // state returns the state of a stream, with the subjects that a filter matches. It is zero
 // where no runner has made the stream yet.
 func (c *Conn) state(ctx context.Context, stream, filter string) (state jetstream.StreamState, err error) {
+	if c.person != nil {
+		return state, fmt.Errorf("%w: looking at stream %s as a whole", ErrNotAllowed, stream)
+	}
 	err = c.patiently(ctx, "$JS.API.STREAM.INFO."+stream, func(ctx context.Context) error {
 		s, err := c.JS.Stream(ctx, stream)
 		if err != nil {
@@ -204,6 +261,9 @@ func (c *Conn) state(ctx context.Context, stream, filter string) (state jetstrea
 
 // LastsWhere is Lasts for the subjects that wanted accepts.
 func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted func(subject string) bool) ([]Stored, error) {
+	if c.person != nil {
+		return c.person.lasts(ctx, c, filter, wanted)
+	}
 	state, err := c.state(ctx, stream, filter)
 	if err != nil {
 		return nil, err
@@ -219,6 +279,27 @@ func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted fun
 	}
 	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Subject, b.Subject) })
 	return list, nil
+}
+
+// LastsPage returns the last messages of at most so many subjects that come after one, and the
+// subject to go on after; empty if there are no more.
+func (c *Conn) LastsPage(
+	ctx context.Context, stream, filter, past string, wanted func(subject string) bool, most int,
+) (list []Stored, next string, err error) {
+	state, err := c.state(ctx, stream, filter)
+	if err != nil {
+		return nil, "", err
+	}
+	page := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Subjects)), func(s string) bool { return s <= past || !wanted(s) })
+	if len(page) == 0 {
+		return nil, "", nil
+	}
+	if len(page) > most {
+		page = page[:most]
+		next = page[most-1]
+	}
+	list, err = c.lastOf(ctx, stream, page, state.LastSeq)
+	return list, next, err
 }
 
 // lastOf returns the last message of each subject, from a replica that has all
@@ -289,7 +370,12 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 		if err != nil {
 			return a, err
 		}
-		switch status := m.Header.Get("Status"); status {
+		seq := Number(m, "Nats-Sequence")
+		status := m.Header.Get("Status")
+		if seq > 0 { // a stored message, whatever its publisher wrote
+			status = ""
+		}
+		switch status {
 		case "":
 		case "204": // the end
 			left := Number(m, "Nats-Num-Pending")
@@ -300,13 +386,19 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 		default:
 			return a, fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
 		}
-		seq := Number(m, "Nats-Sequence")
-		// What is read by a direct get has the header once more than what was stored.
-		got := Stored{Subject: Stamp(m, "Nats-Subject"), Seq: seq, Data: m.Data, Header: m.Header, Relayed: len(m.Header.Values(relayedBy)) > 1}
-		if err := do(got); err != nil {
+		if err := do(fetched(m)); err != nil {
 			return a, err
 		}
 		a.Last = seq
+	}
+}
+
+// fetched returns a stored message that a direct get answers, or a runner: it has the header
+// of the server once more than what was stored.
+func fetched(m *nats.Msg) Stored {
+	return Stored{
+		Subject: Stamp(m, "Nats-Subject"), Seq: Number(m, "Nats-Sequence"), Data: m.Data, Header: m.Header,
+		Relayed: len(m.Header.Values(relayedBy)) > 1,
 	}
 }
 

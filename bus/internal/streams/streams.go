@@ -143,7 +143,7 @@ func All(replicas int) []jetstream.StreamConfig {
 		{
 			Name:        Dead,
 			Description: "what nobody could handle",
-			Subjects:    append(advisories(), "forge.dead.*"),
+			Subjects:    append(advisories(), subjects.EveryDead),
 			MaxAge:      90 * day,
 			Duplicates:  day,
 			AllowDirect: true,
@@ -153,7 +153,7 @@ func All(replicas int) []jetstream.StreamConfig {
 		{
 			Name:        Transcripts,
 			Description: "what agents and commands did, line by line, for people",
-			Subjects:    []string{"forge.transcript.*.*.*.*.*.*"},
+			Subjects:    []string{subjects.EveryTranscript},
 			MaxAge:      keepTranscripts,
 			MaxBytes:    maxTranscripts, // the oldest goes first
 			Duplicates:  duplicates,

@@ -28,11 +28,18 @@ const (
 	HeaderSequence = "Forge-Sequence"
 )
 
-// InboxOnly returns a subject that a sender wants to be answered on if it is an inbox,
-// or else nothing. What runners may publish, senders may not: an answer on a subject of
-// the server's or of ours would be more than an answer.
-func InboxOnly(subject string) string {
-	if strings.HasPrefix(subject, "_INBOX") {
+// Inbox begins the subjects of every account's answers.
+const Inbox = "_INBOX"
+
+// InboxOf returns a subject on which a sender wants to be answered if it is in the inbox of the
+// sender's own account, or else nothing. What runners may publish, senders may not: an answer on
+// a subject of the server's or of ours would be more than an answer, and one in the inbox of
+// another account would come to that as if it had asked. Where accounts have no names, all have
+// the inbox _INBOX, on which no account with a name may listen. A sender without a name may speak
+// for all, and have any inbox.
+func InboxOf(sender, subject string) string {
+	own := strings.HasPrefix(subject, Inbox+".") || strings.HasPrefix(subject, Inbox+"_"+sender+".")
+	if own || sender == "" && strings.HasPrefix(subject, Inbox) {
 		return subject
 	}
 	return ""

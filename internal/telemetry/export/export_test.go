@@ -117,6 +117,7 @@ func record(t *testing.T, e *export.Export) {
 	r.AttemptBegan(&forge.Command{To: key, Attempt: result.Attempt}, 3*time.Second)
 	r.LeaseLost(forge.StepImplement)
 	r.Redelivered(telemetry.KindEvent)
+	r.ReadRefused("busy")
 	r.Pod()
 	r.PodStarted(2 * time.Second)
 	r.PodLost(telemetry.PodEvicted)

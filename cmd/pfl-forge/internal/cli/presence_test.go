@@ -44,7 +44,7 @@ func (o *organisation) runner() (stop func()) {
 	end := func() { cancel(); running.Wait() }
 	o.t.Cleanup(end)
 	wait.Until(o.t, "the runner answers", func() bool {
-		_, err := b.Submissions.Services(wait.Context(o.t), "shop", true)
+		_, err := b.Submissions.Services(wait.Context(o.t), "shop", "ada", true)
 		return err == nil
 	})
 	withdraw := o.announce("runner", "runner-1", "v1")
@@ -117,10 +117,10 @@ func TestProjectThatNobodyServes(t *testing.T) {
 		[]string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"},
 		[]string{"goal", "run", "--criterion", "c", "Do it"}, []string{"audit"})
 	stop := o.announce("analyzer", "a1", "v1", "shop", "bank")
-	o.expectAll(kit.ExitError, `nobody serves project "shpo" here, did you mean "shop"?; known are bank, shop: give --project one of these, `+
-		`or start the services with --project shpo=URL`, "shpo", []string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"})
 	o.expect(kit.ExitOK, "no intents yet", "shop", "status")
 	o.expect(kit.ExitOK, "one\n", "shop", "create", "one", "--title", "One")
+	o.expectAll(kit.ExitError, `nobody serves project "shpo" here, did you mean "shop"?; known are shop: give --project one of these, `+
+		`or start the services with --project shpo=URL`, "shpo", []string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"})
 	stop() // and nobody serves it any more, but somebody did
 	o.expect(kit.ExitOK, "two\n", "shop", "create", "two", "--title", "Two")
 	if out := o.expect(kit.ExitOK, "two", "shop", "status"); strings.Contains(out, "nobody serves") {

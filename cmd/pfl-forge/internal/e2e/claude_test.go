@@ -111,7 +111,7 @@ func TestClaude(t *testing.T) {
 	onPath(t, cli)
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - sh test.sh\n", "test.sh": "true\n"})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - 'for t in test*.sh; do sh $t || exit 1; done'\n", "test.sh": "true\n"})
 	r.draft("greet", "type: feature")
 
 	r.must(3, "run")

@@ -78,11 +78,11 @@ func subjectsOf(project string) []string {
 	list := []string{
 		"forge.project." + project, "forge.wake." + project, "forge.timer." + project + ".-.x",
 		"forge.epoch.commands", "forge.epoch.wakes", "forge.control." + project + ".-",
-		"forge.dead.intents", "forge.dead.results",
+		"forge.dead.intents." + project, "forge.dead.results.-",
 		"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.FORGE_RESULTS.runner",
 	}
 	list = append(list, "forge.intent."+project+".submit", "forge.intent."+project+".from.ci.submit", "forge.intent.other.submit",
-		"forge.api."+project+".submit", "forge.api."+project+".list", "forge.api."+project+".show", "forge.api.UPPER.show")
+		"forge.api."+project+".submit", "forge.api."+project+".by.ada.list", "forge.api."+project+".by.ada.show", "forge.api."+project+".by.ada.read", "forge.api.UPPER.by.ada.show")
 	for _, verb := range []string{"submit", "approve", "reject", "answer", "retry", "cancel", "edit", "pause", "resume", "reflect", "nonsense"} {
 		list = append(list, "forge.intent."+project+".by.ada."+verb, "forge.intent.other.by.=zz."+verb)
 	}

@@ -30,7 +30,7 @@ type replica struct {
 	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
 	Group    string            `json:"group,omitempty"  yaml:"group,omitempty"`
 	Version  string            `json:"version"          yaml:"version"`
-	Projects []forge.ProjectID `json:"projects"         yaml:"projects"` // none of a runner, which takes all
+	Projects []forge.ProjectID `json:"projects"         yaml:"projects"` // the one that was asked about, if it serves that; none of a runner, which takes all
 	Agents   []string          `json:"agents,omitempty" yaml:"agents,omitempty"`
 	Started  time.Time         `json:"started"          yaml:"started"`
 
@@ -72,7 +72,7 @@ var workers = []struct {
 // checkServices says which services of an organisation run, and what is missing for the
 // project.
 func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica) {
-	answer, err := t.Bus.Submissions.Services(ctx, t.Project, false)
+	answer, err := t.Bus.Submissions.Services(ctx, t.Project, t.Actor, false)
 	switch {
 	case errors.Is(err, requests.ErrRunnerDown):
 		return []finding{{runner, broken, "no runner is up: intents are accepted, and nothing goes on", target.StartRunner}}, nil
@@ -92,11 +92,11 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 		render.Count(running, "replica") + " of " + render.Count(len(names), "service"), "",
 	}}
 	if !answer.Known {
-		found = append(found, finding{"project", broken, t.Unserved(answer.Projects).Error(), ""})
+		found = append(found, finding{"project", broken, t.Unserved(ctx).Error(), ""})
 	}
 	for _, w := range workers {
 		// Replicas may be in groups, each with projects of its own: one of these has to have it.
-		serves := func(s requests.Service) bool { return s.Service == w.service && slices.Contains(s.Projects, t.Project) }
+		serves := func(s requests.Service) bool { return s.Service == w.service && s.Serves }
 		start := fmt.Sprintf("start forge-%s with this server and --project %s=URL", w.service, t.Project)
 		switch {
 		case !names[w.service]:
@@ -120,7 +120,10 @@ func replicasOf(answer *requests.Services) []replica {
 	for i := range answer.Services {
 		s := &answer.Services[i]
 		for _, r := range s.Replicas {
-			projects := slices.DeleteFunc(slices.Clone(s.Projects), func(p forge.ProjectID) bool { return slices.Contains(r.Lacks, p) })
+			projects := []forge.ProjectID{}
+			if s.Serves && !r.Lacks {
+				projects = append(projects, answer.Project)
+			}
 			rows = append(rows, replica{
 				Service: s.Service, Replica: r.Replica, Group: s.Group, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
 				Executor: (*executor)(r.Executor),
@@ -130,23 +133,20 @@ func replicasOf(answer *requests.Services) []replica {
 	return rows
 }
 
-// checkLacks names the replicas that do not have all projects of their service and group.
+// checkLacks names the replicas that do not have the project, although others of their service
+// and group do.
 func checkLacks(t *target.Target, answer *requests.Services) []finding {
 	var found []finding
 	for i := range answer.Services {
 		s := &answer.Services[i]
 		for _, r := range s.Replicas {
-			if len(r.Lacks) == 0 || s.Service == runner {
+			if !r.Lacks || s.Service == runner {
 				continue
 			}
-			f := finding{
-				s.Service, warning, fmt.Sprintf("%s lacks %s, which other copies serve: what it is given of that fails", r.Replica, target.Listed(r.Lacks)),
+			found = append(found, finding{
+				s.Service, broken, fmt.Sprintf("%s lacks %s, which other copies serve: what it is given of that fails", r.Replica, t.Project),
 				"give every copy of forge-" + s.Service + " the same projects, or groups (--project-group, --group)",
-			}
-			if slices.Contains(r.Lacks, t.Project) {
-				f.Health = broken
-			}
-			found = append(found, f)
+			})
 		}
 	}
 	return found

@@ -29,7 +29,7 @@ Without --kubernetes the files go to the folder of --out, with an example nats.c
 they are Secrets, printed as YAML for kubectl, or written to the folder of --out.
 
 What exists is kept. --role renews the key of one account, or with "server" the certificate;
---person, --system and --follower add accounts; --force renews everything. Give a renewed key to
+--person, --system and --follower add accounts, a person's with --no-clean without that right; --force renews everything. Give a renewed key to
 who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
@@ -62,6 +62,7 @@ type options struct {
 	systems   []string
 	followers []string
 	projects  []string
+	noClean   bool
 	force     bool
 
 	hosts         []string
@@ -97,6 +98,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	flags.StringSliceVar(&o.systems, "system", nil, "add an account for a system of this `name` that submits intents; may be repeated")
 	flags.StringSliceVar(&o.followers, "follower", nil, "add an account for a system of this `name` that follows changes; may be repeated")
 	flags.StringSliceVar(&o.projects, "projects", nil, "`ids` of the projects that new accounts of people and systems may speak about; default: all")
+	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: they may not have removed what finished intents left")
 	flags.BoolVar(&o.force, "force", false, "renew everything that exists")
 	flags.StringSliceVar(&o.hosts, "host", nil, "further `name` or address of the server, for its certificate; may be repeated")
 	flags.StringVar(&o.caCert, "ca-cert", "", "`file` with the certificate of an authority to use instead of a new one, with --ca-key")
@@ -142,6 +144,8 @@ func (o *options) check() error {
 		return errors.New("--from and --out cannot be given together: what exists is read from one place")
 	case o.kubernetes && o.out == "" && o.format.Data():
 		return errors.New("--output json or yaml needs --out: without it the Secrets themselves are printed")
+	case o.noClean && len(o.people) == 0:
+		return errors.New("--no-clean says what a new account may not: give --person as well")
 	case !namespaces.MatchString(o.namespace):
 		return errors.New("--namespace: use a-z, 0-9 and hyphens, at most 63")
 	}
@@ -177,6 +181,7 @@ func (o *options) accounts() ([]access.Account, error) {
 			if err != nil {
 				return nil, errors.New(group.flag + ": " + err.Error())
 			}
+			account.NoClean = o.noClean && group.role == access.Operator
 			list = append(list, account)
 		}
 	}

@@ -73,9 +73,13 @@ func encryption(a *kit.App, cfg *bus.Config) error {
 }
 
 // account notes the name of the account that is used, and with it the inbox that its
-// permissions name. A context may name another inbox.
+// permissions name. The inbox of a context names the account, too.
 func account(a *kit.App, cfg *bus.Config) error {
-	if a.Person == "" && a.NKey != "" {
+	named, isNamed := strings.CutPrefix(cfg.InboxPrefix, access.Inbox("")) // by the context
+	switch {
+	case a.Person == "" && isNamed:
+		a.Person = named
+	case a.Person == "" && a.NKey != "":
 		a.Person = string(access.Operator)
 	}
 	if a.Person == "" {
@@ -84,9 +88,11 @@ func account(a *kit.App, cfg *bus.Config) error {
 	if _, err := access.NewAccount(access.Operator, a.Person); err != nil {
 		return kit.Usage(fmt.Errorf("--person: %w", err))
 	}
-	if cfg.InboxPrefix == "" {
-		cfg.InboxPrefix = access.Inbox(a.Person)
+	if cfg.InboxPrefix != "" && cfg.InboxPrefix != access.Inbox(a.Person) {
+		return kit.Usage(fmt.Errorf("--person: %s is answered in the inbox %s only, and the context has inbox_prefix %s: leave that out there",
+			a.Person, access.Inbox(a.Person), cfg.InboxPrefix))
 	}
+	cfg.InboxPrefix = access.Inbox(a.Person)
 	return nil
 }
 

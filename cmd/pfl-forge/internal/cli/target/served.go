@@ -42,7 +42,7 @@ func (t *Target) CheckProject(ctx context.Context, known bool) error {
 	case err != nil:
 		t.Doubt = err
 	case !answer.Known:
-		return t.Unserved(answer.Projects)
+		return t.Unserved(ctx)
 	}
 	return nil
 }
@@ -54,13 +54,15 @@ func (t *Target) brief(ctx context.Context, known bool) (requests.Services, erro
 		ctx, cancel = context.WithTimeout(ctx, knownWait)
 		defer cancel()
 	}
-	return t.Bus.Submissions.Services(ctx, t.Project, true)
+	return t.Bus.Submissions.Services(ctx, t.Project, t.Actor, true)
 }
 
-// Unserved returns the error for a project that is not known, with those that are.
-func (t *Target) Unserved(others []forge.ProjectID) error {
+// Unserved returns the error for a project that is not known, with those that have intents, if
+// this account may know of them.
+func (t *Target) Unserved(ctx context.Context) error {
 	serve := fmt.Sprintf("start the services with --project %s=URL", t.Project)
-	if len(others) == 0 {
+	others, err := t.others(ctx)
+	if err != nil || len(others) == 0 {
 		return fmt.Errorf("nobody serves project %q here: %s", t.Project, serve)
 	}
 	return fmt.Errorf("nobody serves project %q here%s; known are %s: give --project one of these, or %s",
@@ -71,9 +73,7 @@ func (t *Target) Unserved(others []forge.ProjectID) error {
 // say who serves it.
 func (t *Target) unknownWithoutRunner(ctx context.Context) error {
 	err := fmt.Errorf("no runner is up that could say who serves project %q, which has no intents yet", t.Project)
-	ctx, cancel := context.WithTimeout(ctx, knownWait)
-	defer cancel()
-	others, readErr := t.Bus.Journal.Projects(ctx)
+	others, readErr := t.others(ctx)
 	switch {
 	case slices.Contains(others, t.Project):
 		return nil
@@ -81,6 +81,13 @@ func (t *Target) unknownWithoutRunner(ctx context.Context) error {
 		err = fmt.Errorf("%w%s; known are %s", err, meant(t.Project, others), Listed(others))
 	}
 	return fmt.Errorf("%w: %s, and try again", err, StartRunner)
+}
+
+// others returns the projects that have intents. A person's account may not know of them.
+func (t *Target) others(ctx context.Context) ([]forge.ProjectID, error) {
+	ctx, cancel := context.WithTimeout(ctx, knownWait)
+	defer cancel()
+	return t.Bus.Journal.Projects(ctx)
 }
 
 // meant returns a question after the project that was probably meant; empty if none was.

@@ -148,6 +148,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	if t.Project == "" {
 		return nil, kit.Usage(errors.New("--project is missing: give the id of one of the organisation's projects"))
 	}
+	cfg.Person, cfg.Project = a.Person, t.Project
 	cfg.Name, cfg.Logger = "pfl-forge/"+t.Actor, a.Log()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
