@@ -1,0 +1,38 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// SignCommit returns a commit that differs from another one in its signature
+// alone, which sign returns for the content of the object without it. The same
+// signature gives the same commit. The caller Keeps it.
+func (db *Database) SignCommit(ctx context.Context, o git.OID, sign func(object []byte) (string, error)) (git.OID, error) {
+	r := db.NewReader(ctx)
+	defer r.Close()
+	c, err := r.Commit(o)
+	if err != nil {
+		return "", err
+	}
+	if c.signature, err = sign(c.encode()); err != nil {
+		return "", fmt.Errorf("sign commit %s: %w", o.Short(), err)
+	}
+	return WriteCommit(db.ObjectDir(), c, true)
+}
+
+// WriteBlob stores a file's content, durable, and returns its name. No ref names
+// it yet: the caller keeps it.
+func (db *Database) WriteBlob(content []byte) (git.OID, error) {
+	return writeObject(db.ObjectDir(), "blob", content, true)
+}
+
+// Blob returns the content of a blob, at most limit bytes. Errors: ErrNotFound,
+// also when the object is no blob; ErrTooLarge beside it.
+func (r *Reader) Blob(o git.OID, limit int) ([]byte, error) { return r.read(o, "blob", limit) }
+
+// RawCommit returns the content of a commit object, byte by byte. Error:
+// ErrNotFound, also when the object is no commit.
+func (r *Reader) RawCommit(o git.OID) ([]byte, error) { return r.read(o, "commit", maxCommit) }
