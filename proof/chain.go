@@ -157,3 +157,11 @@ func count(r *Report, n int, what, namespace string) bool {
 	}
 	return false
 }
+
+// NeedApproval adds a problem unless a person approved the change, whatever its plan
+// asks for.
+func (r *Report) NeedApproval() {
+	if len(find[*Approval](r)) == 0 {
+		r.problem("no person approved it, and here each change needs that")
+	}
+}

@@ -33,6 +33,16 @@ func (db *Database) WriteBlob(content []byte) (git.OID, error) {
 // also when the object is no blob; ErrTooLarge beside it.
 func (r *Reader) Blob(o git.OID, limit int) ([]byte, error) { return r.read(o, "blob", limit) }
 
-// RawCommit returns the content of a commit object, byte by byte. Error:
-// ErrNotFound, also when the object is no commit.
-func (r *Reader) RawCommit(o git.OID) ([]byte, error) { return r.read(o, "commit", maxCommit) }
+// RawCommit returns the content of a commit object, byte by byte, and makes sure that
+// it is the one of that name: git itself does not look at that again for what is on
+// the disk. Error: ErrNotFound, also when the object is no commit.
+func (r *Reader) RawCommit(o git.OID) ([]byte, error) {
+	raw, err := r.read(o, "commit", maxCommit)
+	if err != nil {
+		return nil, err
+	}
+	if nameOf(append(fmt.Appendf(nil, "commit %d\x00", len(raw)), raw...)) != o {
+		return nil, fmt.Errorf("commit %s: its content is not of that name; see git fsck", o)
+	}
+	return raw, nil
+}
