@@ -76,6 +76,8 @@ func Check(object []byte, bundle string, by Signers, patch func(Change) (string,
 		r.problem("there are no proofs of it")
 		return r
 	}
+	// Every envelope has to be right, not only those that are needed: one that is not
+	// says that somebody tampered, and a person should know.
 	about := Change{Tree: c.Tree, Parent: c.Parents[0]}
 	for i := range list {
 		if err := r.take(&list[i], about, &c, by, patch); err != nil {
@@ -102,6 +104,8 @@ func (r *Report) take(s *Sealed, about Change, c *Commit, by Signers, patch func
 			return fmt.Errorf("%s: it is about tree %s on %s, and this commit is %s on %s",
 				p.kind(), clip(of.Tree), clip(of.Parent), about.Tree, about.Parent)
 		}
+		// The rules merge a reviewed change on a branch that moved, if it is the same
+		// patch there. So its review and its plan hold, and just the verify is anew.
 		id, err := patch(about)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.kind(), err)
@@ -117,6 +121,8 @@ func (r *Report) take(s *Sealed, about Change, c *Commit, by Signers, patch func
 
 // complete looks whether everything is there, and fits together.
 func (r *Report) complete() {
+	// Statements of different tasks may be about the same change, made twice. They do
+	// not add up: the plan of one says nothing of the approvals of the other.
 	for _, s := range r.Statements {
 		if r.Task == (Task{}) {
 			r.Task = s.Predicate.of()
@@ -137,6 +143,8 @@ func (r *Report) complete() {
 	if !count(r, len(plans), "which plan it follows", NamespacePlan) {
 		return
 	}
+	// An approval of the plan has to name exactly this plan. One of changes is bound to
+	// them by the patch id that its statement is about.
 	for _, what := range plans[0].Needs {
 		if !slices.ContainsFunc(find[*Approval](r), func(a *Approval) bool { return a.What == what && (what != OfPlan || a.Hash == plans[0].Plan) }) {
 			r.problem("a person had to approve the %s, and there is no proof that one did", clip(what))

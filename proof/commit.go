@@ -58,6 +58,8 @@ func ParseCommit(object []byte) (Commit, error) {
 			c.signature += value + "\n"
 			continue
 		}
+		// Of two trees, committers or signatures git takes one, and it is not written
+		// anywhere which: so there may be no second one.
 		in = name
 		if seen[name] && name != "parent" {
 			return Commit{}, fmt.Errorf("the commit has the header %q twice", clip(name))
@@ -72,6 +74,8 @@ func ParseCommit(object []byte) (Commit, error) {
 			c.At = date(value)
 		case "author", "encoding":
 		case "gpgsig":
+			// Its lines are no part of the content that is signed: git takes them out,
+			// too, before it asks ssh-keygen.
 			c.signature = value + "\n"
 			continue
 		default:
@@ -105,6 +109,8 @@ func (c *Commit) Signed(by Signers) (Signer, error) {
 	case len(c.signature) > maxSignature:
 		return Signer{}, fmt.Errorf("has a signature of %d bytes, more than %d", len(c.signature), maxSignature)
 	}
+	// The key in the signature only says which of the trusted ones to take. It is never
+	// believed by itself.
 	sig, err := sshsig.Unarmor([]byte(c.signature))
 	if err != nil {
 		return Signer{}, fmt.Errorf("has a signature that is not one of ssh: %w", err)

@@ -74,6 +74,8 @@ func Unseal(line forge.Envelope) (Sealed, error) {
 	if err := exact([]byte(line), &e); err != nil {
 		return Sealed{}, fmt.Errorf("the envelope %w", err)
 	}
+	// DSSE allows several signatures. With one there is no question which of them
+	// counts, and whose word a statement is.
 	if len(e.Signatures) != 1 {
 		return Sealed{}, fmt.Errorf("the envelope has %d signatures; want one", len(e.Signatures))
 	}

@@ -160,6 +160,8 @@ func (f Folder) make() error {
 	if err != nil {
 		return err
 	}
+	// A link fails where the file exists, so of two processes that begin at once both
+	// use the seed of the faster one.
 	if err = os.Link(tmp, filepath.Join(string(f), seedFile)); errors.Is(err, fs.ErrExist) {
 		err = nil
 	}

@@ -450,3 +450,41 @@ func TestStatementsHaveNoSecrets(t *testing.T) {
 		t.Errorf("got %v, %s", list, proof.Model(secret))
 	}
 }
+
+// FuzzStatements looks for a payload that is taken for a statement and is not what would be written.
+func FuzzStatements(f *testing.F) {
+	k, err := proof.Derive([]byte(strings.Repeat("a", 32)), "runner")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, p := range []proof.Predicate{verified(), reviewed(proof.VerdictApproved), planned(proof.OfPlan), approved(proof.OfPlan, "x")} {
+		e, err := k.State(change, p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		s, err := proof.Unseal(e)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(s.Payload))
+	}
+	f.Add(`{"_type":"https://in-toto.io/Statement/v1","subject":[],"subject":[],"predicateType":"","predicate":null}`)
+	f.Fuzz(func(t *testing.T, payload string) {
+		e, err := k.Seal(proof.PayloadStatement, []byte(payload))
+		if err != nil {
+			return
+		}
+		s, err := proof.Unseal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		about, p, err := s.Statement()
+		if err != nil {
+			return
+		}
+		again, err := k.State(about, p)
+		if err != nil || again != e {
+			t.Errorf("%q is read, and written as %q, %v", payload, again, err)
+		}
+	})
+}

@@ -205,6 +205,8 @@ func (l Signers) Renew(next Signer, now time.Time) Signers {
 // namespace, for what was made at a time.
 func (l Signers) find(id, namespace string, at time.Time) (Signer, error) {
 	why := fmt.Errorf("the key %s is not among the trusted keys", clip(id))
+	// A key may be in the file twice, for two namespaces. The reason that is returned is
+	// of the last line with it.
 	for _, s := range l {
 		if ssh.FingerprintSHA256(s.Key) != id {
 			continue

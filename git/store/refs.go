@@ -88,7 +88,9 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	defer r.Close()
 	for _, k := range kept {
 		if k.isProofs() {
-			continue // its blob was just written
+			// Its blob was just written, durable. Unlike other kept refs it may get
+			// another value: of two the later one counts, and both are complete.
+			continue
 		}
 		if _, err := r.Commit(k.OID); err != nil {
 			return false

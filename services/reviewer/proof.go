@@ -18,6 +18,8 @@ func (r *Reviewer) state(ctx context.Context, j *jobs.Job, base, head git.OID, a
 	if err != nil || key == nil {
 		return "", signing(err)
 	}
+	// The parent is the base that was shown to the agent as such. If the commit has
+	// another one, the statement is about no commit that could be merged.
 	tree, err := j.Store.Tree(ctx, head)
 	if err != nil {
 		return "", err

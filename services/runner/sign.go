@@ -50,6 +50,8 @@ func (n notary) signed(c *forge.QueueMerge) (*forge.QueueMerge, error) {
 	if key == nil {
 		return &signed, nil
 	}
+	// The claims are of the rules, never of a worker: only the machine writes them, and
+	// statements of workers are carried beside them as they are.
 	about := proof.Change{Tree: c.Tree, Parent: c.Base, Patch: c.PatchID}
 	for _, claim := range c.Claims {
 		p, err := proof.ParseClaim(claim)

@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Keys returns the folder of the user's signing key, which all their repositories share and none contains; empty if the
-// environment names no home. It is made by the first run.
+// Keys returns the folder of the user's signing key, which all their repositories
+// share and none contains; empty if the environment names no home. It is made by
+// the first run.
 func Keys(getenv func(string) string) proof.Folder {
 	home := trust.StateHome(getenv)
 	if home == "" {

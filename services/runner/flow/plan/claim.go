@@ -80,6 +80,8 @@ func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changed bool
 			approvals = append(approvals, claimedApproval{of, a.What, a.Hash, a.By, a.Event, a.At.UTC().Format(time.RFC3339Nano)})
 		}
 	}
+	// The intent would not work on an unapproved plan that needs approval, so what has
+	// one needed it.
 	if g.Approved {
 		p.Needs = append(p.Needs, OfPlan)
 	}

@@ -1,6 +1,6 @@
-// Package verifycommit has the command verify-commit, which says whether commits were
-// made by pfl-forge as they should, and the check of a push that is made of it. It
-// needs the repository and the file of trusted keys, and no server.
+// Package verifycommit has the command verify-commit, which says whether commits
+// were made by pfl-forge as they should, and the check of a push that is made of
+// it. It needs the repository and the file of trusted keys, and no server.
 package verifycommit
 
 import (
@@ -44,9 +44,13 @@ const examples = `  pfl-forge verify-commit HEAD
 
 // options is how the command was called.
 type options struct {
-	keys     string
-	stdin    bool
+	// keys is the path of the file of trusted keys; empty: as trusted says.
+	keys string
+	// stdin decides on a push.
+	stdin bool
+	// branches are the protected ones, by their short names.
 	branches []string
+	// approved wants an approval of each commit.
 	approved bool
 	format   render.Format
 }
@@ -124,10 +128,12 @@ type document struct {
 	OK bool `json:"ok" yaml:"ok"`
 	// SignedBy is the principal whose key signed the commit.
 	SignedBy string `json:"signed_by,omitempty" yaml:"signed_by,omitempty"`
-	// Project, Intent and Task say what it was made for.
+	// Project is the project that it was made for, as its statements say.
 	Project string `json:"project,omitempty" yaml:"project,omitempty"`
-	Intent  string `json:"intent,omitempty"  yaml:"intent,omitempty"`
-	Task    string `json:"task,omitempty"    yaml:"task,omitempty"`
+	// Intent is the intent's id.
+	Intent string `json:"intent,omitempty" yaml:"intent,omitempty"`
+	// Task is the task's id.
+	Task string `json:"task,omitempty" yaml:"task,omitempty"`
 	// Statements are the ones by trusted keys about this change.
 	Statements []statement `json:"statements" yaml:"statements"`
 	// Problems say why it is not to be believed.
@@ -175,7 +181,8 @@ func describe(p proof.Predicate) (kind, says string) {
 	return "", ""
 }
 
-// run checks what was asked for. The exit code is ExitError if a commit was not made as it should.
+// run checks the commits, or the push, of the call. The exit code is ExitError if a
+// commit was not made as it should.
 func run(ctx context.Context, a *kit.App, o *options, args []string) error {
 	trusted, err := o.trusted(a)
 	if err != nil {
@@ -209,6 +216,7 @@ func run(ctx context.Context, a *kit.App, o *options, args []string) error {
 
 // conclude prints the answers.
 func conclude(a *kit.App, o *options, answers []document) error {
+	// A range is judged as a whole: one bad commit in it is enough.
 	bad := false
 	for i := range answers {
 		bad = bad || !answers[i].OK
@@ -226,7 +234,7 @@ func conclude(a *kit.App, o *options, answers []document) error {
 	return err
 }
 
-// line prints what is to be said of a commit: one line, and one more for each problem.
+// line prints the answer about one commit: one line, and one more for each problem.
 func line(a *kit.App, d *document) {
 	if d.OK {
 		var said []string

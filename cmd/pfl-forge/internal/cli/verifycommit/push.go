@@ -22,8 +22,13 @@ const (
 	maxUpdates = 100_000
 )
 
-// update is what a push does to a ref.
-type update struct{ old, next, ref string }
+// update is the change of one ref by a push.
+type update struct {
+	// old and next are names of objects; none for a ref that is made, or deleted.
+	old, next string
+	// ref is the whole name of the ref.
+	ref string
+}
 
 // push decides on a push: ExitError refuses all of it, and standard error says why.
 func (c *checker) push(ctx context.Context, a *kit.App, o *options) error {
@@ -45,7 +50,9 @@ func (c *checker) push(ctx context.Context, a *kit.App, o *options) error {
 		return err
 	}
 	var answers []document
-	for _, u := range updates { // those of the push count for its own commits
+	// Proofs come first, whatever their order in the push: those that it brings count
+	// for the commits that it brings.
+	for _, u := range updates {
 		refused, err := c.proofs(ctx, u, protected)
 		if err != nil {
 			return err
@@ -108,7 +115,7 @@ func readUpdates(in io.Reader) ([]update, error) {
 		if len(list) == maxUpdates {
 			return nil, fmt.Errorf("the push has more than %d refs", maxUpdates)
 		}
-		list = append(list, update{f[0], f[1], f[2]})
+		list = append(list, update{old: f[0], next: f[1], ref: f[2]})
 	}
 	return list, s.Err()
 }
@@ -128,6 +135,8 @@ func (c *checker) branch(ctx context.Context, u update) ([]document, error) {
 	case u.old:
 		return nil, fmt.Errorf("%s is protected, and does not exist: make it before this hook is installed", kit.Safe(u.ref))
 	}
+	// The line of first parents has to lead back to where the branch is: so a merge
+	// commit, whose line may pass by, is never taken for an addition.
 	commits, err := c.repo.line(ctx, git.OID(u.old), git.OID(u.next))
 	if errors.Is(err, errNotOnLine) {
 		return nil, fmt.Errorf("%s is protected: a push must add to what is there, and %s does not build on %s by first parents",
@@ -147,8 +156,8 @@ func (c *checker) branch(ctx context.Context, u update) ([]document, error) {
 	return list, nil
 }
 
-// proofs takes the proofs of a push in, and returns why they are refused: they are no
-// proofs, or would change those of a commit on a protected branch.
+// proofs takes the proofs of a push in, and returns why they are refused: they are
+// no proofs, or would change those of a commit on a protected branch.
 func (c *checker) proofs(ctx context.Context, u update, protected []string) (refused string, err error) {
 	name, is := strings.CutPrefix(u.ref, store.ProofsPrefix)
 	if !is {
@@ -158,6 +167,8 @@ func (c *checker) proofs(ctx context.Context, u update, protected []string) (ref
 	if err != nil {
 		return "is no place for proofs: want the name of a commit", nil //nolint:nilerr // it is the answer
 	}
+	// Proofs of a commit that did not land may be replaced: after a crash an
+	// implementer makes the same commit with another verify beside it.
 	if u.old != none && u.old != u.next {
 		merged, err := c.merged(ctx, commit, protected)
 		if err != nil {

@@ -25,12 +25,13 @@ type repository struct {
 
 	// dir is its git directory.
 	dir string
-	// quarantine has the objects of a push that is being decided on; empty for none.
+	// quarantine has the objects of a push that is being decided on; empty for
+	// none.
 	quarantine string
 	// hub is a temporary directory.
 	hub string
-	// proofs are the blobs with the proofs of commits, those of a push among them; nil
-	// before they are listed.
+	// proofs are the blobs with the proofs of commits, those of a push among them;
+	// nil before they are listed.
 	proofs map[git.OID]git.OID
 }
 
@@ -71,6 +72,8 @@ func (r *repository) close() {
 
 // git runs a command on the repository's refs, which sees the objects of a push.
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
+	// git's own environment of a hook does not reach its child: it is built anew,
+	// with no more of it than where the objects of the push are.
 	c := git.Command{Dir: r.dir, GitDir: r.dir}
 	if r.quarantine != "" {
 		c.Env = append(c.Env, "GIT_OBJECT_DIRECTORY="+r.quarantine, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+r.ObjectDir())
@@ -119,9 +122,9 @@ func (r *repository) commits(ctx context.Context, arg string) ([]git.OID, error)
 // errNotOnLine says that a commit is not reached by first parents from another one.
 var errNotOnLine = errors.New("is not on the line of first parents")
 
-// line returns the commits from tip back to old, by first parents, without old. Each
-// parent is read from the commit itself, so neither grafts nor replacements count.
-// Error: errNotOnLine.
+// line returns the commits from tip back to old, by first parents, without old.
+// Each parent is read from the commit itself, so neither grafts nor replacements
+// count. Error: errNotOnLine.
 func (r *repository) line(ctx context.Context, old, tip git.OID) ([]git.OID, error) {
 	objects := r.NewReader(ctx)
 	defer objects.Close()
@@ -193,6 +196,8 @@ func (c *checker) check(ctx context.Context, commit git.OID) (document, error) {
 	if err != nil {
 		return document{}, err
 	}
+	// The patch id is computed from the objects here: no statement can lend itself
+	// to another change by naming one.
 	report := proof.Check(raw, string(bundle), c.trusted, func(about proof.Change) (string, error) {
 		return c.repo.PatchID(ctx, git.OID(about.Parent), commit)
 	})
