@@ -99,7 +99,7 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
-		statements = proof.Instead(statements, moved.Statement)
+		statements = anew(statements, moved)
 	}
 	// Nothing changes the commit from here on: what is signed is what lands.
 	if err := i.sign(ctx, j, r); err != nil {
@@ -113,6 +113,16 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
 	return i.move(ctx, j, r, proof.Bundle(statements...))
+}
+
+// anew returns the statements about a change that was verified on another base. None
+// are left if all of it is there already: that commit is somebody else's, with proofs of
+// its own.
+func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
+	if moved.Statement == "" {
+		return nil
+	}
+	return proof.Instead(statements, moved.Statement)
 }
 
 // obstacle returns why a change that was rebased onto a new tip cannot be merged

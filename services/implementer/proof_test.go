@@ -188,3 +188,23 @@ func TestNothingIsMergedWithoutTheKey(t *testing.T) {
 		t.Errorf("got %+v", r.Output)
 	}
 }
+
+// A change that somebody else's commit has already leaves the proofs of that commit alone.
+func TestProofsOfOthersStay(t *testing.T) {
+	w, signers, others := signedWorld(t)
+	first := w.ready("new.txt", "x")
+	second := command(forge.StepRebase, 1)
+	second.Attempt.Task, second.Task.Base, second.Task.Head = "fix-002", first.Base, first.Head
+	again := forge.As[*forge.Rebase](w.imp.rebase(t.Context(), second, silent).Output)
+	w.merges(proven(1, first, others(first)))
+	tip := w.repo.Head("main")
+	c := proven(1, again, others(again))
+	c.Attempt.Task, c.Merge().Change.Task = "fix-002", "fix-002"
+	if got := w.merges(c); got.Outcome != forge.MergeDone || w.repo.Head("main") != tip {
+		t.Fatalf("got %+v", got)
+	}
+	if proofs := w.refs("_proofs"); len(proofs) != 1 {
+		t.Errorf("kept %q", proofs)
+	}
+	w.check(tip, signers)
+}

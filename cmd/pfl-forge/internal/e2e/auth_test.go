@@ -93,6 +93,7 @@ func TestGuardedCluster(t *testing.T) {
 		got := g.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
 	})
+	g.protect()
 	lines := g.append(2)
 	nc, err := g.connect("submitter")
 	if err != nil {
@@ -126,6 +127,7 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
+	g.proven(len(lines)) // the line that was there at first is none of them, and the system's is
 	trace := sent.complete()
 	for _, args := range [][]string{{"show", "append-00", "-o", "json"}, {"history", "append-00", "-o", "json"}} {
 		var d struct {
