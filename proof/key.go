@@ -117,6 +117,12 @@ func (f Folder) Prepare() error {
 	return replace(f.SignersPath(), []byte(list.String()), 0o644)
 }
 
+// HasKey reports whether there is a seed in the folder, whether or not it can be used.
+func (f Folder) HasKey() bool {
+	_, err := os.Lstat(filepath.Join(string(f), seedFile))
+	return err == nil
+}
+
 // Source returns the key of a role, derived from the seed of the folder; nil
 // without a folder.
 func (f Folder) Source(role string) Source {

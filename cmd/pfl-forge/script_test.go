@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			env.Setenv("SOURCE", source) // what is shipped beside the program
+			env.Setenv("SOURCE", source)              // what is shipped beside the program
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command sleeps for a second at its end
 			return os.MkdirAll(home, 0o700)
 		},

@@ -174,6 +174,7 @@ func (c *cluster) noSeeds() {
 // refused.
 func TestRenewedKeys(t *testing.T) {
 	g := newCluster(t, appending)
+	g.protect()
 	lines := g.append(2)
 	former := filepath.Join(g.dir, "former")
 	if err := os.CopyFS(former, os.DirFS(g.keys)); err != nil {
@@ -189,6 +190,7 @@ func TestRenewedKeys(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), lines)
+	g.proven(len(lines) - 1)
 	for _, p := range g.procs {
 		select {
 		case <-p.gone:

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"log/slog"
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
@@ -16,4 +17,19 @@ func Keys(getenv func(string) string) proof.Folder {
 		return ""
 	}
 	return proof.Folder(filepath.Join(home, "pfl-forge", "keys"))
+}
+
+// prepared returns the folder with a key in it. Where none can be made, as in a home
+// that is read-only, nothing is signed: a run needs no key. One that is there and
+// cannot be used is an error, because its person may rely on it.
+func prepared(keys proof.Folder, log *slog.Logger) (proof.Folder, error) {
+	if keys == "" {
+		return "", nil
+	}
+	err := keys.Prepare()
+	if err != nil && !keys.HasKey() {
+		log.Warn("merges are not signed", "error", err)
+		return "", nil
+	}
+	return keys, err
 }

@@ -67,10 +67,8 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 	}
 	defer d.close()
 	d.branch = cfg.Base.Branch
-	if cfg.Keys != "" {
-		if err := cfg.Keys.Prepare(); err != nil {
-			return nil, err
-		}
+	if cfg.Keys, err = prepared(cfg.Keys, cfg.Log); err != nil {
+		return nil, err
 	}
 	r := &activeRun{
 		RunConfig: cfg, session: s, files: d,
