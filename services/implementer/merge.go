@@ -116,7 +116,7 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 }
 
 // anew returns the statements about a change that was verified on another base. None
-// are left if all of it is there already: that commit is somebody else's, with proofs of
+// are left if all of it is there already: that commit is not of this merge, and has proofs of
 // its own.
 func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 	if moved.Statement == "" {
