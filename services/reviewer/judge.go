@@ -54,7 +54,7 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	if !g.Changed {
 		return nil
 	}
-	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), verdict.Complete)
+	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), reachedAll(&verdict))
 	return err
 }
 

@@ -3,6 +3,7 @@ package reviewer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
@@ -52,4 +53,10 @@ func signing(err error) error {
 		return nil
 	}
 	return fmt.Errorf("nothing can be signed: %w", err)
+}
+
+// reachedAll reports whether a judgment counts as an approval: every criterion is met,
+// whatever the answer says of the whole.
+func reachedAll(v *forge.Judgment) bool {
+	return v.Complete && !slices.ContainsFunc(v.Evaluations, func(e forge.Evaluation) bool { return !e.Met })
 }
