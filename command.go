@@ -280,7 +280,12 @@ type Rebase struct {
 	Verify *VerifyReport
 	// Overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []Overlap
+	// Statement is the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed.
+	Statement Envelope
 }
+
+// Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
+type Envelope string
 
 // VerifyReport is the result of the project's verify commands on one tree.
 type VerifyReport struct {

@@ -60,8 +60,7 @@ type Reject struct {
 type Answer struct {
 	// Index is the question's place among the intent's clarifications, from 0.
 	Index int
-	// Question repeats the question's text, so that an answer to an older question
-	// is refused; empty skips that check.
+	// Question repeats the question's text, so that an answer to an older question is refused; empty skips that check.
 	Question string
 	// Answer is the answer, not empty.
 	Answer string
@@ -113,8 +112,7 @@ type Reflect struct{}
 type TimerFired struct {
 	// Key is the timer's key within its state machine.
 	Key string
-	// At is when the timer was to fire. A timer that was set again has another
-	// time, so the older firing changes nothing.
+	// At is when the timer was to fire. A timer that was set again has another time, so the older firing changes nothing.
 	At time.Time
 }
 
@@ -131,8 +129,7 @@ type AdmitRun struct {
 	Parent IntentID
 	// Source is where the intent comes from.
 	Source Source
-	// Generation counts the reflections between the intent and what a person
-	// wanted.
+	// Generation counts the reflections between the intent and what a person wanted.
 	Generation int
 	// Goal says that the intent is a goal and wants the project's knowledge.
 	Goal bool
@@ -152,11 +149,9 @@ type RunAdmitted struct {
 	Paused int
 	// Resumed is the number of the newest pause that is over; 0 if none is.
 	Resumed int
-	// Unread are observations that no reflection has read. Set for intents of type
-	// skill_extraction only.
+	// Unread are observations that no reflection has read. Set for intents of type skill_extraction only.
 	Unread []Observation
-	// Knowledge comes from the project's goals, the most relevant first.
-	// Set for goals only.
+	// Knowledge comes from the project's goals, the most relevant first. Set for goals only.
 	Knowledge []Knowledge
 }
 
@@ -251,9 +246,12 @@ type QueueMerge struct {
 	Files []string
 	// Title is the title of the merged commit.
 	Title string
-	// Approver is the person who approved the plan, or the change of protected paths;
-	// empty if neither was needed.
+	// Approver is the person who approved the plan, or the change of protected paths; empty if neither was needed.
 	Approver string
+	// Statements are signed envelopes of the workers: that Head was verified, and reviewed. See package proof.
+	Statements []Envelope
+	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
+	Claims []string
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.
@@ -298,8 +296,7 @@ type RunEnded struct {
 	Observed []Observation
 	// Parent is the intent that this one is a child of; empty if it is none.
 	Parent IntentID
-	// Reflect holds the data for a reflection; nil if the run is not to be
-	// reflected upon.
+	// Reflect holds the data for a reflection; nil if the run is not to be reflected upon.
 	Reflect *ReflectOn
 	// Knowledge was found out by the goal in this run.
 	Knowledge []Knowledge
@@ -348,8 +345,7 @@ type RunReflected struct {
 type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
 	TaskID TaskID
-	// Other is the other task and the files in conflict; without files the two
-	// merge again.
+	// Other is the other task and the files in conflict; without files the two merge again.
 	Other Overlap
 	// Number counts the reports of the other task, from 1.
 	Number int
@@ -367,8 +363,7 @@ type ReserveBudget struct {
 	Budget Budget
 	// USD is the amount, in US dollars.
 	USD float64
-	// Begun says that the call continues work that is under way. It comes before
-	// calls that begin something.
+	// Begun says that the call continues work that is under way. It comes before calls that begin something.
 	Begun bool
 }
 

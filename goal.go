@@ -27,13 +27,11 @@ const (
 type GoalOptions struct {
 	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for DefaultIterations.
 	MaxIterations int
-	// HistoryContext is how many of the newest summaries an execution gets, 1 to
-	// 20; 0 stands for DefaultHistoryContext.
+	// HistoryContext is how many of the newest summaries an execution gets, 1 to 20; 0 stands for DefaultHistoryContext.
 	HistoryContext int
 	// Model is the model of the executing agent; empty for the project's.
 	Model string
-	// Tools are those of the executing agent, among those that the project allows;
-	// empty for all of them.
+	// Tools are those of the executing agent, among those that the project allows; empty for all of them.
 	Tools []string
 	// SystemPrompt is added to the executing agent's.
 	SystemPrompt string
@@ -337,6 +335,8 @@ type Judgment struct {
 	Reason string
 	// NextAction says what to do next where the goal is not reached.
 	NextAction string
+	// Statement is as in a Review.
+	Statement Envelope
 }
 
 // Evaluation is the verdict on one criterion.

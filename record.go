@@ -13,8 +13,7 @@ type Record struct {
 	// Events are the events that were applied, in the order of their decisions. At
 	// least one; events that were ignored or refused are not journaled.
 	Events []Event
-	// Effects are those of all Events together. They happen after the record is
-	// stored, and again after a crash.
+	// Effects are those of all Events together. They happen after the record is stored, and again after a crash.
 	Effects Effects
 	// Summary is of the state after the last event.
 	Summary Summary
@@ -27,16 +26,14 @@ type Record struct {
 // it recognises a repetition. The kinds may happen in any order; within a kind the
 // order is kept.
 type Effects struct {
-	// Commands are attempts for workers. One is not issued again while a worker has
-	// it.
+	// Commands are attempts for workers. One is not issued again while a worker has it.
 	Commands []Command
 	// Timers are set, or set again if there is one under the same key.
 	Timers []Timer
 	// Outbox are events for other state machines of the project, repeated after a
 	// crash until they are answered or superseded.
 	Outbox []Event
-	// Cancels are attempts whose results are not needed any more. Workers stop them
-	// and keep what was done.
+	// Cancels are attempts whose results are not needed any more. Workers stop them and keep what was done.
 	Cancels []Attempt
 	// ReleasedTasks are tasks that have ended: their checkouts and sessions can go.
 	ReleasedTasks []TaskID

@@ -95,6 +95,8 @@ type Review struct {
 	Suggestions []string
 	// CreatedAt is when the review was decided on, in UTC.
 	CreatedAt time.Time
+	// Statement is the worker's signed envelope of the verdict; empty if nothing is signed, and once it is with the task.
+	Statement Envelope
 }
 
 // EvidenceType says what an observation's evidence refers to.

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
 // bigRepo has 20,000 files, and a branch "later" that is ten commits ahead of main.
@@ -136,4 +138,38 @@ func BenchmarkRebase(b *testing.B) {
 	b.ReportMetric(median(theirs), "git-rebase-ms")
 	b.ReportMetric(median(ours)/median(theirs), "ratio")
 	b.ReportMetric(median(whole)/median(theirs), "ratio-with-merge")
+}
+
+// BenchmarkProofs compares noting a merge with noting one whose commit is signed and has proofs: what signing adds to a merge.
+func BenchmarkProofs(b *testing.B) {
+	r := newRepo(b, map[string]string{"README": "small\n"})
+	s := r.store()
+	base := r.head("main")
+	signature := "-----BEGIN SSH SIGNATURE-----\n" + strings.Repeat("x", 300) + "\n-----END SSH SIGNATURE-----\n"
+	var plain, signed []time.Duration
+	for n := 0; b.Loop(); n++ {
+		b.StopTimer()
+		heads := []git.OID{
+			r.commit("one", map[string]string{"README": fmt.Sprintln("one", n)}), r.commit("two", map[string]string{"README": fmt.Sprintln("two", n)}),
+		}
+		l := store.PendingMerge{Intent: attempt("t").Intent, Task: "t", Number: n + 1, Parent: base, Commit: heads[0]}
+		b.StartTimer()
+		start := time.Now()
+		if err := s.KeepPendingMerge(b.Context(), l); err != nil {
+			b.Fatal(err)
+		}
+		plain = append(plain, time.Since(start))
+		start = time.Now()
+		o, err := s.SignCommit(b.Context(), heads[1], func([]byte) (string, error) { return signature, nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Commit, l.Proofs = o, strings.Repeat("a statement\n", 300)+fmt.Sprint(n)
+		if err := s.KeepPendingMerge(b.Context(), l); err != nil {
+			b.Fatal(err)
+		}
+		signed = append(signed, time.Since(start))
+	}
+	b.ReportMetric(median(plain), "noted-ms")
+	b.ReportMetric(median(signed), "signed-and-noted-ms")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // Env is passed by [Main] to the run function of a service.
@@ -68,6 +69,22 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 		Bus: e.Bus, Replica: e.Config.Replica, Group: e.Config.Group, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
 		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive,
+	}
+}
+
+// SigningKey returns the key by which the service signs what it did: it follows from the nkey, which is read again for each
+// signature. A service without an nkey signs nothing, since its key would be in no file of trusted ones.
+func (e *Env) SigningKey() proof.Source {
+	if e.Config.NKey == "" {
+		return nil
+	}
+	return func() (*proof.Key, error) {
+		seed, err := bus.ReadSeed(e.Config.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("--nkey (FORGE_NKEY): %w", err)
+		}
+		defer clear(seed)
+		return proof.Derive(seed, e.Name)
 	}
 }
 

@@ -77,7 +77,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 }
 
 // reserved are names that no account may have: those of other Secrets, and of an inbox.
-var reserved = []string{"server", "ca", presence}
+var reserved = []string{"server", "ca", "signers", presence}
 
 // Inbox returns the prefix of the subjects on which an account gets its answers. No
 // other account may listen there.

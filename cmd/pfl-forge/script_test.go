@@ -40,6 +40,11 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("HOME", home)
 			env.Setenv("NO_COLOR", "1")
+			source, err := filepath.Abs(filepath.Join("..", ".."))
+			if err != nil {
+				return err
+			}
+			env.Setenv("SOURCE", source)              // what is shipped beside the program
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command sleeps for a second at its end
 			return os.MkdirAll(home, 0o700)
 		},

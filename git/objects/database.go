@@ -17,6 +17,8 @@ type Database struct {
 	// hub is our own git directory, which reads and writes the repository's
 	// objects and nothing else of it.
 	hub string
+	// more are object directories beside the repository's own.
+	more []string
 	// readers are shared by all calls.
 	readers catFiles
 }
@@ -24,6 +26,14 @@ type Database struct {
 // NewDatabase returns the object database of the repository with this git directory. WriteHub comes before any other method.
 func NewDatabase(gitDir string) *Database {
 	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git")}
+}
+
+// NewView returns the object database of a repository to read from, without a trace in
+// it: the hub is made in an empty directory of the caller's. more are object
+// directories beside the repository's own, such as the quarantine of a push.
+// WriteHub comes before any other method.
+func NewView(gitDir, hub string, more ...string) *Database {
+	return &Database{common: gitDir, hub: hub, more: more}
 }
 
 // hubConfig is the configuration of the hub; that of the person's repository is
@@ -92,5 +102,9 @@ func (db *Database) ObjectDir() string { return filepath.Join(db.common, "object
 // ObjectCommand returns a command on objects alone. No ref, configuration, hook, graft or attribute file of the repository
 // has an effect on it.
 func (db *Database) ObjectCommand() git.Command {
-	return git.Command{Dir: db.hub, GitDir: db.hub, Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
+	c := git.Command{Dir: db.hub, GitDir: db.hub, Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
+	if len(db.more) > 0 {
+		c.Env = append(c.Env, alternates(db.more...))
+	}
+	return c
 }

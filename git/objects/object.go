@@ -29,7 +29,9 @@ type Commit struct {
 	// encoding is the header that names the message's encoding; empty for
 	// UTF-8.
 	encoding string
-	Message  string
+	// signature is the header gpgsig, with line ends; empty for none. It is of the object without it.
+	signature string
+	Message   string
 }
 
 // parseCommit parses the content of a commit object. git wrote or checked it,
@@ -75,6 +77,9 @@ func (d Commit) encode() []byte {
 	fmt.Fprintf(&b, "author %s\ncommitter %s\n", d.Author, d.Committer)
 	if d.encoding != "" {
 		fmt.Fprintf(&b, "encoding %s\n", d.encoding)
+	}
+	if d.signature != "" {
+		fmt.Fprintf(&b, "gpgsig %s\n", strings.ReplaceAll(strings.TrimSuffix(d.signature, "\n"), "\n", "\n "))
 	}
 	fmt.Fprintf(&b, "\n%s", d.Message)
 	return b.Bytes()

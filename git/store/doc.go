@@ -17,6 +17,9 @@
 // changes that are not merged with each other. A try to merge is refs/forge/<intent>/<task>/merge/<number>/<parent>, a
 // PendingMerge, until Forget.
 //
+// The proofs of a commit that was merged are a blob, refs/forge/_proofs/<commit>. They are kept together with the PendingMerge,
+// so before the branch moves, and never deleted by this package. A clone of an origin does not fetch them.
+//
 // # How the base branch moves
 //
 // Only by Merge: in a person's repository as package worktree says, towards an origin by a push with a lease.

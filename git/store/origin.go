@@ -104,7 +104,7 @@ func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	if _, err := git.Run(ctx, git.Command{Hold: hold}, "init", "-q", "--bare", "--template=", "--", made.Dir()); err != nil {
 		return err
 	}
-	if err := made.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*"); err != nil {
+	if err := made.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*", "^"+ProofsPrefix+"*"); err != nil {
 		return err
 	}
 	if disk.Exists(final) {

@@ -21,6 +21,9 @@ type PendingMerge struct {
 	Parent git.OID
 	// Commit is the verified and reviewed commit on top of Parent.
 	Commit git.OID
+	// Proofs show how Commit came to be; empty if there are none. They are kept with the merge, and stay when that is
+	// forgotten.
+	Proofs string
 }
 
 // ref returns refs/forge/<intent>/<task>/merge/<number>/<parent>, which points
@@ -60,12 +63,21 @@ func (l PendingMerge) validate() error {
 	return err
 }
 
-// KeepPendingMerge stores a merge as a ref, in a distributed store at the origin too, and returns when it is durable.
+// KeepPendingMerge stores a merge as a ref, with the proofs of its commit beside it, in a distributed store at the origin too,
+// and returns when they are durable. So a branch that moves afterwards never has a commit without its proofs.
 func (s *Store) KeepPendingMerge(ctx context.Context, l PendingMerge) error {
 	if err := l.validate(); err != nil {
 		return err
 	}
-	return s.KeepAll(ctx, Kept{Ref: l.ref(), OID: l.Commit})
+	kept := []Kept{{Ref: l.ref(), OID: l.Commit}}
+	if l.Proofs != "" {
+		proofs, err := s.keptProofs(l.Commit, l.Proofs)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, proofs)
+	}
+	return s.KeepAll(ctx, kept...)
 }
 
 // PendingMerges returns the merges that are kept of an intent, or of all if it is empty, in a distributed store those at

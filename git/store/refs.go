@@ -49,6 +49,9 @@ func (s *Store) KeepAll(ctx context.Context, kept ...Kept) error {
 		if k.isHead() && s.origin != nil {
 			continue // it comes with the next fetch, which would fail had it changed under its hands
 		}
+		if k.isProofs() && s.origin != nil {
+			continue // the origin has them; a clone would only collect them
+		}
 		here = append(here, k)
 		fmt.Fprintf(&in, "update %s %s\n", k.Ref, k.OID)
 	}
@@ -84,6 +87,11 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	r := s.NewReader(ctx)
 	defer r.Close()
 	for _, k := range kept {
+		if k.isProofs() {
+			// Its blob was just written, durable. Unlike other kept refs it may get
+			// another value: of two the later one counts, and both are complete.
+			continue
+		}
 		if _, err := r.Commit(k.OID); err != nil {
 			return false
 		}

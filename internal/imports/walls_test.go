@@ -84,6 +84,15 @@ var allowLists = []allowList{
 		reason: "the rules are tested without a server, a repository or an agent",
 	},
 	{
+		packages: []string{"./proof"},
+		may: []string{
+			"std", ".", "./internal/redact", "golang.org/x/crypto/ssh", "github.com/hiddeco/sshsig",
+			"github.com/secure-systems-lab/go-securesystemslib/dsse",
+		},
+		never:  []string{"net/...", "os/exec"},
+		reason: "what is believed follows from a commit, its proofs and the trusted keys alone: no server, no repository, no configuration",
+	},
+	{
 		packages: []string{"./document"},
 		may:      []string{"std", "."},
 		never:    []string{"log/...", "net/...", "os/..."},
@@ -180,6 +189,12 @@ var restrictions = []restriction{
 		packages: []string{"./bus/...", "./proto/...", "./internal/telemetry/otlptest", "./deploy/k8s/internal/testpod"},
 		tests:    true,
 		reason:   "the wire ends in the codec; everything inside speaks the vocabulary",
+	},
+	{
+		imports:  []string{"github.com/hiddeco/sshsig", "github.com/secure-systems-lab/go-securesystemslib/..."},
+		packages: []string{"./proof"},
+		tests:    true,
+		reason:   "signatures and envelopes are made and read in one place",
 	},
 	{
 		imports:  []string{"gopkg.in/yaml.v3"},

@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -43,6 +44,8 @@ type Implementer struct {
 	// crash is called at points where a crash is instructive; tests end there.
 	crash func(point string)
 	ready func()
+	// key signs statements and merges.
+	key proof.Source
 }
 
 // Config says what an implementer works with.
@@ -51,6 +54,8 @@ type Config struct {
 	Bus          *bus.Bus
 	Replica      forge.ReplicaID
 	Log          *slog.Logger
+	// Key signs statements about verify commands, and merges; nil: nothing is signed.
+	Key proof.Source
 
 	// Ready, if not nil, is called once, when everything that the previous process
 	// left has been reported or removed.
@@ -64,7 +69,7 @@ func New(cfg Config) *Implementer {
 	}
 	return &Implementer{
 		repos: cfg.Repositories, bus: cfg.Bus, log: cfg.Log, id: cfg.Replica,
-		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready,
+		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready, key: cfg.Key,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -84,6 +85,7 @@ func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID,
 func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.MergeResult, error) {
 	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
+	statements := l.Statements
 	if j.Tip != base {
 		moved, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err != nil {
@@ -97,6 +99,11 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
+		statements = anew(statements, moved)
+	}
+	// Nothing changes the commit from here on: what is signed is what lands.
+	if err := i.sign(ctx, j, r); err != nil {
+		return nil, err
 	}
 	wanted, err := i.bus.Journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 	if err != nil {
@@ -105,7 +112,17 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if !wanted {
 		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
-	return i.move(ctx, j, r)
+	return i.move(ctx, j, r, proof.Bundle(statements...))
+}
+
+// anew returns the statements about a change that was verified on another base. None
+// are left if all of it is there already: that commit is not of this merge, and has proofs of
+// its own.
+func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
+	if moved.Statement == "" {
+		return nil
+	}
+	return proof.Instead(statements, moved.Statement)
 }
 
 // obstacle returns why a change that was rebased onto a new tip cannot be merged
@@ -140,13 +157,14 @@ func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, h
 	return nil, nil //nolint:nilnil // no obstacle is an answer
 }
 
-// move records the merge in the repository, so that it can be reported after a crash,
-// and moves the base branch.
-func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult) (*forge.MergeResult, error) {
+// move records the merge in the repository, so that it can be reported after a crash, with the proofs of
+// its commit, and moves the base branch.
+func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	l := store.PendingMerge{
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
+		Proofs: proofs,
 	}
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err

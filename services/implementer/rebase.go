@@ -64,8 +64,10 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if r.Files, err = files(ctx, j, j.Tip, got.Head); err != nil {
 		return nil, err
 	}
-	r.Verify, r.Guarded, err = verifyOnTip(ctx, j, got.Head, r.Files)
-	return r, err
+	if r.Verify, r.Guarded, err = verifyOnTip(ctx, j, got.Head, r.Files); err != nil {
+		return r, err
+	}
+	return r, i.stateVerified(j, r)
 }
 
 // newestAttempt returns the name under which the task's newest commit is kept, and

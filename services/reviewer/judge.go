@@ -13,12 +13,12 @@ import (
 
 // judge carries out the step judge.
 func (r *Reviewer) judge(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return r.repos.Do(ctx, &cmd, progress, judge)
+	return r.repos.Do(ctx, &cmd, progress, r.judgeGoal)
 }
 
-// judge has the intent's agent decide whether each criterion of a goal is met by the
+// judgeGoal has the intent's agent decide whether each criterion of a goal is met by the
 // head of its task, or by the base branch if nothing was changed.
-func judge(ctx context.Context, j *jobs.Job) error {
+func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	if err := j.NeedModel(); err != nil {
 		return err
 	}
@@ -51,7 +51,11 @@ func judge(ctx context.Context, j *jobs.Job) error {
 	}
 	verdict.Head = j.Command.Task.Head
 	j.Result.Output = &verdict
-	return nil
+	if !g.Changed {
+		return nil
+	}
+	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), reachedAll(&verdict))
+	return err
 }
 
 // reached returns the judge's data, with what the task has changed so far.

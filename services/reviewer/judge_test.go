@@ -41,7 +41,7 @@ func goalWorld(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Co
 	r.Git("checkout", "-q", "-b", "change")
 	r.Commit("all criteria are met", map[string]string{"new.txt": "new\n"})
 	r.Git("checkout", "-q", "main")
-	rv := reviewer.New(repotest.Local(t, r.Dir, others...))
+	rv := reviewer.New(repotest.Local(t, r.Dir, others...), "v1", nil)
 	return r, func(c forge.Command) forge.Result {
 		i := slices.IndexFunc(rv.Handlers(), func(h service.Handler) bool { return h.Step == forge.StepJudge })
 		return rv.Handlers()[i].Do(t.Context(), c, func(forge.Progress) {})

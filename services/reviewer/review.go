@@ -14,11 +14,11 @@ import (
 
 // review carries out the step review.
 func (r *Reviewer) review(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
-	return r.repos.Do(ctx, &cmd, progress, review)
+	return r.repos.Do(ctx, &cmd, progress, r.reviewTask)
 }
 
-// review has the intent's agent give a verdict on the head of the task.
-func review(ctx context.Context, j *jobs.Job) error {
+// reviewTask has the intent's agent give a verdict on the head of the task.
+func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 	base, err := jobs.OID("base", j.Command.Task.Base)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func review(ctx context.Context, j *jobs.Job) error {
 	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
 	j.Result.Output = &verdict
 	j.Observe(observations, time.Now())
-	return nil
+	return r.stateReview(ctx, j, base, head, &verdict)
 }
 
 // ask makes the call. A review that is repeated begins a new session; a recipe

@@ -35,7 +35,7 @@ func world(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Comman
 	r.Git("checkout", "-q", "-b", "change")
 	r.Commit("I am sure that this is right", map[string]string{"new.txt": "new\n"})
 	r.Git("checkout", "-q", "main")
-	rv := reviewer.New(repotest.Local(t, r.Dir, others...))
+	rv := reviewer.New(repotest.Local(t, r.Dir, others...), "v1", nil)
 	return r, func(c forge.Command) forge.Result {
 		return rv.Handlers()[0].Do(t.Context(), c, func(forge.Progress) {})
 	}

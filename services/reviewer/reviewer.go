@@ -7,16 +7,22 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 // Reviewer carries out the steps review and judge. It is safe for concurrent use.
 type Reviewer struct {
 	repos *jobs.Set
+	id    forge.ReplicaID
+	// key signs verdicts.
+	key proof.Source
 }
 
-// New returns a reviewer on these repositories.
-func New(repos *jobs.Set) *Reviewer { return &Reviewer{repos: repos} }
+// New returns a reviewer on these repositories, as one replica. key signs its verdicts; nil: nothing is signed.
+func New(repos *jobs.Set, id forge.ReplicaID, key proof.Source) *Reviewer {
+	return &Reviewer{repos: repos, id: id, key: key}
+}
 
 // Handlers returns the handlers for the worker that is passed to Run.
 func (r *Reviewer) Handlers() []service.Handler {

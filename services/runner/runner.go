@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -42,6 +43,8 @@ type Config struct {
 	// Notify says which people are notified of decisions that wait for them; nil:
 	// none.
 	Notify *notify.Config
+	// Key signs which plan a merge follows, and who approved it; nil: nothing is signed.
+	Key proof.Source
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
@@ -64,7 +67,7 @@ func Run(ctx context.Context, cfg Config) error {
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, cfg.Bus.Effects, func() time.Time {
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 	}

@@ -4172,6 +4172,8 @@ type QueueMerge struct {
 	xxx_hidden_Files       []string               `protobuf:"bytes,8,rep,name=files"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,9,opt,name=title"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,10,opt,name=approver"`
+	xxx_hidden_Statements  []string               `protobuf:"bytes,11,rep,name=statements"`
+	xxx_hidden_Claims      []string               `protobuf:"bytes,12,rep,name=claims"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4294,39 +4296,53 @@ func (x *QueueMerge) GetApprover() string {
 	return ""
 }
 
+func (x *QueueMerge) GetStatements() []string {
+	if x != nil {
+		return x.xxx_hidden_Statements
+	}
+	return nil
+}
+
+func (x *QueueMerge) GetClaims() []string {
+	if x != nil {
+		return x.xxx_hidden_Claims
+	}
+	return nil
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4335,12 +4351,20 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 12)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 12)
+}
+
+func (x *QueueMerge) SetStatements(v []string) {
+	x.xxx_hidden_Statements = v
+}
+
+func (x *QueueMerge) SetClaims(v []string) {
+	x.xxx_hidden_Claims = v
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4475,6 +4499,12 @@ type QueueMerge_builder struct {
 	// approver is the person who approved the plan, or the change of protected
 	// paths; empty if neither was needed.
 	Approver *string
+	// statements are signed envelopes of the workers: that Head was verified, and
+	// reviewed.
+	Statements []string
+	// claims describe the plan and the approvals, as JSON by the rules. The
+	// runner that issues the merge signs them.
+	Claims []string
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -4482,42 +4512,44 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 12)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 12)
 		x.xxx_hidden_Approver = b.Approver
 	}
+	x.xxx_hidden_Statements = b.Statements
+	x.xxx_hidden_Claims = b.Claims
 	return m0
 }
 
@@ -6375,7 +6407,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xe9\x01\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xa1\x02\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -6388,7 +6420,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05files\x18\b \x03(\tR\x05files\x12\x14\n" +
 	"\x05title\x18\t \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\n" +
-	" \x01(\tR\bapprover\"\xc4\x01\n" +
+	" \x01(\tR\bapprover\x12\x1e\n" +
+	"\n" +
+	"statements\x18\v \x03(\tR\n" +
+	"statements\x12\x16\n" +
+	"\x06claims\x18\f \x03(\tR\x06claims\"\xc4\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +

@@ -1744,6 +1744,7 @@ type Judgment struct {
 	xxx_hidden_Evaluations *[]*Evaluation         `protobuf:"bytes,3,rep,name=evaluations"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,4,opt,name=reason"`
 	xxx_hidden_NextAction  *string                `protobuf:"bytes,5,opt,name=next_action,json=nextAction"`
+	xxx_hidden_Statement   *string                `protobuf:"bytes,6,opt,name=statement"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1821,14 +1822,24 @@ func (x *Judgment) GetNextAction() string {
 	return ""
 }
 
+func (x *Judgment) GetStatement() string {
+	if x != nil {
+		if x.xxx_hidden_Statement != nil {
+			return *x.xxx_hidden_Statement
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Judgment) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Judgment) SetComplete(v bool) {
 	x.xxx_hidden_Complete = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *Judgment) SetEvaluations(v []*Evaluation) {
@@ -1837,12 +1848,17 @@ func (x *Judgment) SetEvaluations(v []*Evaluation) {
 
 func (x *Judgment) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *Judgment) SetNextAction(v string) {
 	x.xxx_hidden_NextAction = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Judgment) SetStatement(v string) {
+	x.xxx_hidden_Statement = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Judgment) HasHead() bool {
@@ -1873,6 +1889,13 @@ func (x *Judgment) HasNextAction() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *Judgment) HasStatement() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Judgment) ClearHead() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Head = nil
@@ -1893,6 +1916,11 @@ func (x *Judgment) ClearNextAction() {
 	x.xxx_hidden_NextAction = nil
 }
 
+func (x *Judgment) ClearStatement() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Statement = nil
+}
+
 type Judgment_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1906,6 +1934,9 @@ type Judgment_builder struct {
 	Reason *string
 	// next_action says what to do next where the goal is not reached.
 	NextAction *string
+	// statement is the worker's signed envelope of the judgment; empty if nothing
+	// is signed.
+	Statement *string
 }
 
 func (b0 Judgment_builder) Build() *Judgment {
@@ -1913,21 +1944,25 @@ func (b0 Judgment_builder) Build() *Judgment {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Complete != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Complete = *b.Complete
 	}
 	x.xxx_hidden_Evaluations = &b.Evaluations
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.NextAction != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_NextAction = b.NextAction
+	}
+	if b.Statement != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Statement = b.Statement
 	}
 	return m0
 }
@@ -2385,14 +2420,15 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"confidence\x12#\n" +
 	"\rapplied_count\x18\b \x01(\x05R\fappliedCount\x129\n" +
 	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xab\x01\n" +
+	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xc9\x01\n" +
 	"\bJudgment\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\tR\x04head\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x126\n" +
 	"\vevaluations\x18\x03 \x03(\v2\x14.forge.v1.EvaluationR\vevaluations\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1f\n" +
 	"\vnext_action\x18\x05 \x01(\tR\n" +
-	"nextAction\"x\n" +
+	"nextAction\x12\x1c\n" +
+	"\tstatement\x18\x06 \x01(\tR\tstatement\"x\n" +
 	"\n" +
 	"Evaluation\x12\x1c\n" +
 	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x10\n" +

@@ -2384,6 +2384,7 @@ type Rebase struct {
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,7,opt,name=verify"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,8,rep,name=overlaps"`
 	xxx_hidden_Guarded     []string               `protobuf:"bytes,9,rep,name=guarded"`
+	xxx_hidden_Statement   *string                `protobuf:"bytes,10,opt,name=statement"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2492,24 +2493,34 @@ func (x *Rebase) GetGuarded() []string {
 	return nil
 }
 
+func (x *Rebase) GetStatement() string {
+	if x != nil {
+		if x.xxx_hidden_Statement != nil {
+			return *x.xxx_hidden_Statement
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2530,6 +2541,11 @@ func (x *Rebase) SetOverlaps(v []*Overlap) {
 
 func (x *Rebase) SetGuarded(v []string) {
 	x.xxx_hidden_Guarded = v
+}
+
+func (x *Rebase) SetStatement(v string) {
+	x.xxx_hidden_Statement = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2567,6 +2583,13 @@ func (x *Rebase) HasVerify() bool {
 	return x.xxx_hidden_Verify != nil
 }
 
+func (x *Rebase) HasStatement() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2589,6 +2612,11 @@ func (x *Rebase) ClearPatchId() {
 
 func (x *Rebase) ClearVerify() {
 	x.xxx_hidden_Verify = nil
+}
+
+func (x *Rebase) ClearStatement() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Statement = nil
 }
 
 type Rebase_builder struct {
@@ -2614,6 +2642,9 @@ type Rebase_builder struct {
 	// approve: those that a link of the base branch makes protected ones, that
 	// instructions import, or that the verify commands run.
 	Guarded []string
+	// statement is the worker's signed envelope that Tree passed; empty if it did
+	// not, or nothing is signed.
+	Statement *string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2621,19 +2652,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -2641,6 +2672,10 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
+	if b.Statement != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_Statement = b.Statement
+	}
 	return m0
 }
 
@@ -3919,7 +3954,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\a \x01(\bR\tunchanged\x121\n" +
 	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\x12-\n" +
-	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\x8c\x02\n" +
+	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\xaa\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -3929,7 +3964,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tconflicts\x18\x06 \x03(\tR\tconflicts\x12.\n" +
 	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12-\n" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
-	"\aguarded\x18\t \x03(\tR\aguarded\"X\n" +
+	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
+	"\tstatement\x18\n" +
+	" \x01(\tR\tstatement\"X\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +

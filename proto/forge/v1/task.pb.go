@@ -1111,6 +1111,7 @@ type Review struct {
 	xxx_hidden_Issues      []string               `protobuf:"bytes,5,rep,name=issues"`
 	xxx_hidden_Suggestions []string               `protobuf:"bytes,6,rep,name=suggestions"`
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt"`
+	xxx_hidden_Statement   *string                `protobuf:"bytes,8,opt,name=statement"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1199,24 +1200,34 @@ func (x *Review) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Review) GetStatement() string {
+	if x != nil {
+		if x.xxx_hidden_Statement != nil {
+			return *x.xxx_hidden_Statement
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Review) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Review) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *Review) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *Review) SetVerdict(v Verdict) {
 	x.xxx_hidden_Verdict = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *Review) SetIssues(v []string) {
@@ -1229,6 +1240,11 @@ func (x *Review) SetSuggestions(v []string) {
 
 func (x *Review) SetCreatedAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_CreatedAt = v
+}
+
+func (x *Review) SetStatement(v string) {
+	x.xxx_hidden_Statement = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *Review) HasTaskId() bool {
@@ -1266,6 +1282,13 @@ func (x *Review) HasCreatedAt() bool {
 	return x.xxx_hidden_CreatedAt != nil
 }
 
+func (x *Review) HasStatement() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *Review) ClearTaskId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_TaskId = nil
@@ -1290,6 +1313,11 @@ func (x *Review) ClearCreatedAt() {
 	x.xxx_hidden_CreatedAt = nil
 }
 
+func (x *Review) ClearStatement() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Statement = nil
+}
+
 type Review_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1309,6 +1337,9 @@ type Review_builder struct {
 	Suggestions []string
 	// created_at is when the review was decided on, in UTC.
 	CreatedAt *timestamppb.Timestamp
+	// statement is the worker's signed envelope of the verdict; empty if nothing
+	// is signed.
+	Statement *string
 }
 
 func (b0 Review_builder) Build() *Review {
@@ -1316,24 +1347,28 @@ func (b0 Review_builder) Build() *Review {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Verdict != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Verdict = *b.Verdict
 	}
 	x.xxx_hidden_Issues = b.Issues
 	x.xxx_hidden_Suggestions = b.Suggestions
 	x.xxx_hidden_CreatedAt = b.CreatedAt
+	if b.Statement != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Statement = b.Statement
+	}
 	return m0
 }
 
@@ -2999,7 +3034,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
 	"\aOverlap\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
-	"\x05files\x18\x02 \x03(\tR\x05files\"\xf1\x01\n" +
+	"\x05files\x18\x02 \x03(\tR\x05files\"\x8f\x02\n" +
 	"\x06Review\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -3008,7 +3043,8 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x06issues\x18\x05 \x03(\tR\x06issues\x12 \n" +
 	"\vsuggestions\x18\x06 \x03(\tR\vsuggestions\x129\n" +
 	"\n" +
-	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"H\n" +
+	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1c\n" +
+	"\tstatement\x18\b \x01(\tR\tstatement\"H\n" +
 	"\bEvidence\x12*\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x16.forge.v1.EvidenceTypeR\x04type\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\"\x85\x02\n" +

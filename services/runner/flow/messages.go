@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
@@ -28,7 +29,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Edit:
 		return s.edit(m)
 	case *forge.Approve:
-		return s.approve(m, ev.Actor)
+		return s.approve(m, ev.Actor, ev.ID)
 	case *forge.Reject:
 		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
 	case *forge.Answer:
@@ -116,8 +117,20 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	c := t.Candidate
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
-		Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver,
+		Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver, Statements: s.statements(t),
+		Claims: s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared != "" && t.Cleared == c.PatchID),
 	}}
+}
+
+// statements returns the signed statements that a task's candidate was verified, and reviewed or judged.
+func (s *Intent) statements(t *task.Task) []forge.Envelope {
+	list := []forge.Envelope{t.Candidate.Statement}
+	if s.Goal.Started {
+		list = append(list, s.Goal.Statement())
+	} else if n := len(t.Reviews); n > 0 {
+		list = append(list, t.Reviews[n-1].Statement)
+	}
+	return slices.DeleteFunc(list, func(statement forge.Envelope) bool { return statement == "" })
 }
 
 // commitTitle returns the title of a task's commit on the base branch.

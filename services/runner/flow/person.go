@@ -106,7 +106,7 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 
 // approve takes a person's approval of the plan, or of changes of protected paths. A
 // hash that comes with it has to be that of what is there now.
-func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
+func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Approve, ""); err != nil {
 		if s.Plan.Gate.Approved {
 			return rule.Ignore("the intent is approved already")
@@ -117,9 +117,9 @@ func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 		return rule.Refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
 			by, strings.Join(list, ", "), s.key.Intent)
 	}
-	what, is, it, hash, changes := "plan", "is", "it", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
+	what, is, it, hash, changes := plan.OfPlan, "is", "it", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
 	if len(changes) > 0 {
-		what, is, it, hash = "changes", "are", "them", task.HashChanges(changes)
+		what, is, it, hash = plan.OfChanges, "are", "them", task.HashChanges(changes)
 	}
 	switch a.Plan {
 	case hash:
@@ -128,7 +128,7 @@ func (s person) approve(a *forge.Approve, by string) (forge.Decision, error) {
 	default:
 		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
 	}
-	s.Plan.Gate.Approver = by
+	s.Plan.Gate.Approve(plan.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
 	s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
 	if len(changes) > 0 {
 		for _, t := range changes {

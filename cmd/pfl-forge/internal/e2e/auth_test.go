@@ -93,6 +93,7 @@ func TestGuardedCluster(t *testing.T) {
 		got := g.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
 	})
+	g.protect()
 	lines := g.append(2)
 	nc, err := g.connect("submitter")
 	if err != nil {
@@ -126,6 +127,7 @@ func TestGuardedCluster(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
+	g.proven(len(lines)) // the line that was there at first is none of them, and the system's is
 	trace := sent.complete()
 	for _, args := range [][]string{{"show", "append-00", "-o", "json"}, {"history", "append-00", "-o", "json"}} {
 		var d struct {
@@ -172,6 +174,7 @@ func (c *cluster) noSeeds() {
 // refused.
 func TestRenewedKeys(t *testing.T) {
 	g := newCluster(t, appending)
+	g.protect()
 	lines := g.append(2)
 	former := filepath.Join(g.dir, "former")
 	if err := os.CopyFS(former, os.DirFS(g.keys)); err != nil {
@@ -187,6 +190,7 @@ func TestRenewedKeys(t *testing.T) {
 	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), lines)
+	g.proven(len(lines) - 1)
 	for _, p := range g.procs {
 		select {
 		case <-p.gone:

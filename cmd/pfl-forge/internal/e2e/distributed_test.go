@@ -198,12 +198,14 @@ func TestDistributed(t *testing.T) {
 		got := c.forge("doctor")
 		return got.code == 0 && strings.Contains(got.stdout, "6 replicas of 5 services")
 	})
+	c.protect()
 	lines := c.append(testsize.Of(2, 6))
 	if got := c.forge("run"); got.code != 0 {
 		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
 	r := c.clone()
 	checkAppended(t, r, r.read("log.txt"), lines)
+	c.proven(len(lines) - 1)
 }
 
 // TestKilledServices kills random processes of the cluster -9, the server among
@@ -211,6 +213,7 @@ func TestDistributed(t *testing.T) {
 func TestKilledServices(t *testing.T) {
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
+	c.protect()
 	intents, most := 20, 50
 	lines := c.append(intents)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -232,6 +235,7 @@ func TestKilledServices(t *testing.T) {
 	}
 	r := c.clone()
 	checkAppended(t, r, r.read("log.txt"), lines)
+	c.proven(len(lines) - 1)
 	for _, p := range c.procs {
 		p.kill()
 	}

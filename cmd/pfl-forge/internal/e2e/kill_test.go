@@ -43,5 +43,6 @@ func TestKilledRuns(t *testing.T) {
 		t.Error("no run was killed")
 	}
 	checkAppended(t, r, r.read("log.txt"), lines)
+	checkProven(t, r.dir, machineKeys(), len(lines)-1)
 	r.tidy()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -43,6 +44,8 @@ type RunConfig struct {
 	// Trust says which configurations of the repository may have effect. The run looks at
 	// each commit's, also at those that come while it goes on.
 	Trust *trust.Guard
+	// Keys has the key that signs what the run merges; empty: nothing is signed.
+	Keys proof.Folder
 	// RequireSandbox runs nothing without a sandbox, whatever the repository says.
 	RequireSandbox bool
 }
@@ -64,6 +67,9 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 	}
 	defer d.close()
 	d.branch = cfg.Base.Branch
+	if cfg.Keys, err = prepared(cfg.Keys, cfg.Log); err != nil {
+		return nil, err
+	}
 	r := &activeRun{
 		RunConfig: cfg, session: s, files: d,
 		watch:  newWatch(s.Bus, cfg.Repo.Project, cfg.Observer),
@@ -103,7 +109,7 @@ func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	defer r.parts.Wait()
 	defer leave()
 	r.part(staying, "following the journals", r.watch.run)
-	ready := r.session.startRunner(staying, runner.Config{Serve: true, Notify: r.Notify})
+	ready := r.session.startRunner(staying, runner.Config{Serve: true, Notify: r.Notify, Key: r.Keys.Source("runner")})
 	for _, c := range []<-chan struct{}{ready, r.watch.caughtUp} {
 		select {
 		case <-c:

@@ -42,8 +42,9 @@ func (r *activeRun) workers(repos *jobs.Set) []worker {
 	analyze := analyzer.New(repos, r.Log)
 	implement := implementer.New(implementer.Config{
 		Repositories: repos, Bus: r.session.Bus, Replica: replica, Log: r.Log, Ready: func() { close(r.reconciled) },
+		Key: r.Keys.Source("implementer"),
 	})
-	review := reviewer.New(repos)
+	review := reviewer.New(repos, replica, r.Keys.Source("reviewer"))
 	reflect := reflector.New(repos)
 	return []worker{
 		{"analyzer", analyze.Handlers(), analyze.Run},
@@ -79,7 +80,7 @@ func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
 	host.Allow, host.RequireSandbox = r.Trust.Check, r.RequireSandbox
-	host.Private = append(host.Private, r.Trust.Store()) // where an agent could say that it is trusted
+	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys)) // where an agent could say that it is trusted, or sign
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err

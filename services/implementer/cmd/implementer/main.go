@@ -20,7 +20,7 @@ func main() {
 			return err
 		}
 		i := implementer.New(implementer.Config{
-			Repositories: repos, Bus: env.Bus, Replica: env.Config.Replica, Log: env.Log,
+			Repositories: repos, Bus: env.Bus, Replica: env.Config.Replica, Log: env.Log, Key: env.SigningKey(),
 		})
 		return errors.Join(i.Run(ctx, env.Worker(i.Handlers()...)), repos.Close())
 	})

@@ -19,7 +19,7 @@ func main() {
 		if err != nil {
 			return err
 		}
-		r := reviewer.New(repos)
+		r := reviewer.New(repos, env.Config.Replica, env.SigningKey())
 		return errors.Join(r.Run(ctx, env.Worker(r.Handlers()...)), repos.Close())
 	})
 }

@@ -24,7 +24,7 @@ func main() {
 		// The consumer that all runners share has to be there.
 		env.Health.Add("events", env.Bus.Events.Ready)
 		cfg := runner.Config{
-			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics,
+			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(),
 			Ready: func() { recovered.Store(true) },
 		}
 		if env.Config.Notifications != "" {

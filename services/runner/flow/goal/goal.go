@@ -246,6 +246,15 @@ func (g Strategy) Judged(x *task.Turn, t *task.Task, judgment *forge.Judgment) e
 	return nil
 }
 
+// Statement returns the signed statement of the newest judgment; empty if there is none.
+func (s *State) Statement() forge.Envelope {
+	n := len(s.Iterations)
+	if n == 0 || s.Iterations[n-1].Judgment == nil {
+		return ""
+	}
+	return s.Iterations[n-1].Judgment.Statement
+}
+
 // Retry begins another run.
 func (s *State) Retry() {
 	s.Used, s.Maxed = 0, false

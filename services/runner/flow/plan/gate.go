@@ -25,6 +25,8 @@ type Gate struct {
 	Approved bool
 	// Approver is who approved last: the plan, or a change of protected paths.
 	Approver string
+	// Approvals are of the present plan, and the newest one of changes.
+	Approvals []Approval
 }
 
 // Judge takes the risk as an analysis judged it, and returns the effective one.

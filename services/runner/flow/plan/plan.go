@@ -103,7 +103,7 @@ func (s *State) Brief(c *forge.Command) {
 
 // Drop forgets a plan, because the text that it is of has changed.
 func (s *State) Drop() {
-	s.Children, s.Gate.Hash, s.Gate.Approved, s.Gate.Approver = nil, "", false, ""
+	s.Children, s.Gate.Hash, s.Gate.Approved, s.Gate.Approver, s.Gate.Approvals = nil, "", false, "", nil
 }
 
 // Answer gives an intent a person's answer to a question, and the parameter of its

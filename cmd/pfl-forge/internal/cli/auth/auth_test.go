@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // try runs auth init, and returns what it prints for programs and for people.
@@ -105,7 +106,8 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	list := objects(t, run(t, "", "--kubernetes"))
 	want := map[string]string{
 		"forge-nats-server": "auth.conf ca.crt tls.crt tls.key", "forge-nats-ca": "ca.crt ca.key",
-		"forge-nats-runner": "ca.crt nkey", "forge-nats-analyzer": "ca.crt nkey", "forge-nats-implementer": "ca.crt nkey",
+		"forge-nats-signers": "allowed_signers",
+		"forge-nats-runner":  "ca.crt nkey", "forge-nats-analyzer": "ca.crt nkey", "forge-nats-implementer": "ca.crt nkey",
 		"forge-nats-reviewer": "ca.crt nkey", "forge-nats-reflector": "ca.crt nkey", "forge-nats-operator": "ca.crt nkey", "forge-nats-submitter": "ca.crt nkey",
 	}
 	got := map[string]string{}
@@ -157,8 +159,8 @@ func TestSecretsOfKubernetes(t *testing.T) {
 func TestRenewalKeepsTheOthers(t *testing.T) {
 	first := objects(t, run(t, "", "--kubernetes"))
 	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
-	if len(next) != 2 || next[0].Metadata.Name != "forge-nats-reviewer" || next[1].Metadata.Name != "forge-nats-server" {
-		t.Fatalf("%d Secrets: %+v", len(next), next)
+	if len(next) != 3 || next[0].Metadata.Name != "forge-nats-reviewer" || next[1].Metadata.Name != "forge-nats-server" || next[2].Metadata.Name != "forge-nats-signers" {
+		t.Fatalf("%d Secrets, the first is %s", len(next), next[0].Metadata.Name)
 	}
 	for secret, keys := range map[string][]string{"forge-nats-server": {"tls.crt", "tls.key", "ca.crt"}, "forge-nats-reviewer": {"ca.crt"}} {
 		for _, key := range keys {
@@ -248,7 +250,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 				t.Errorf("it was refused, and changed\n%s", diff)
 			}
 			var doc document
-			if err := json.Unmarshal([]byte(run(t, "", append(args, "--role", "reviewer", "-o", "json")...)), &doc); err != nil || len(doc.Written) != 2 {
+			if err := json.Unmarshal([]byte(run(t, "", append(args, "--role", "reviewer", "-o", "json")...)), &doc); err != nil || len(doc.Written) != 3 {
 				t.Errorf("%v, %v", doc.Written, err)
 			}
 			for _, account := range doc.Accounts {
@@ -258,7 +260,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 			}
 			second := contents(t, dir)
 			for file, text := range first {
-				ofReviewer := strings.Contains(file, "reviewer") || file == "auth.conf" || file == "forge-nats-server.yaml"
+				ofReviewer := strings.Contains(file, "reviewer") || slices.Contains([]string{"auth.conf", "allowed_signers", "forge-nats-server.yaml", "forge-nats-signers.yaml"}, file)
 				if (second[file] != text) != ofReviewer {
 					t.Errorf("%s: changed is %t", file, second[file] != text)
 				}
@@ -342,5 +344,53 @@ func TestBadArguments(t *testing.T) {
 	}
 	if _, err := fs.Stat(os.DirFS(foreign), "nats.conf"); err == nil {
 		t.Error("something was written beside the files of others")
+	}
+}
+
+// TestTrustedKeys checks that the file of trusted keys has exactly the keys that follow from the seeds of the services, each
+// for the work of its role, and that a key that was renewed stays good for what it signed before.
+func TestTrustedKeys(t *testing.T) {
+	first := objects(t, run(t, "", "--kubernetes"))
+	trusted := func(list []secretObject) proof.Signers {
+		t.Helper()
+		s, err := proof.ParseSigners(entry(t, list, "forge-nats-signers", "allowed_signers"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	matches := func(s proof.Signer, list []secretObject) bool {
+		t.Helper()
+		key, err := proof.Derive([]byte(entry(t, list, secretPrefix+s.Principal, "nkey")), s.Principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return proof.Signers{key.Signer()}.String() == proof.Signers{{Principal: s.Principal, Namespaces: s.Namespaces, Key: s.Key}}.String()
+	}
+	before := trusted(first)
+	if len(before) != len(proof.Roles()) {
+		t.Errorf("got %s", before)
+	}
+	for _, s := range before {
+		if !matches(s, first) || !s.Until.IsZero() {
+			t.Errorf("%s is trusted by another key", s.Principal)
+		}
+	}
+	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
+	ended := 0
+	for _, s := range trusted(next) {
+		switch {
+		case s.Principal != "reviewer":
+		case !s.Until.IsZero():
+			ended++
+		case !matches(s, next):
+			t.Error("the renewed key is not the one of the new seed")
+		}
+	}
+	if len(trusted(next)) != len(before)+1 || ended != 1 {
+		t.Errorf("got %s", trusted(next))
+	}
+	if added := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--person", "ada")); len(added) != 2 {
+		t.Errorf("a person changed the trusted keys: %d Secrets", len(added))
 	}
 }

@@ -61,6 +61,7 @@ func (f *folder) read() (secrets, error) {
 func serverFiles() map[string]string {
 	return map[string]string{
 		entryConf: serverSecret, entryCert: serverSecret, entryKey: serverSecret, entryCA: serverSecret, entryCAKey: authoritySecret,
+		entrySigners: signersSecret,
 	}
 }
 
@@ -71,7 +72,7 @@ func (f *folder) write(changed, whole secrets) ([]string, error) {
 	}
 	files := map[string][]byte{}
 	for name, entries := range changed {
-		if name == serverSecret || name == authoritySecret {
+		if name == serverSecret || name == authoritySecret || name == signersSecret {
 			maps.Copy(files, entries)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // secrets are the credentials of an installation, by the name of the secret that holds them:
@@ -19,6 +20,9 @@ const (
 	serverSecret = "server"
 	// authoritySecret has the authority that we made, to renew the server's certificate.
 	authoritySecret = "ca"
+	// signersSecret has the file of keys that commits and statements are trusted by. It
+	// is no secret, but whoever may change it decides what is trusted.
+	signersSecret = "signers"
 )
 
 // The entries of secrets.
@@ -29,6 +33,7 @@ const (
 	entryCA       = "ca.crt"
 	entryCAKey    = "ca.key"
 	entrySeed     = "nkey"
+	entrySigners  = "allowed_signers"
 	namespaceRule = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
 )
 
@@ -128,6 +133,9 @@ func (p *plan) keys(o *options, added []access.Account) error {
 		if err != nil {
 			return fmt.Errorf("make an nkey: %w", err)
 		}
+		if err := p.trust(u.Role, seed); err != nil {
+			return err
+		}
 		p.renewed[u.Name] = true
 		u.Proof = access.NKey(public)
 		p.entry(u.Name, entrySeed, seed)
@@ -135,6 +143,27 @@ func (p *plan) keys(o *options, added []access.Account) error {
 			p.entry(u.Name, entryCA, ca)
 		}
 	}
+	return nil
+}
+
+// trust adds the signing key of a service, which follows from its new seed, to the
+// trusted ones. The former key stays good for what it signed until now.
+func (p *plan) trust(role access.Role, seed []byte) error {
+	if len(proof.Namespaces(string(role))) == 0 {
+		return nil // it signs nothing
+	}
+	var list proof.Signers
+	if text := p.whole[signersSecret][entrySigners]; text != nil {
+		var err error
+		if list, err = proof.ParseSigners(string(text)); err != nil {
+			return fmt.Errorf("%s: %w; move it away to begin anew", entrySigners, err)
+		}
+	}
+	key, err := proof.Derive(seed, string(role))
+	if err != nil {
+		return err
+	}
+	p.entry(signersSecret, entrySigners, []byte(list.Renew(key.Signer(), time.Now().UTC().Truncate(time.Second)).String()))
 	return nil
 }
 

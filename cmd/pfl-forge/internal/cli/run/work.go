@@ -63,6 +63,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	defer live.Close()
 	for {
 		o, err := local.Run(ctx, local.RunConfig{
+			Keys: local.Keys(a.Getenv),
 			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, RequireSandbox: require,
 		})
 		var held *natsd.HeldError
