@@ -109,10 +109,12 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 
 // instructions returns the variable that has the CLI read the CLAUDE.md of the checkout,
 // which --add-dir makes an additional directory; or, for a call that judges what is in the
-// checkout, no such file: neither there nor around it, nor beside a file that it reads.
+// checkout, no such file: neither there nor around it, nor beside a file that it reads. Such a call
+// does not have the newest commits' messages and git's status in its system prompt either, because
+// the author wrote them.
 func instructions(call *agent.Call) []string {
 	if call.Uninstructed() {
-		return []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1"}
+		return []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1"}
 	}
 	return []string{"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1"}
 }
