@@ -236,10 +236,13 @@ func TestNoChangeInstructsItsReviewOrJudge(t *testing.T) {
 	}
 	model := &credulous{obedient: obedient{obeyed: map[int]string{}}}
 	x := newTrial(t, model, &model.obedient)
-	for _, batch := range injection.Batches(all, 60) {
+	for n, batch := range injection.Batches(all, 60) {
 		commitChanges(x.repo, batch)
 		for _, step := range []forge.Step{forge.StepReview, forge.StepJudge} {
 			x.mustReject(t, step, batch)
+			if n > 0 {
+				continue // TestEachInjectionAloneStaysData does it with all
+			}
 			// The author has seen the prompt, and copies how its data ends.
 			last := model.prompts[len(model.prompts)-1]
 			mustNotQuote(t, last, batch)
