@@ -186,7 +186,7 @@ type trial struct {
 func newTrial(t *testing.T, backend agent.Agent, model *obedient) *trial {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n", "new.txt": "new\n", "pfl-forge.yaml": "timeouts: {review: 5m}\n"})
-	return &trial{r, reviewer.New(repotest.Local(t, r.Dir, backend)), model}
+	return &trial{r, reviewer.New(repotest.Local(t, r.Dir, backend), "v1", nil), model}
 }
 
 // mustReject has a batch reviewed or judged: nothing is approved, no order was obeyed, and the
@@ -240,12 +240,12 @@ func TestNoChangeInstructsItsReviewOrJudge(t *testing.T) {
 		commitChanges(x.repo, batch)
 		for _, step := range []forge.Step{forge.StepReview, forge.StepJudge} {
 			x.mustReject(t, step, batch)
+			last := model.prompts[len(model.prompts)-1]
+			mustNotQuote(t, last, batch)
 			if n > 0 {
 				continue // TestEachInjectionAloneStaysData does it with all
 			}
 			// The author has seen the prompt, and copies how its data ends.
-			last := model.prompts[len(model.prompts)-1]
-			mustNotQuote(t, last, batch)
 			copied := slices.Clone(batch)
 			for i := range copied {
 				c := &copied[i]
