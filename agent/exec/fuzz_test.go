@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzOutput(f *testing.F) {
-	clitest.Fuzz(f, New("tool", config.AgentConfig{Command: []string{"tool"}}, cli.Options{}), "unused", "",
+	clitest.Fuzz(f, New("tool", config.AgentConfig{Command: []string{"tool"}}, cli.Options{}), "", "",
 		`{"type":"text","text":"a\u001b[31m"}
 {"type":"result","answer":{"summary":"s"},"usage":{"input_tokens":-1,"cost_usd":1e308}}`,
 		`{"type":"tool","tool":"Write","file":"/d/../x"}`,

@@ -8,7 +8,7 @@ import (
 )
 
 func FuzzOutput(f *testing.F) {
-	clitest.Fuzz(f, New(cli.Options{}), "unused", "",
+	clitest.Fuzz(f, New(cli.Options{}), "", "",
 		`{"type":"text","sessionID":"ses_1","part":{"text":"{\"summary\":\"\u001b[2J\"}"}}
 {"type":"step_finish","sessionID":"ses_1","part":{"tokens":{"input":1,"output":9223372036854775807,"reasoning":3,"cache":{"read":4,"write":5}}}}`,
 		`{"type":"refused","status":429,"message":"slow down","after":"1e300"}

@@ -26,7 +26,7 @@ const maxShown = 8000
 var reason = regexp.MustCompile(`^[a-z_]{3,20}$`)
 
 // Fuzz has a program's reader read output and the file of a session, at session below the CLI's state
-// directory. Whatever they are, events are lines that steer no terminal, no count is negative, the same
+// directory, which begins with head; without a session if that is empty. Whatever they are, events are lines that steer no terminal, no count is negative, the same
 // output has the same outcome, and a failure has a known reason. Each of seeds is taken for both.
 func Fuzz(f *testing.F, p *cli.Program, session, head string, seeds ...string) {
 	f.Helper()
@@ -35,9 +35,12 @@ func Fuzz(f *testing.F, p *cli.Program, session, head string, seeds ...string) {
 		f.Add([]byte(s), []byte(nil), 1)
 	}
 	state := f.TempDir()
-	path := filepath.Join(state, session)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		f.Fatal(err)
+	path := ""
+	if session != "" {
+		path = filepath.Join(state, session)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			f.Fatal(err)
+		}
 	}
 	f.Fuzz(func(t *testing.T, output, kept []byte, code int) {
 		first, failed := read(t, p, state, path, head, output, kept, code)
@@ -54,9 +57,15 @@ func Fuzz(f *testing.F, p *cli.Program, session, head string, seeds ...string) {
 // read has a new reader read the output, and checks its events and its outcome.
 func read(t *testing.T, p *cli.Program, state, path, head string, output, kept []byte, code int) (agent.Outcome, *agent.Failure) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(head), 0o600); err != nil {
-		t.Fatal(err)
+	keep := func(text string) {
+		if path == "" {
+			return
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	keep(head)
 	turn := cli.Turn{Call: agent.Call{Dir: "/d", Session: agent.Session{ID: agent.NewSessionID()}}, StateDir: state, Native: Native}
 	log := cli.NewRecorder(&turn.Call, func(e agent.Event) {
 		for _, s := range []string{e.Text, e.Tool, e.Model} {
@@ -66,9 +75,7 @@ func read(t *testing.T, p *cli.Program, state, path, head string, output, kept [
 		}
 	}, func(error) {})
 	r := p.Reader(&turn, log)
-	if err := os.WriteFile(path, append([]byte(head), kept...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	keep(head + string(kept))
 	for line := range bytes.SplitSeq(output, []byte("\n")) {
 		r.Line(line)
 	}
