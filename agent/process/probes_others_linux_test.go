@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
 // processProbes reach for processes of the machine.
@@ -309,7 +311,7 @@ func networkProbes() []probe {
 			return reached(strings.Contains(text("/proc/net/tcp6")+text("/proc/net/tcp"), fmt.Sprintf(":%04X ", o.Port)))
 		}},
 		{name: "sockets of the machine", network: true, try: func(o *outside) error { return o.holds("/proc/net/unix") }},
-		{name: "an abstract socket", try: func(o *outside) error { return connected(o.abstract()) }},
+		{name: "an abstract socket", network: !sandbox.HidesAbstractSockets(), try: func(o *outside) error { return connected(o.abstract()) }},
 		{name: "a socket outside", try: func(o *outside) error { return connected(o.path()) }},
 		{name: "a socket outside through a link", try: func(o *outside) error {
 			_ = os.Symlink(o.path(), "s")
