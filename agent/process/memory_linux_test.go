@@ -29,7 +29,11 @@ func memoryGroup(t *testing.T, bytes int) string {
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
-		t.Cleanup(func() { wait.Until(t, "the group is removed", func() bool { return os.Remove(dir) == nil || text(dir+"/cgroup.procs") == "" && os.IsNotExist(os.Remove(dir)) }) })
+		t.Cleanup(func() {
+			wait.Until(t, "the group is removed", func() bool {
+				return os.Remove(dir) == nil || text(dir+"/cgroup.procs") == "" && os.IsNotExist(os.Remove(dir))
+			})
+		})
 		if os.WriteFile(filepath.Join(dir, limit), []byte(strconv.Itoa(bytes)), 0) == nil {
 			return dir
 		}

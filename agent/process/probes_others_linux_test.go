@@ -162,8 +162,14 @@ func privilegeProbes() []probe {
 		name string
 		flag uintptr
 	}{
-		{"mounts", unix.CLONE_NEWNS}, {"processes", unix.CLONE_NEWPID}, {"network", unix.CLONE_NEWNET}, {"messages", unix.CLONE_NEWIPC},
-		{"names", unix.CLONE_NEWUTS}, {"groups", unix.CLONE_NEWCGROUP}, {"users", unix.CLONE_NEWUSER}, {"users and mounts", unix.CLONE_NEWUSER | unix.CLONE_NEWNS},
+		{"mounts", unix.CLONE_NEWNS},
+		{"processes", unix.CLONE_NEWPID},
+		{"network", unix.CLONE_NEWNET},
+		{"messages", unix.CLONE_NEWIPC},
+		{"names", unix.CLONE_NEWUTS},
+		{"groups", unix.CLONE_NEWCGROUP},
+		{"users", unix.CLONE_NEWUSER},
+		{"users and mounts", unix.CLONE_NEWUSER | unix.CLONE_NEWNS},
 		{"clocks", unix.CLONE_NEWTIME},
 	} {
 		if n.flag&unix.CLONE_NEWUSER == 0 {
