@@ -39,6 +39,7 @@ var decoders = map[string][]string{
 	"internal/transcript":             {"FuzzLines"},
 	"jobs/guard":                      {"FuzzCommandFiles"},
 	"notify":                          {"FuzzParse"},
+	"proof":                           {"FuzzProofs", "FuzzSigners", "FuzzStatements"},
 }
 
 // unfuzzed are packages with functions that look like decoders, and why they need no target.
