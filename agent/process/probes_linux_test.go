@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // probe is one way in which a command may reach something of the machine that it is not to reach.
@@ -258,7 +259,7 @@ func TestProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	control := exec.CommandContext(t.Context(), self)
+	control := exec.CommandContext(wait.Context(t), self)
 	control.Env = append(os.Environ(), "TEST_PROBES=control")
 	control.Dir = t.TempDir()
 	control.Stdin = strings.NewReader(string(orders))

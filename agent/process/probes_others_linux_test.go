@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -59,10 +60,14 @@ func processProbes() []probe {
 			return firstError(err, reached(string(b) == o.Secret))
 		}},
 		{name: "tracing", needs: []int{unix.CAP_SYS_PTRACE}, try: on(func(pid int) error {
+			runtime.LockOSThread() // only the thread that traces may go on
+			defer runtime.UnlockOSThread()
 			if err := raw(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid))(); err != nil {
 				return err
 			}
-			_ = unix.PtraceInterrupt(pid)
+			if err := unix.PtraceInterrupt(pid); err != nil {
+				return err
+			}
 			_, _ = unix.Wait4(pid, nil, unix.WALL, nil)
 			return unix.PtraceDetach(pid)
 		})},
