@@ -27,6 +27,10 @@ FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
 K8S_RUN ?= TestCluster
 K8S_TIMEOUT ?= 25m
 
+# How long make fuzz fuzzes each target, and which: a part of package:target; empty for all.
+export FUZZTIME ?= 20s
+export FUZZ ?=
+
 # How many runs make sim plays.
 SEEDS ?= 100000
 
@@ -142,6 +146,10 @@ test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last co
 .PHONY: sim
 sim: ## play SEEDS runs of the rules in a world full of faults
 	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
+
+.PHONY: fuzz
+fuzz: ## fuzz every decoder that outsiders reach for FUZZTIME each (20s); FUZZ=part of a name runs some
+	@.ci/fuzz
 
 .PHONY: bench
 bench: ## what the speed of the project is judged by, a few minutes; docs/performance.md explains the lines

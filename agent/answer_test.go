@@ -171,6 +171,8 @@ func compare(t *testing.T, path string, schema, answer any, leftOut map[string]b
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"tasks":[{"name":"a","title":"t","depends_on":["a"]}],"verdict":"approved","summary":"s"}`))
 	f.Add([]byte(`{"clarifications":[{"question":"q"}],"observations":[{"content":"c","evidence":[{"type":"file"}]}]}`))
+	f.Add([]byte(`{"status":"success","output":"o","semantic_metadata":{"approach":"a"},"approach":"a","result":"success","reason":"r"}`))
+	f.Add([]byte(`{"evaluations":[{"criterion":"1","met":true,"evidence":"e","confidence":1},{"criterion":"2","met":false,"confidence":2}],"risk":"low"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, _, err := agent.ParseAnalysis(data)
 		if err == nil && len(a.Tasks) == 0 && len(a.Clarifications) == 0 && len(a.Children) == 0 && a.NothingToDo == "" && a.Insufficient == "" {
@@ -188,6 +190,17 @@ func FuzzAnswers(f *testing.F) {
 			t.Error("an answer without patterns and without a reason was taken")
 		}
 		_, _, _ = agent.ParseAbstraction(data)
+		if e, _, err := agent.ParseExecution(data); err == nil && (e.Output == "" || e.Approach == "") {
+			t.Errorf("an execution that says nothing was taken: %+v", e)
+		}
+		criteria := []string{"it works", "2"}
+		if j, err := agent.ParseJudgment(data, criteria); err == nil && (len(j.Evaluations) != 2 || j.Evaluations[0].Criterion != criteria[0]) {
+			t.Errorf("a judgment that left something out was taken: %+v", j)
+		}
+		if s, err := agent.ParseSummarization(data); err == nil && (s.Summary.Approach == "" || s.Summary.Reason == "") {
+			t.Errorf("a summary that says nothing was taken: %+v", s)
+		}
+		_, _, _ = agent.ParseIntake(data, criteria)
 		if list, _, err := agent.ParseReflection(data); err == nil {
 			for _, in := range list {
 				in.ID, in.Project, in.Source = "x", "x", forge.SourceReflection

@@ -249,12 +249,12 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	call := &t.Call
-	log := &Recorder{call: call, sink: sink, stop: stop, counted: conn.Usage, priced: p.ReportsCost, saveNative: func(native string) error {
-		return saveSession(t.StateDir, call.Session.ID, native)
-	}}
+	log := NewRecorder(call, sink, stop)
+	log.counted, log.priced = conn.Usage, p.ReportsCost
+	log.saveNative = func(native string) error { return saveSession(t.StateDir, call.Session.ID, native) }
 	in, err := p.Command(t)
 	if err != nil {
-		return log.outcome(), err
+		return log.Outcome(), err
 	}
 	reader := p.Reader(t, log)
 	if in.Dir == "" {
@@ -278,7 +278,7 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	started := time.Now()
 	report, err := process.Run(ctx, command)
 	failure := reader.End(report)
-	out := log.outcome()
+	out := log.Outcome()
 	out.Duration = time.Since(started)
 	switch {
 	case err != nil:

@@ -45,6 +45,11 @@ type Recorder struct {
 	usage  forge.Usage
 }
 
+// NewRecorder returns a recorder of a turn of a call whose session is not kept. stop must not be nil.
+func NewRecorder(call *agent.Call, sink func(agent.Event), stop context.CancelCauseFunc) *Recorder {
+	return &Recorder{call: call, sink: sink, stop: stop, saveNative: func(string) error { return nil }}
+}
+
 // emit sends an event, if there is a receiver.
 func (r *Recorder) emit(e agent.Event) {
 	if r.sink != nil {
@@ -170,8 +175,8 @@ func (r *Recorder) Usage() forge.Usage {
 	return u
 }
 
-// outcome returns the outcome as far as it was reported.
-func (r *Recorder) outcome() agent.Outcome {
+// Outcome returns the outcome as far as it was reported.
+func (r *Recorder) Outcome() agent.Outcome {
 	return agent.Outcome{
 		Text: term.Sanitize(r.text), Session: r.call.Session.ID, Model: r.modelName(), Usage: r.Usage(),
 		Tools: r.tools, Files: r.files,

@@ -214,6 +214,9 @@ func TestMain(m *testing.M) {
 	if state := os.Getenv("TEST_SERVICE_STATE"); state != "" {
 		service(state, os.Getenv("TEST_SERVICE_WORK"), os.Getenv("TEST_SERVICE_MODE"), os.Getenv("TEST_SERVICE_SCRIPT"))
 	}
+	if which := os.Getenv("TEST_PROBES"); which != "" {
+		makeProbes(which)
+	}
 	if calls := os.Getenv("TEST_SYSTEM_CALLS"); calls != "" {
 		makeCalls()
 	}

@@ -1,0 +1,102 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// memoryGroup makes a control group with that much memory, of cgroup version 1 or 2; "" if the machine
+// lets us have none.
+func memoryGroup(t *testing.T, bytes int) string {
+	t.Helper()
+	for line := range strings.Lines(text("/proc/self/cgroup")) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		parent, limit := "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		if fields[0] == "0" {
+			parent, limit = "/sys/fs/cgroup", "memory.max"
+		} else if fields[1] != "memory" {
+			continue
+		}
+		dir := filepath.Join(parent, fields[2], "pfl-forge-memory-"+strconv.Itoa(os.Getpid()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			wait.Until(t, "the group is removed", func() bool {
+				return os.Remove(dir) == nil || text(dir+"/cgroup.procs") == "" && os.IsNotExist(os.Remove(dir))
+			})
+		})
+		if os.WriteFile(filepath.Join(dir, limit), []byte(strconv.Itoa(bytes)), 0) == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// TestMemoryBomb has a command in a sandbox take all memory of a control group of 200 MB, in which another
+// command works: the first is ended and that is reported, the second goes on.
+func TestMemoryBomb(t *testing.T) {
+	if !offered(t) {
+		return
+	}
+	group := memoryGroup(t, 200<<20)
+	if group == "" {
+		t.Log("the machine lets us have no group with a limit of memory: nothing is tried")
+		return
+	}
+	const begins = "while [ ! -e go ]; do sleep 0.01; done; "
+	bomb := confined(t, begins+"tail /dev/zero; echo tail ended with $?; exit 9")
+	innocent := confined(t, begins+"touch began; while [ ! -e end ]; do sleep 0.01; done; echo whole")
+	done := make(chan Report)
+	go func() {
+		r, err := Run(t.Context(), innocent)
+		if err != nil {
+			t.Errorf("the other command: %v", err)
+		}
+		done <- r
+	}()
+	bombed := make(chan Report)
+	go func() {
+		r, err := Run(t.Context(), bomb)
+		if err != nil {
+			t.Errorf("the bomb: %v", err)
+		}
+		bombed <- r
+	}()
+	for _, c := range []*Command{&innocent, &bomb} {
+		joined := map[int]bool{}
+		wait.Until(t, "the command is in the group", func() bool {
+			for _, pid := range living(c.Dir) {
+				if os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0) == nil {
+					joined[pid] = true
+				}
+			}
+			return len(joined) > 0
+		})
+		touch(t, filepath.Join(c.Dir, "go"))
+	}
+	r := <-bombed
+	if out := string(r.Output); r.ExitCode != 137 && (r.ExitCode != 9 || !strings.Contains(out, "ended with 137")) {
+		t.Errorf("the bomb ended with %d\n%s", r.ExitCode, out)
+	}
+	touch(t, filepath.Join(innocent.Dir, "end"))
+	if r := <-done; r.ExitCode != 0 || string(r.Output) != "whole\n" {
+		t.Errorf("the other command ended with %d\n%s", r.ExitCode, r.Output)
+	}
+}
+
+// touch makes an empty file.
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
