@@ -396,9 +396,8 @@ func TestEachWhileWritten(t *testing.T) {
 				from, to = to, from
 			}
 			for _, k := range []forge.Key{from, to} {
-				if head, ok := heads[k]; !ok {
-					head, _ = b.Journal.Last(ctx, k)
-					heads[k] = head
+				if _, ok := heads[k]; !ok {
+					heads[k], _ = b.Journal.Last(ctx, k)
 				}
 			}
 			head := heads[from]
@@ -439,7 +438,7 @@ func TestFollowTellsBreaks(t *testing.T) {
 			told = append(told, fmt.Sprint(k.Intent, " ", rec.Events[0].ID))
 			return nil
 		},
-		Broken: func(k forge.Key, at chain.Break) {
+		Broken: func(k forge.Key, _ chain.Break) {
 			told = append(told, fmt.Sprint(k.Intent, " broken"))
 		},
 		CaughtUp: func() error { return enough },
@@ -447,7 +446,8 @@ func TestFollowTellsBreaks(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(told, "\n"), "fix-login broken\nfix-login shop/fix-login-11\n"; strings.Count(got, "broken") != 1 || !strings.Contains(got, want) {
+	got, want := strings.Join(told, "\n"), "fix-login broken\nfix-login shop/fix-login-11\n"
+	if strings.Count(got, "broken") != 1 || !strings.Contains(got, want) {
 		t.Errorf("it was told\n%s\nwant in it\n%s", got, want)
 	}
 }

@@ -273,7 +273,10 @@ func TestGarbage(t *testing.T) {
 		{"forge.intent.SHOP.by.ada.cancel", `{"id": "x", "to": {"intent": "a"}, "cancel": {}}`, "only a-z"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "actor": "bob", "submit": {"intent": {"id": "a"}}}`, `from "bob"`},
 		{"forge.intent.shop.by.ada.pause", `{"id": "x", "to": {"intent": "a"}, "pause": {"number": 7}}`, "pause.number: is not for a sender"},
-		{"forge.intent.shop.by.ada.approve", `{"id": "x", "to": {"intent": "a"}, "anchor": "forge.project.shop@1:00", "approve": {"plan": "p"}}`, "anchor: is for machines to say"},
+		{
+			"forge.intent.shop.by.ada.approve", `{"id": "x", "to": {"intent": "a"}, "anchor": "forge.project.shop@1:00", "approve": {"plan": "p"}}`,
+			"anchor: is for machines to say",
+		},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"preapproved": true, "intent": {"id": "a"}}}`, "preapproved: is not for a sender to say"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "parent": "b"}}}`, "parent: is not for a sender"},
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "submit": {"intent": {"id": "a", "source": "SOURCE_REFLECTION"}}}`, "source: is not for a sender"},

@@ -162,7 +162,8 @@ func TestReadsOfOneProject(t *testing.T) {
 	for request, field := range map[string]string{
 		``: "read", `{}`: "read", `[]`: "", `{`: "", `{"read": "all"}`: "read", `{"read": 1}`: "read",
 		`{"read": "idle", "subject": "forge.journal.bank.*"}`: "subject",
-		`{` + journals + `, "after": -1}`:                     "after", `{` + journals + `, "after": 18446744073709551615}`: "after", `{` + journals + `, "after": 1e99}`: "after",
+		`{` + journals + `, "after": -1}`:                     "after",
+		`{` + journals + `, "after": 18446744073709551615}`:   "after", `{` + journals + `, "after": 1e99}`: "after",
 		`{` + journals + `, "after": "1"}`: "after", `{` + journals + `, "since": "today"}`: "since", `{` + journals + `, "wait": 1}`: "wait",
 		`{` + journals + `, "stream": "FORGE_INTENTS"}`: "stream", `{` + journals + `, "project": "bank"}`: "project",
 		`{` + journals + `, "subject": "forge.journal.bank.*"}`: "subject", `{` + journals + `, "content": "abc"}`: "subject",

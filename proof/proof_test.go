@@ -2,10 +2,7 @@ package proof_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -135,48 +132,115 @@ func TestChain(t *testing.T) {
 			p.state("runner", change, approved(proof.OfPlan, "0123456789ab")), p.state("runner", change, approved(proof.OfChanges, "ba9876543210")),
 		}},
 
-		"unsigned":                   {object: object(tree, parent, "Fix it\n"), want: []string{"is not signed"}},
-		"no proofs":                  {text: "\n", want: []string{"cannot be read"}},
-		"nothing at all":             {text: "-", want: []string{"there are no proofs"}},
-		"signed by a stranger":       {object: signed(t, thief.keys["implementer"], object(tree, parent, "x")), want: []string{"not among the trusted keys"}},
-		"signed by the reviewer":     {object: signed(t, p.keys["reviewer"], object(tree, parent, "x")), want: []string{"may not sign git"}},
-		"amended after signing":      {object: []byte(strings.Replace(string(p.commit()), "Fix it", "Do it", 1)), want: []string{"wrong signature"}},
-		"another tree in the commit": {object: signed(t, p.keys["implementer"], object(other, parent, "x")), want: []string{"verify/v1: it is about tree " + tree}},
-		"same tree, another parent":  {object: signed(t, p.keys["implementer"], object(tree, other, "x")), want: []string{"verify/v1: it is about"}},
-		"two parents":                {object: signed(t, p.keys["implementer"], []byte(moreParents)), want: []string{"2 parents"}},
-		"two signatures":             {object: signed(t, p.keys["implementer"], p.commit()), want: []string{`header "gpgsig" twice`}},
-		"a header that hides":        {object: []byte(strings.Replace(string(p.commit()), "\n\n", "\nmergetag x\n\n", 1)), want: []string{"mergetag"}},
-		"NUL":                        {object: append(p.commit(), 0), want: []string{"cannot be read"}},
+		"unsigned":       {object: object(tree, parent, "Fix it\n"), want: []string{"is not signed"}},
+		"no proofs":      {text: "\n", want: []string{"cannot be read"}},
+		"nothing at all": {text: "-", want: []string{"there are no proofs"}},
+		"signed by a stranger": {
+			object: signed(t, thief.keys["implementer"], object(tree, parent, "x")),
+			want:   []string{"not among the trusted keys"},
+		},
+		"signed by the reviewer": {object: signed(t, p.keys["reviewer"], object(tree, parent, "x")), want: []string{"may not sign git"}},
+		"amended after signing":  {object: []byte(strings.Replace(string(p.commit()), "Fix it", "Do it", 1)), want: []string{"wrong signature"}},
+		"another tree in the commit": {
+			object: signed(t, p.keys["implementer"], object(other, parent, "x")),
+			want:   []string{"verify/v1: it is about tree " + tree},
+		},
+		"same tree, another parent": {object: signed(t, p.keys["implementer"], object(tree, other, "x")), want: []string{"verify/v1: it is about"}},
+		"two parents":               {object: signed(t, p.keys["implementer"], []byte(moreParents)), want: []string{"2 parents"}},
+		"two signatures":            {object: signed(t, p.keys["implementer"], p.commit()), want: []string{`header "gpgsig" twice`}},
+		"a header that hides":       {object: []byte(strings.Replace(string(p.commit()), "\n\n", "\nmergetag x\n\n", 1)), want: []string{"mergetag"}},
+		"NUL":                       {object: append(p.commit(), 0), want: []string{"cannot be read"}},
 
-		"not verified":          {bundle: []forge.Envelope{review, plan}, want: []string{"no proof that it was verified"}},
-		"not reviewed":          {bundle: []forge.Envelope{verify, plan}, want: []string{"no proof that it was reviewed"}},
-		"not planned":           {bundle: []forge.Envelope{verify, review}, want: []string{"no proof which plan"}},
-		"twice reviewed":        {bundle: []forge.Envelope{verify, review, review, plan}, want: []string{"2 proofs that it was reviewed"}},
-		"rejected":              {bundle: []forge.Envelope{verify, p.state("reviewer", change, reviewed(proof.VerdictRejected)), plan}, want: []string{`verdict is "rejected"`}},
-		"some verdict":          {bundle: []forge.Envelope{verify, p.state("reviewer", change, reviewed("Approved")), plan}, want: []string{`verdict is "Approved"`}},
-		"verify failed":         {bundle: []forge.Envelope{p.state("implementer", change, &proof.Verify{Of: of, Commands: []proof.Command{{Command: "make", Exit: 1}}}), review, plan}, want: []string{"a verify command failed"}},
-		"not approved":          {bundle: []forge.Envelope{verify, review, p.state("runner", change, planned(proof.OfPlan))}, want: []string{"had to approve the plan"}},
-		"approved another plan": {bundle: []forge.Envelope{verify, review, p.state("runner", change, planned(proof.OfPlan)), p.state("runner", change, approved(proof.OfPlan, "ba9876543210"))}, want: []string{"had to approve the plan"}},
+		"not verified":   {bundle: []forge.Envelope{review, plan}, want: []string{"no proof that it was verified"}},
+		"not reviewed":   {bundle: []forge.Envelope{verify, plan}, want: []string{"no proof that it was reviewed"}},
+		"not planned":    {bundle: []forge.Envelope{verify, review}, want: []string{"no proof which plan"}},
+		"twice reviewed": {bundle: []forge.Envelope{verify, review, review, plan}, want: []string{"2 proofs that it was reviewed"}},
+		"rejected": {
+			bundle: []forge.Envelope{verify, p.state("reviewer", change, reviewed(proof.VerdictRejected)), plan},
+			want:   []string{`verdict is "rejected"`},
+		},
+		"some verdict": {
+			bundle: []forge.Envelope{verify, p.state("reviewer", change, reviewed("Approved")), plan},
+			want:   []string{`verdict is "Approved"`},
+		},
+		"verify failed": {
+			bundle: []forge.Envelope{
+				p.state("implementer", change, &proof.Verify{Of: of, Commands: []proof.Command{{Command: "make", Exit: 1}}}), review, plan,
+			},
+			want: []string{"a verify command failed"},
+		},
+		"not approved": {
+			bundle: []forge.Envelope{verify, review, p.state("runner", change, planned(proof.OfPlan))},
+			want:   []string{"had to approve the plan"},
+		},
+		"approved another plan": {
+			bundle: []forge.Envelope{
+				verify, review, p.state("runner", change, planned(proof.OfPlan)), p.state("runner", change, approved(proof.OfPlan, "ba9876543210")),
+			},
+			want: []string{"had to approve the plan"},
+		},
 
-		"a stolen implementer's key reviews": {bundle: []forge.Envelope{verify, p.state("implementer", change, reviewed(proof.VerdictApproved)), plan}, want: []string{"key of implementer may not sign review@pfl-forge", "no proof that it was reviewed"}},
-		"a stolen implementer's key plans":   {bundle: []forge.Envelope{verify, review, p.state("implementer", change, planned())}, want: []string{"may not sign plan@pfl-forge"}},
-		"a reviewer approves for a person":   {bundle: []forge.Envelope{verify, review, p.state("runner", change, planned(proof.OfPlan)), p.state("reviewer", change, approved(proof.OfPlan, "0123456789ab"))}, want: []string{"may not sign approval@pfl-forge"}},
-		"a review of a stranger":             {bundle: []forge.Envelope{verify, thief.whole()[1], plan}, want: []string{"not among the trusted keys"}},
-		"a review of another change":         {bundle: []forge.Envelope{verify, p.state("reviewer", elsewhere, reviewed(proof.VerdictApproved)), plan}, want: []string{"review/v1: it is about another change"}},
-		"a review that names no patch":       {bundle: []forge.Envelope{verify, p.state("reviewer", proof.Change{Tree: other, Parent: other}, reviewed(proof.VerdictApproved)), plan}, want: []string{"review/v1: it is about another change"}},
-		"a plan of another change":           {bundle: []forge.Envelope{verify, review, p.state("runner", elsewhere, planned())}, want: []string{"plan/v1: it is about another change"}},
-		"a verify of the patch elsewhere":    {bundle: []forge.Envelope{p.state("implementer", rebased, verified()), review, plan}, want: []string{"verify/v1: it is about"}},
-		"a review of another task":           {bundle: []forge.Envelope{verify, p.state("reviewer", change, &proof.Review{Of: proof.Task{Project: "shop", Intent: "fix", Task: "fix-002"}, Verdict: proof.VerdictApproved}), plan}, want: []string{"it is of task fix-002"}},
+		"a stolen implementer's key reviews": {
+			bundle: []forge.Envelope{verify, p.state("implementer", change, reviewed(proof.VerdictApproved)), plan},
+			want:   []string{"key of implementer may not sign review@pfl-forge", "no proof that it was reviewed"},
+		},
+		"a stolen implementer's key plans": {
+			bundle: []forge.Envelope{verify, review, p.state("implementer", change, planned())},
+			want:   []string{"may not sign plan@pfl-forge"},
+		},
+		"a reviewer approves for a person": {
+			bundle: []forge.Envelope{
+				verify, review, p.state("runner", change, planned(proof.OfPlan)), p.state("reviewer", change, approved(proof.OfPlan, "0123456789ab")),
+			},
+			want: []string{"may not sign approval@pfl-forge"},
+		},
+		"a review of a stranger": {bundle: []forge.Envelope{verify, thief.whole()[1], plan}, want: []string{"not among the trusted keys"}},
+		"a review of another change": {
+			bundle: []forge.Envelope{verify, p.state("reviewer", elsewhere, reviewed(proof.VerdictApproved)), plan},
+			want:   []string{"review/v1: it is about another change"},
+		},
+		"a review that names no patch": {
+			bundle: []forge.Envelope{verify, p.state("reviewer", proof.Change{Tree: other, Parent: other}, reviewed(proof.VerdictApproved)), plan},
+			want:   []string{"review/v1: it is about another change"},
+		},
+		"a plan of another change": {
+			bundle: []forge.Envelope{verify, review, p.state("runner", elsewhere, planned())},
+			want:   []string{"plan/v1: it is about another change"},
+		},
+		"a verify of the patch elsewhere": {
+			bundle: []forge.Envelope{p.state("implementer", rebased, verified()), review, plan},
+			want:   []string{"verify/v1: it is about"},
+		},
+		"a review of another task": {
+			bundle: []forge.Envelope{
+				verify, p.state("reviewer", change, &proof.Review{Of: proof.Task{Project: "shop", Intent: "fix", Task: "fix-002"}, Verdict: proof.VerdictApproved}), plan,
+			},
+			want: []string{"it is of task fix-002"},
+		},
 		"the reviewer's key was taken back":  {signers: revoked, want: []string{"not among the trusted keys", "no proof that it was reviewed"}},
 		"the implementer's key was replaced": {signers: replaced, want: []string{"was replaced on", "no proof that it was verified"}},
 		"the signature of another envelope":  {bundle: []forge.Envelope{verify, spliced(t, review, plan), plan}, want: []string{"signature"}},
-		"the payload was edited":             {bundle: []forge.Envelope{verify, edited(t, p.state("reviewer", change, reviewed(proof.VerdictRejected)), "rejected", "approved"), plan}, want: []string{"the content is not what was signed"}},
-		"garbage":                            {text: strings.Repeat("x\n", 100), want: []string{"line 1 of the proofs"}},
-		"too many":                           {text: strings.Repeat(string(verify)+"\n", 17), want: []string{"more than 16 proofs"}},
-		"too large":                          {text: strings.Repeat("x", proof.MaxBundle+1), want: []string{"more than"}},
-		"a statement that nobody knows":      {bundle: append(p.whole(), sealed(t, p.keys["runner"], proof.PayloadStatement, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"tree","digest":{"gitTree":"a"}},{"name":"parent","digest":{"gitCommit":"b"}}],"predicateType":"x","predicate":{}}`)), want: []string{`type "x" are not known`}},
-		"no statement":                       {bundle: append(p.whole(), sealed(t, p.keys["runner"], "text/plain", "hello")), want: []string{"and no statement"}},
-		"a field that nobody knows":          {bundle: append(p.whole(), sealed(t, p.keys["runner"], proof.PayloadStatement, `{"_type":"https://in-toto.io/Statement/v1","extra":1}`)), want: []string{"not in the one form"}},
+		"the payload was edited": {
+			bundle: []forge.Envelope{verify, edited(t, p.state("reviewer", change, reviewed(proof.VerdictRejected)), "rejected", "approved"), plan},
+			want:   []string{"the content is not what was signed"},
+		},
+		"garbage":   {text: strings.Repeat("x\n", 100), want: []string{"line 1 of the proofs"}},
+		"too many":  {text: strings.Repeat(string(verify)+"\n", 17), want: []string{"more than 16 proofs"}},
+		"too large": {text: strings.Repeat("x", proof.MaxBundle+1), want: []string{"more than"}},
+		"a statement that nobody knows": {
+			bundle: append(p.whole(), sealed(t, p.keys["runner"], proof.PayloadStatement,
+				`{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"tree","digest":{"gitTree":"a"}},`+
+					`{"name":"parent","digest":{"gitCommit":"b"}}],"predicateType":"x","predicate":{}}`)),
+			want: []string{`type "x" are not known`},
+		},
+		"no statement": {
+			bundle: append(p.whole(), sealed(t, p.keys["runner"], "text/plain", "hello")),
+			want:   []string{"and no statement"},
+		},
+		"a field that nobody knows": {
+			bundle: append(p.whole(), sealed(t, p.keys["runner"], proof.PayloadStatement, `{"_type":"https://in-toto.io/Statement/v1","extra":1}`)),
+			want:   []string{"not in the one form"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.object == nil {
@@ -254,7 +318,7 @@ func TestEnvelopesHaveOneForm(t *testing.T) {
 		"a space":              " " + good,
 		"something behind":     good + "{}",
 		"escapes":              strings.Replace(good, "application", `\u0061pplication`, 1),
-		"no signature":         good[:strings.Index(good, `"signatures":`)] + `"signatures":[]}`,
+		"no signature":         before(good, `"signatures":`) + `"signatures":[]}`,
 		"two signatures":       strings.Replace(good, `}]}`, `},{"keyid":"","sig":""}]}`, 1),
 		"no padding":           strings.Replace(good, `=="}]}`, `"}]}`, 1),
 		"a line end in base64": strings.Replace(good, `"payload":"`, `"payload":"\n`, 1),
@@ -331,160 +395,8 @@ func FuzzSigners(f *testing.F) {
 	})
 }
 
-func TestSigners(t *testing.T) {
-	p := newParty(t, "a")
-	line := strings.Split(strings.TrimSpace(p.signers.String()), "\n")[1]
-	for name, bad := range map[string]string{
-		"nothing":          "# a comment\n\n",
-		"a wildcard":       strings.Replace(line, "implementer", "*", 1),
-		"two principals":   strings.Replace(line, "implementer", "implementer,reviewer", 1),
-		"any namespace":    strings.Replace(line, "git,verify@pfl-forge", "*", 1),
-		"not this one":     strings.Replace(line, "git,", "!git,", 1),
-		"no namespaces":    strings.Replace(line, ` namespaces="git,verify@pfl-forge"`, "", 1),
-		"an authority":     strings.Replace(line, `namespaces=`, `cert-authority,namespaces=`, 1),
-		"namespaces twice": strings.Replace(line, `pfl-forge" `, `pfl-forge",namespaces="review@pfl-forge" `, 1),
-		"another type":     strings.Replace(line, "ssh-ed25519", "ssh-rsa", 1),
-		"half a key":       line[:len(line)-10],
-		"a date":           strings.Replace(line, `pfl-forge" `, `pfl-forge",valid-before="tomorrow" `, 1),
-	} {
-		if got, err := proof.ParseSigners(bad); err == nil {
-			t.Errorf("%s: %q was read as %v", name, bad, got)
-		}
-	}
-	next := newParty(t, "b").keys["reviewer"].Signer()
-	renewed := p.signers.Renew(next, made).Renew(next, made.Add(time.Hour))
-	again, err := proof.ParseSigners(renewed.String())
-	if err != nil || len(renewed) != 4 || !renewed[1].Until.Equal(made) || again.String() != renewed.String() || !p.signers[1].Until.IsZero() {
-		t.Errorf("renewed: %s %v", renewed, err)
-	}
-}
-
-// The key of a machine is made once, for its owner alone, and trusted for each
-// role apart.
-func TestFolder(t *testing.T) {
-	f := proof.Folder(filepath.Join(t.TempDir(), "keys"))
-	if err := f.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(f.SignersPath())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if after, _ := os.ReadFile(f.SignersPath()); string(after) != string(before) {
-		t.Errorf("%s became %s", before, after)
-	}
-	if info, err := os.Stat(filepath.Join(string(f), "seed")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Error(info.Mode(), err)
-	}
-	signers, err := proof.ReadSigners(f.SignersPath())
-	if err != nil || len(signers) != 3 {
-		t.Fatal(signers, err)
-	}
-	ids := map[string]bool{}
-	for _, role := range proof.Roles() {
-		k, err := f.Source(role).Key()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids[k.ID()] = true
-	}
-	if len(ids) != 3 {
-		t.Errorf("roles share keys: %v", ids)
-	}
-	if k, err := proof.Folder("").Source("runner").Key(); k != nil || err != nil {
-		t.Error(k, err)
-	}
-}
-
-// A seed gives the same key each time, and another one for each role.
-func TestKeysAreDerived(t *testing.T) {
-	seed := []byte(strings.Repeat("a", 32))
-	one, err := proof.Derive(seed, "runner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	same, _ := proof.Derive(seed, "runner")
-	another, _ := proof.Derive(seed, "reviewer")
-	if one.ID() != same.ID() || one.ID() == another.ID() {
-		t.Error(one.ID(), same.ID(), another.ID())
-	}
-	for _, bad := range []string{"", "short"} {
-		if _, err := proof.Derive([]byte(bad), "runner"); err == nil {
-			t.Errorf("%q is a seed", bad)
-		}
-	}
-}
-
-// Statements are what in-toto and DSSE say they are, so other tools can read
-// them.
-func TestStatementsAreInToto(t *testing.T) {
-	var e struct {
-		PayloadType, Payload string
-		Signatures           []struct{ KeyID, Sig string }
-	}
-	if err := json.Unmarshal([]byte(newParty(t, "a").whole()[1]), &e); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := base64.StdEncoding.DecodeString(e.Payload)
-	if err != nil || e.PayloadType != "application/vnd.in-toto+json" || len(e.Signatures) != 1 {
-		t.Fatalf("%+v %v", e, err)
-	}
-	var s map[string]any
-	if err := json.Unmarshal(raw, &s); err != nil {
-		t.Fatal(err)
-	}
-	if s["_type"] != "https://in-toto.io/Statement/v1" || s["predicateType"] != "https://github.com/pfl-forge/pfl-forge/attestation/review/v1" {
-		t.Errorf("got %s", raw)
-	}
-}
-
-// No secret is told in a statement: who takes them out of results cannot look
-// into an envelope.
-func TestStatementsHaveNoSecrets(t *testing.T) {
-	const secret = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz01234567-AbCdEfGAA" //nolint:gosec // made up
-	list := proof.Passed([]string{"curl -H 'x-api-key: " + secret + "' https://example.org"})
-	if len(list) != 1 || strings.Contains(list[0].Command, "AbCdEfGh") || strings.Contains(proof.Model(secret), "AbCdEfGh") {
-		t.Errorf("got %v, %s", list, proof.Model(secret))
-	}
-}
-
-// FuzzStatements looks for a payload that is taken for a statement and is not what would be written.
-func FuzzStatements(f *testing.F) {
-	k, err := proof.Derive([]byte(strings.Repeat("a", 32)), "runner")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, p := range []proof.Predicate{verified(), reviewed(proof.VerdictApproved), planned(proof.OfPlan), approved(proof.OfPlan, "x")} {
-		e, err := k.State(change, p)
-		if err != nil {
-			f.Fatal(err)
-		}
-		s, err := proof.Unseal(e)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(s.Payload))
-	}
-	f.Add(`{"_type":"https://in-toto.io/Statement/v1","subject":[],"subject":[],"predicateType":"","predicate":null}`)
-	f.Fuzz(func(t *testing.T, payload string) {
-		e, err := k.Seal(proof.PayloadStatement, []byte(payload))
-		if err != nil {
-			return
-		}
-		s, err := proof.Unseal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		about, p, err := s.Statement()
-		if err != nil {
-			return
-		}
-		again, err := k.State(about, p)
-		if err != nil || again != e {
-			t.Errorf("%q is read, and written as %q, %v", payload, again, err)
-		}
-	})
+// before returns the part of a text before another one.
+func before(s, part string) string {
+	s, _, _ = strings.Cut(s, part)
+	return s
 }

@@ -148,9 +148,9 @@ func (p *Approval) of() Task        { return p.Of }
 
 // statement is an in-toto statement.
 type statement struct {
-	Type          string          `json:"_type"`
+	Type          string          `json:"_type"` //nolint:tagliatelle // of in-toto
 	Subject       []subject       `json:"subject"`
-	PredicateType string          `json:"predicateType"`
+	PredicateType string          `json:"predicateType"` //nolint:tagliatelle // of in-toto
 	Predicate     json.RawMessage `json:"predicate"`
 }
 
@@ -259,7 +259,7 @@ func Model(name string) string {
 
 // Definition returns the digest of commands, in their order.
 func Definition(lists ...[]string) string {
-	text, _ := json.Marshal(lists) // strings always can be
+	text, _ := json.Marshal(lists) //nolint:errchkjson // strings always can be
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

@@ -68,10 +68,10 @@ func program(arch uint32) []bpf.Instruction {
 		}
 	}
 	p = append(p,
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKET, SkipTrue: uint8(len(families) + 2)}, //nolint:gosec // a few
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKET, SkipTrue: uint8(len(families) + 2)},
 		bpf.LoadAbsolute{Off: atFamily, Size: 4})
 	for i, family := range families {
-		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(len(families) - i)}) //nolint:gosec // a few
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(len(families) - i)})
 	}
 	return slices.Concat(p, []bpf.Instruction{refuse(unix.EAFNOSUPPORT), bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}})
 }
@@ -91,8 +91,9 @@ func filterCalls() error {
 	for i, in := range raw {
 		list[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
 	}
-	prog := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}                                                                //nolint:gosec // far fewer
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); errno != 0 { //nolint:gosec // takes a pointer
+	prog := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // takes a pointer
+	if errno != 0 {
 		return fmt.Errorf("filter system calls: %w", errno)
 	}
 	return nil

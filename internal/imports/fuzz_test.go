@@ -46,6 +46,7 @@ var decoders = map[string][]string{
 var unfuzzed = map[string]string{
 	".":                           "commands as JSON are read back from what this program wrote; bus/codec reads those of outsiders",
 	"agent/agenttest":             "reads what tests send",
+	"agent/agenttest/injection":   "reads what tests send",
 	"bus/work":                    "is bus/internal/wire",
 	"services/runner/flow/outbox": "snapshots are read back from what this program wrote",
 }

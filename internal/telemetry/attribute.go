@@ -93,8 +93,10 @@ var (
 	attrProvider    = closed("gen_ai.provider.name", "whose models the back end uses by default", "anthropic", "openai", "gcp.gemini")
 	attrOperates    = closed("gen_ai.operation.name", "always `invoke_agent`", invokeAgent)
 	attrLoss        = closed("forge.pod.loss", "what ended it, as Kubernetes says; `connection`: nothing but the connection to it", losses...)
-	attrReadRefusal = closed("forge.read.refusal", "`busy`: too much was read at once; `request`: it asked for something that is none, or not of its project", "busy", "request")
-	attrRefusal     = closed("forge.pod.refusal", "`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
+	attrReadRefusal = closed("forge.read.refusal",
+		"`busy`: too much was read at once; `request`: it asked for something that is none, or not of its project", "busy", "request")
+	attrRefusal = closed("forge.pod.refusal",
+		"`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
 	// These have one value in a process.
 	attrVersion  = &Attribute{Key: "service.version", Most: 1, Text: "version of the program"}
 	attrRevision = &Attribute{Key: "vcs.ref.head.revision", Most: 1, Text: "the commit that it was built from"}

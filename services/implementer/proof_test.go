@@ -48,8 +48,8 @@ func signedWorld(t *testing.T) (*world, proof.Signers, func(*forge.Rebase) []for
 }
 
 // proven is the command to merge what was rebased, with its statements.
-func proven(number int, rb *forge.Rebase, statements []forge.Envelope) forge.Command {
-	c := merge(number, rb)
+func proven(rb *forge.Rebase, statements []forge.Envelope) forge.Command {
+	c := merge(1, rb)
 	c.Merge().Change.Statements = statements
 	return c
 }
@@ -87,7 +87,7 @@ func (w *world) check(commit git.OID, signers proof.Signers) {
 func TestMergeIsSigned(t *testing.T) {
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
-	c := proven(1, rb, others(rb))
+	c := proven(rb, others(rb))
 	c.Merge().Change.Approver = "ada" // which makes another commit of it
 	got := w.merges(c)
 	if got.Outcome != forge.MergeDone || got.Commit == rb.Head || got.Tree != rb.Tree || w.repo.Head("main") != git.OID(got.Commit) {
@@ -105,7 +105,7 @@ func TestMergeOnAMovedTipIsStatedAnew(t *testing.T) {
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
-	if got := w.merges(proven(1, rb, others(rb))); got.Outcome != forge.MergeDone {
+	if got := w.merges(proven(rb, others(rb))); got.Outcome != forge.MergeDone {
 		t.Fatalf("got %+v", got)
 	}
 	w.check(w.repo.Head("main"), signers)
@@ -116,7 +116,7 @@ func TestDeathLeavesNoMergeWithoutProofs(t *testing.T) {
 	for _, at := range []string{"kept", "moved"} {
 		w, signers, others := signedWorld(t)
 		rb := w.ready("new.txt", "x")
-		c := proven(1, rb, others(rb))
+		c := proven(rb, others(rb))
 		w.want(c)
 		w.crashAt(at)
 		dies(t, func() { w.imp.merge(t.Context(), c, silent) })
@@ -139,7 +139,7 @@ func TestDeathLeavesNoMergeWithoutProofs(t *testing.T) {
 func TestCleaningKeepsProofs(t *testing.T) {
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
-	w.merges(proven(1, rb, others(rb)))
+	w.merges(proven(rb, others(rb)))
 	if err := w.repository().Store.Sweep(t.Context(), "fix"); err != nil || len(w.refs("fix")) != 0 {
 		t.Fatal(err, w.refs(""))
 	}
@@ -154,7 +154,7 @@ func TestProofsAtAnOrigin(t *testing.T) {
 	w := worldOn(t, gittest.At(t, origin), repotest.Clone(t, origin), bustest.Start(t))
 	w.imp.key = signed.imp.key
 	rb := w.ready("new.txt", "x")
-	c := proven(1, rb, others(rb))
+	c := proven(rb, others(rb))
 	w.want(c)
 	w.crashAt("kept")
 	dies(t, func() { w.imp.merge(t.Context(), c, silent) })
@@ -181,7 +181,7 @@ func TestNothingIsMergedWithoutTheKey(t *testing.T) {
 	w, _, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.imp.key = func() (*proof.Key, error) { return nil, os.ErrPermission }
-	c := proven(1, rb, others(rb))
+	c := proven(rb, others(rb))
 	w.want(c)
 	r := w.imp.merge(t.Context(), c, silent)
 	if r.Failure() == nil || !strings.Contains(r.Failure().Message, "nothing can be signed") || w.repo.Head("main") != git.OID(rb.Base) {
@@ -196,9 +196,9 @@ func TestProofsOfOthersStay(t *testing.T) {
 	second := command(forge.StepRebase, 1)
 	second.Attempt.Task, second.Task.Base, second.Task.Head = "fix-002", first.Base, first.Head
 	again := forge.As[*forge.Rebase](w.imp.rebase(t.Context(), second, silent).Output)
-	w.merges(proven(1, first, others(first)))
+	w.merges(proven(first, others(first)))
 	tip := w.repo.Head("main")
-	c := proven(1, again, others(again))
+	c := proven(again, others(again))
 	c.Attempt.Task, c.Merge().Change.Task = "fix-002", "fix-002"
 	if got := w.merges(c); got.Outcome != forge.MergeDone || w.repo.Head("main") != tip {
 		t.Fatalf("got %+v", got)

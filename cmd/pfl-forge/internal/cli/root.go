@@ -70,7 +70,9 @@ func newRoot(a *kit.App) *cobra.Command {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),
 			control.ResumeCommand(a), control.CancelCommand(a),
 		},
-		groupOther: {auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a)},
+		groupOther: {
+			auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+		},
 	} {
 		for _, c := range commands {
 			c.GroupID = id

@@ -82,7 +82,8 @@ func subjectsOf(project string) []string {
 		"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.FORGE_RESULTS.runner",
 	}
 	list = append(list, "forge.intent."+project+".submit", "forge.intent."+project+".from.ci.submit", "forge.intent.other.submit",
-		"forge.api."+project+".submit", "forge.api."+project+".by.ada.list", "forge.api."+project+".by.ada.show", "forge.api."+project+".by.ada.read", "forge.api.UPPER.by.ada.show")
+		"forge.api."+project+".submit", "forge.api."+project+".by.ada.list",
+		"forge.api."+project+".by.ada.show", "forge.api."+project+".by.ada.read", "forge.api.UPPER.by.ada.show")
 	for _, verb := range []string{"submit", "approve", "reject", "answer", "retry", "cancel", "edit", "pause", "resume", "reflect", "nonsense"} {
 		list = append(list, "forge.intent."+project+".by.ada."+verb, "forge.intent.other.by.=zz."+verb)
 	}

@@ -36,7 +36,8 @@ func (g *Gate) Approve(a Approval) {
 			list = append(list, known)
 		}
 	}
-	g.Approver, g.Approvals = a.By, append(list, a)
+	list = append(list, a)
+	g.Approver, g.Approvals = a.By, list
 }
 
 // claimedTask, claimedPlan and claimedApproval are the claims as package proof
@@ -97,6 +98,6 @@ func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changed bool
 
 // claim returns a claim as JSON, below its kind.
 func claim(kind string, of any) string {
-	text, _ := json.Marshal(map[string]any{kind: of}) // strings and numbers always can be
+	text, _ := json.Marshal(map[string]any{kind: of}) //nolint:errchkjson // strings and numbers always can be
 	return string(text)
 }

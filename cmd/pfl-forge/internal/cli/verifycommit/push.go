@@ -165,7 +165,7 @@ func (c *checker) proofs(ctx context.Context, u update, protected []string) (ref
 	}
 	commit, err := git.ParseOID(name)
 	if err != nil {
-		return "is no place for proofs: want the name of a commit", nil //nolint:nilerr // it is the answer
+		return "is no place for proofs: want the name of a commit", nil
 	}
 	// Proofs of a commit that did not land may be replaced: after a crash an
 	// implementer makes the same commit with another verify beside it.
