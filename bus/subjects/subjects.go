@@ -215,8 +215,11 @@ func ParseLease(s string) (step forge.Step, k forge.Key, err error) {
 	if err != nil {
 		return "", k, err
 	}
+	if step, err = forge.ParseStep(t[0]); err != nil {
+		return "", k, err
+	}
 	k = forge.Key{Project: forge.ProjectID(t[1]), Intent: forge.IntentID(t[2])}
-	return forge.Step(t[0]), k, CheckIntent(k)
+	return step, k, CheckIntent(k)
 }
 
 // LeasesOf matches every lease on a step.
