@@ -19,7 +19,8 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, s := range []string{
-		string(example), "", "recipes: {a: {run: x}}", "recipes: {docs: {each: ls, run: echo $FORGE_ITEM}}", "agents: {a: {command: x}}", "policy: {network: model}",
+		string(example), "", "recipes: {a: {run: x}}", "recipes: {docs: {each: ls, run: echo $FORGE_ITEM}}",
+		"agents: {a: {command: x}}", "policy: {network: model}",
 		"verify: [a, b]", "recipes: {a: {tasks: [{name: a, run: b, depends_on: [a]}]}}", "steps: {review: {agent: none}}", "limits: {timeout: 99999h}",
 	} {
 		f.Add([]byte(s))

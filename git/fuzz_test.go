@@ -10,7 +10,10 @@ import (
 // FuzzNames: what is taken for a name, a branch or a path can be nothing else for git, a shell's
 // arguments and a terminal.
 func FuzzNames(f *testing.F) {
-	for _, s := range []string{"fix-login-001", "feature/x", "-c", "a..b", "a/.git/hooks/x", "refs/heads/x", "a@{1}", "a\u202eb", "x.lock", strings.Repeat("a", 40)} {
+	for _, s := range []string{
+		"fix-login-001", "feature/x", "-c", "a..b", "a/.git/hooks/x", "refs/heads/x", "a@{1}",
+		"a\u202eb", "x.lock", strings.Repeat("a", 40),
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -16,7 +16,8 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"notifications: {a: {command: [x]}}", "notifications: {a: {webhook: 'https://e.example/x', secret_file: /s, most: 3, window: 1m}}",
-		"notifications: {a: {webhook_file: /x, on: [failed], projects: [p]}}", "notifications: {a: {webhook: 'file:///etc/passwd'}}", "notifications: {A b: {command: []}}",
+		"notifications: {a: {webhook_file: /x, on: [failed], projects: [p]}}",
+		"notifications: {a: {webhook: 'file:///etc/passwd'}}", "notifications: {A b: {command: []}}",
 	} {
 		f.Add([]byte(s))
 	}

@@ -213,7 +213,10 @@ func TestChain(t *testing.T) {
 		},
 		"a review of another task": {
 			bundle: []forge.Envelope{
-				verify, p.state("reviewer", change, &proof.Review{Of: proof.Task{Project: "shop", Intent: "fix", Task: "fix-002"}, Verdict: proof.VerdictApproved}), plan,
+				verify, p.state("reviewer", change, &proof.Review{
+					Of:      proof.Task{Project: "shop", Intent: "fix", Task: "fix-002"},
+					Verdict: proof.VerdictApproved,
+				}), plan,
 			},
 			want: []string{"it is of task fix-002"},
 		},

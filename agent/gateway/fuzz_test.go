@@ -23,7 +23,7 @@ func FuzzScreen(f *testing.F) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	f.Fuzz(func(t *testing.T, provider, endpoint string, body []byte) {
 		a := apis[Provider(provider)]
-		if r, err := http.NewRequest(http.MethodPost, "http://h/", nil); err != nil || a == nil { //nolint:noctx // it is not sent
+		if r, err := http.NewRequest(http.MethodPost, "http://h/", nil); err != nil || a == nil {
 			return
 		} else if r.URL.Path = a.prefix + endpoint; !known(a, r) {
 			return

@@ -123,9 +123,15 @@ func fileProbes() []probe {
 		"kernel/core_pattern", "kernel/modprobe", "kernel/hostname", "kernel/sysrq", "kernel/randomize_va_space", "kernel/pid_max", "kernel/panic", "kernel/printk",
 		"vm/overcommit_memory", "vm/drop_caches", "vm/panic_on_oom", "vm/swappiness", "fs/file-max", "fs/suid_dumpable", "user/max_user_namespaces",
 	} {
-		p = append(p, probe{name: "set " + path, needs: append(root, unix.CAP_SYS_RESOURCE), blind: missing("/proc/sys/" + path), try: opened("/proc/sys/"+path, unix.O_WRONLY)})
+		p = append(p, probe{
+			name: "set " + path, needs: append(root, unix.CAP_SYS_RESOURCE), blind: missing("/proc/sys/" + path),
+			try: opened("/proc/sys/"+path, unix.O_WRONLY),
+		})
 	}
-	for _, path := range []string{"/proc/sysrq-trigger", "/proc/irq/default_smp_affinity", "/sys/power/state", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/uevent_helper"} {
+	for _, path := range []string{
+		"/proc/sysrq-trigger", "/proc/irq/default_smp_affinity", "/sys/power/state",
+		"/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/uevent_helper",
+	} {
 		p = append(p, probe{name: "write " + path, needs: root, blind: absent(path), try: opened(path, unix.O_WRONLY)})
 	}
 	for _, path := range []string{

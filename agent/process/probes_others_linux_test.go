@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 
 // processProbes reach for processes of the machine.
 func processProbes() []probe {
-	any := func(path string) func(*outside) error {
+	ofAny := func(path string) func(*outside) error {
 		return func(o *outside) error { return anyProcess(func(d string) error { return o.holds(d + "/" + path) }) }
 	}
 	on := func(try func(pid int) error) func(*outside) error {
@@ -29,15 +30,15 @@ func processProbes() []probe {
 	}
 	call := func(nr uintptr, before []uintptr, after ...uintptr) func(*outside) error {
 		return func(o *outside) error {
-			return raw(nr, append(append(before[:len(before):len(before)], uintptr(o.Pid)), after...)...)()
+			return raw(nr, append(append(slices.Clip(before), uintptr(o.Pid)), after...)...)()
 		}
 	}
 	pid := []uintptr{}
 	var limit unix.Rlimit
 	var mask unix.CPUSet
 	return family("processes", []probe{
-		{name: "environments", try: any("environ")},
-		{name: "arguments", try: any("cmdline")},
+		{name: "environments", try: ofAny("environ")},
+		{name: "arguments", try: ofAny("cmdline")},
 		{name: "maps", try: func(o *outside) error {
 			return anyProcess(func(d string) error { return reached(strings.Contains(text(d+"/maps"), o.file())) })
 		}},
@@ -128,7 +129,10 @@ func privilegeProbes() []probe {
 			return reached(!strings.Contains(text("/proc/self/status"), "CapBnd:\t0000000000000000"))
 		}},
 		{name: "privileges by setuid programs", try: func(*outside) error { return reached(strings.Contains(text("/proc/self/status"), "NoNewPrivs:\t0")) }},
-		{name: "calls that are not filtered", blind: "the machine may filter them too", try: func(*outside) error { return reached(strings.Contains(text("/proc/self/status"), "Seccomp:\t0")) }},
+		{
+			name: "calls that are not filtered", blind: "the machine may filter them too",
+			try: func(*outside) error { return reached(strings.Contains(text("/proc/self/status"), "Seccomp:\t0")) },
+		},
 		{name: "secure bits", needs: admin, try: mustBe(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, 0)},
 		{name: "name of the machine", needs: admin, try: func(*outside) error {
 			name, err := os.Hostname()
@@ -151,7 +155,8 @@ func privilegeProbes() []probe {
 		{name: "a lower likelihood to be ended", try: func(*outside) error { return os.WriteFile("/proc/thread-self/oom_score_adj", []byte("0"), 0) }},
 		{name: "ports of the machine", needs: []int{unix.CAP_SYS_RAWIO}, blind: "a kernel may lack it", try: mustBe(unix.SYS_IOPERM, 0x80, 1, 1)},
 		{name: "all ports of the machine", needs: []int{unix.CAP_SYS_RAWIO}, blind: "a kernel may lack it", try: mustBe(unix.SYS_IOPL, 3)},
-		{name: "restart", harm: "it would change what a key does", try: mustBe(unix.SYS_REBOOT, unix.LINUX_REBOOT_MAGIC1, unix.LINUX_REBOOT_MAGIC2, unix.LINUX_REBOOT_CMD_CAD_OFF)},
+		{name: "restart", harm: "it would change what a key does", try: mustBe(unix.SYS_REBOOT, unix.LINUX_REBOOT_MAGIC1,
+			unix.LINUX_REBOOT_MAGIC2, unix.LINUX_REBOOT_CMD_CAD_OFF)},
 		{name: "swap", harm: "memory would go there", try: func(*outside) error { return raw(unix.SYS_SWAPON, cstring("/dev/null"))() }},
 		{name: "a terminal's input", harm: "it would type", try: func(*outside) error {
 			f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
@@ -287,7 +292,7 @@ func networkProbes() []probe {
 					last = err
 					continue
 				}
-				defer c.Close()
+				defer func() { _ = c.Close() }()
 				if network == "tcp" {
 					return nil
 				}
@@ -317,7 +322,10 @@ func networkProbes() []probe {
 			list, err := net.InterfaceAddrs()
 			return firstError(err, reached(len(o.Addrs) > 0 && strings.Contains(fmt.Sprint(list), o.Addrs[0])))
 		}},
-		{name: "routes of the machine", network: true, blind: lacksAddress, try: func(*outside) error { return reached(strings.Count(text("/proc/net/route"), "\n") > 1) }},
+		{
+			name: "routes of the machine", network: true, blind: lacksAddress,
+			try: func(*outside) error { return reached(strings.Count(text("/proc/net/route"), "\n") > 1) },
+		},
 		{name: "connections of the machine", network: true, try: func(o *outside) error {
 			return reached(strings.Contains(text("/proc/net/tcp6")+text("/proc/net/tcp"), fmt.Sprintf(":%04X ", o.Port)))
 		}},
@@ -329,10 +337,10 @@ func networkProbes() []probe {
 			return connected("s")
 		}},
 		{name: "an address for loopback", needs: admin, try: func(*outside) error { return netlink(unix.RTM_NEWLINK) }},
-		{name: "raw packets", needs: admin, try: opensSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)},
-		{name: "raw packets of any kind", needs: admin, try: opensSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW)},
-		{name: "raw packets 6", needs: admin, blind: lacksAddress, try: opensSocket(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6)},
-		{name: "frames", needs: admin, try: opensSocket(unix.AF_PACKET, unix.SOCK_RAW, 0)},
+		{name: "raw packets", needs: admin, try: opensSocket(unix.AF_INET, unix.IPPROTO_ICMP)},
+		{name: "raw packets of any kind", needs: admin, try: opensSocket(unix.AF_INET, unix.IPPROTO_RAW)},
+		{name: "raw packets 6", needs: admin, blind: lacksAddress, try: opensSocket(unix.AF_INET6, unix.IPPROTO_ICMPV6)},
+		{name: "frames", needs: admin, try: opensSocket(unix.AF_PACKET, 0)},
 		{name: "another's address", needs: admin, try: option(unix.SOL_IP, unix.IP_TRANSPARENT, 1)},
 		{name: "marked packets", needs: admin, try: option(unix.SOL_SOCKET, unix.SO_MARK, 7)},
 		{name: "packets before others", needs: admin, try: option(unix.SOL_SOCKET, unix.SO_PRIORITY, 7)},
@@ -341,10 +349,10 @@ func networkProbes() []probe {
 	return family("network", p)
 }
 
-// opensSocket returns a probe that opens a socket and closes it.
-func opensSocket(family, kind, protocol int) func(*outside) error {
+// opensSocket returns a probe that opens a raw socket and closes it.
+func opensSocket(family, protocol int) func(*outside) error {
 	return func(*outside) error {
-		fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
+		fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 		if err != nil {
 			return err
 		}
@@ -428,7 +436,10 @@ func leakProbes() []probe {
 			defer func() { _ = unix.SysvShmDetach(data) }()
 			return reached(strings.HasPrefix(string(data), o.Secret))
 		}},
-		{name: "segments of shared memory", blind: "a kernel may lack it", try: func(*outside) error { return reached(strings.Count(text("/proc/sysvipc/shm"), "\n") > 1) }},
+		{
+			name: "segments of shared memory", blind: "a kernel may lack it",
+			try: func(*outside) error { return reached(strings.Count(text("/proc/sysvipc/shm"), "\n") > 1) },
+		},
 		{name: "a message queue", blind: "a kernel may lack it", try: func(o *outside) error {
 			fd, err := openQueue(o.Queue, unix.O_RDWR)
 			if err != nil {
@@ -446,6 +457,9 @@ func leakProbes() []probe {
 			return err
 		}},
 		{name: "keys of the user", blind: "a kernel may lack it", try: func(o *outside) error { return o.holds("/proc/keys") }},
-		{name: "users of keys", blind: "a kernel may lack it", try: func(*outside) error { return raw(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(3), 1)() }},
+		{name: "users of keys", blind: "a kernel may lack it", try: func(*outside) error {
+			return raw(unix.SYS_KEYCTL,
+				unix.KEYCTL_GET_KEYRING_ID, ^uintptr(3), 1)()
+		}},
 	})
 }

@@ -37,7 +37,7 @@ func FuzzUnpack(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		outer, err := os.MkdirTemp(base, "")
+		outer, err := os.MkdirTemp(base, "") //nolint:usetesting // one for each input
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,8 @@ import (
 func FuzzOutside(f *testing.F) {
 	for _, s := range []string{
 		"forge.intent.p.submit", "forge.intent.p.by.a=2Eb.approve", "forge.intent.p.from.ci.submit", "forge.api.p.by.ada.clean", "forge.api.p.from.ci.submit",
-		"forge.result.review.p.i", "forge.lease.review.p.i._", "forge.lease.x.p.i.i-001", "forge.transcript.p.i._.analyze.1.1", "forge.transcript.p.i.i-001.review.01.1",
+		"forge.result.review.p.i", "forge.lease.review.p.i._", "forge.lease.x.p.i.i-001", "forge.transcript.p.i._.analyze.1.1",
+		"forge.transcript.p.i.i-001.review.01.1",
 	} {
 		f.Add(s)
 	}

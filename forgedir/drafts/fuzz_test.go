@@ -15,7 +15,8 @@ import (
 // name the file and say why.
 func FuzzDraft(f *testing.F) {
 	for _, s := range []string{
-		"---\ntitle: t\n---\nbody", "\ufeff---\r\ntitle: t\r\ndepends_on: [a]\r\n---\r\nbody\r\n", "# Heading #\ntext", "---\ntitle: t\n", "---\nrisk: low\npower: [x]\n---\n\n",
+		"---\ntitle: t\n---\nbody", "\ufeff---\r\ntitle: t\r\ndepends_on: [a]\r\n---\r\nbody\r\n", "# Heading #\ntext",
+		"---\ntitle: t\n", "---\nrisk: low\npower: [x]\n---\n\n",
 		"---\ncriteria: [c]\ngoal: {max_iterations: 3}\n---\nb", "---\nrecipe: r\nparams: {a: b}\n---\n\u202etext",
 	} {
 		f.Add("fix-login.md", []byte(s))

@@ -14,7 +14,8 @@ import (
 // FuzzIntent: what is read of an intent's file is read again of what is written of it, and a revision
 // is one of a file as it is written here.
 func FuzzIntent(f *testing.F) {
-	f.Add([]byte("title: t\nbody: |\n  b\ntype: fix\nsource: human\nrisk: low\nstatus: proposed\ncreated_at: 2026-01-02T03:04:05Z\nclarifications: []\nrevision: 3\n"))
+	f.Add([]byte("title: t\nbody: |\n  b\ntype: fix\nsource: human\nrisk: low\nstatus: proposed\n" +
+		"created_at: 2026-01-02T03:04:05Z\nclarifications: []\nrevision: 3\n"))
 	f.Add([]byte("title: t\nclarifications: [{question: q, answer: a}]\ngoal: {max_iterations: 2}\norigin: {system: s}\nrevision: 1\n"))
 	f.Add([]byte("x\nrevision: +1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -201,7 +201,7 @@ func (x *trial) mustReject(t *testing.T, step forge.Step, batch []injection.Chan
 		t.Fatalf("%s: %+v", step, got.Failure())
 	}
 	said := ""
-	switch out := got.Output.(type) {
+	switch out := got.Output.(type) { //nolint:gochecksumtype // of these two steps
 	case *forge.Review:
 		if said = strings.Join(out.Issues, "\n"); out.Verdict != forge.VerdictRejected {
 			t.Errorf("%s: the verdict is %s", step, out.Verdict)

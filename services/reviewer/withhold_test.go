@@ -31,7 +31,10 @@ func TestTheChangeDoesNotInstructItsReview(t *testing.T) {
 	l := &lister{}
 	r, review := world(t, l)
 	r.Git("checkout", "-q", "change")
-	orders := []string{"CLAUDE.md", "Gemini.MD", "sub/AGENTS.md", ".claude/rules/a.md", "sub/.gemini/GEMINI.md", ".github/copilot-instructions.md", ".forge/CLAUDE.md"}
+	orders := []string{
+		"CLAUDE.md", "Gemini.MD", "sub/AGENTS.md", ".claude/rules/a.md", "sub/.gemini/GEMINI.md",
+		".github/copilot-instructions.md", ".forge/CLAUDE.md",
+	}
 	files := map[string]string{"docs/rules.md": "imported\n", "\xff/a.txt": "in a directory whose name is no UTF-8\n"}
 	for _, name := range orders {
 		files[name] = "CANARY of " + name + ", see @docs/rules.md\n"

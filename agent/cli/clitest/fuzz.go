@@ -26,7 +26,8 @@ const maxShown = 8000
 var reason = regexp.MustCompile(`^[a-z_]{3,20}$`)
 
 // Fuzz has a program's reader read output and the file of a session, at session below the CLI's state
-// directory, which begins with head; without a session if that is empty. Whatever they are, events are lines that steer no terminal, no count is negative, the same
+// directory, which begins with head; without a session if that is empty. Whatever they are, events are lines
+// that steer no terminal, no count is negative, the same
 // output has the same outcome, and a failure has a known reason. Each of seeds is taken for both.
 func Fuzz(f *testing.F, p *cli.Program, session, head string, seeds ...string) {
 	f.Helper()
@@ -82,7 +83,8 @@ func read(t *testing.T, p *cli.Program, state, path, head string, output, kept [
 	failed := r.End(process.Report{ExitCode: code, Stderr: kept})
 	out := log.Outcome()
 	u := out.Usage
-	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.Turns) < 0 || u.CostUSD < 0 || math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0) {
+	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.Turns) < 0 || u.CostUSD < 0 ||
+		math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0) {
 		t.Errorf("usage %+v", u)
 	}
 	if out.Text != term.Sanitize(out.Text) || code != 0 && failed == nil {

@@ -11,7 +11,8 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"task: t\ncriteria: [c]", "task: t\ncriteria: [c]\nmax_iterations: 3\npersist: ../x\nlogging: {raw_log: true, raw_log_dir: /x}",
-		"task: t\ncriteria: [c]\nclaude_options: {allowed_tools: [Read], model: m, output_format: json}\nprompts: {judgment: j, append_system_prompt: s}", "task: ' '",
+		"task: t\ncriteria: [c]\nclaude_options: {allowed_tools: [Read], model: m, output_format: json}\nprompts: {judgment: j, append_system_prompt: s}",
+		"task: ' '",
 	} {
 		f.Add([]byte(s))
 	}
