@@ -136,6 +136,9 @@ func (c *cluster) hidden(dir string) []string {
 	for ref := range strings.Lines(string(out)) {
 		parts := strings.Split(strings.TrimSpace(ref), "/")
 		id := parts[2]
+		if id == "_proofs" { // those of merged commits stay
+			continue
+		}
 		if id == "_heads" {
 			if id = parts[3][:strings.LastIndexByte(parts[3], '-')]; dir != c.origin {
 				continue
