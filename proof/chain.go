@@ -77,7 +77,7 @@ func Check(object []byte, bundle string, by Signers, patch func(Change) (string,
 		return r
 	}
 	// Every envelope has to be right, not only those that are needed: one that is not
-	// says that somebody tampered, and a person should know.
+	// is a sign of tampering, and is reported.
 	about := Change{Tree: c.Tree, Parent: c.Parents[0]}
 	for i := range list {
 		if err := r.take(&list[i], about, &c, by, patch); err != nil {

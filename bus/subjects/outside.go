@@ -135,7 +135,7 @@ var projectAt = map[string]int{
 }
 
 // Permissions and filters go by these tokens, and so does who may read a message: a new kind of
-// subject that is not in the table is of no project, and is read by nobody but services.
+// subject that is not in the table belongs to no project, so that people cannot read it.
 
 // ProjectOf returns the project that a subject of ours names; false if it names none.
 func ProjectOf(subject string) (forge.ProjectID, bool) {

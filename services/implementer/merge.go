@@ -101,7 +101,7 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
 		statements = anew(statements, moved)
 	}
-	// Nothing changes the commit from here on: what is signed is what lands.
+	// The commit is signed last: no later step changes it.
 	if err := i.sign(ctx, j, r); err != nil {
 		return nil, err
 	}

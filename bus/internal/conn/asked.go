@@ -29,7 +29,7 @@ const (
 )
 
 // A wait is much longer than the way to a runner and back, so that following costs little, and
-// short enough that nobody minds when the runner that waited has died, which nothing tells.
+// short enough that a reader soon asks another runner when the one that waited has died.
 
 // ReadWait is how long a runner waits for a message where there is none yet.
 const ReadWait = 2 * time.Second
