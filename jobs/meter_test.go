@@ -2,9 +2,13 @@ package jobs_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
+	"regexp"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -72,18 +76,18 @@ func TestKilledLivesCount(t *testing.T) {
 // or it is done.
 type wanderer struct {
 	t     *testing.T
-	saved func() string // what replicas hand on just now
-	uses  []int64       // tokens until what it does is saved, and then
+	saved func() int64 // tokens in what replicas hand on just now
+	until int64        // so many have to be in it before it goes on
+	uses  []int64      // tokens until what it does is saved, and then
 	dies  bool
 }
 
 func (*wanderer) Name() string { return "claude" }
 
 func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (agent.Outcome, error) {
-	before := w.saved()
 	sink(agent.Event{Kind: agent.EventUsage, Usage: forge.Usage{InputTokens: w.uses[0]}})
-	if !wait.Poll(wait.Context(w.t), func() bool { return w.saved() != before }) {
-		w.t.Error("nothing is saved")
+	if !wait.Poll(wait.Context(w.t), func() bool { return w.saved() == w.until }) {
+		w.t.Errorf("%d tokens are saved, want %d", w.saved(), w.until)
 	}
 	all := forge.Usage{InputTokens: w.uses[0] + w.uses[1]}
 	sink(agent.Event{Kind: agent.EventUsage, Usage: all})
@@ -100,30 +104,47 @@ func TestTakenOverLivesCount(t *testing.T) {
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
 	store := bustest.Start(t).Objects
 	name := objects.Name{Project: repotest.Project, Intent: "fix", Kind: objects.Session}
-	w := &wanderer{t: t, saved: func() string {
+	w := &wanderer{t: t, saved: func() (sum int64) {
 		var b bytes.Buffer
-		if err := store.Get(t.Context(), name, &b); err != nil && !errors.Is(err, bus.ErrNotFound) {
+		if err := store.Get(t.Context(), name, &b); errors.Is(err, bus.ErrNotFound) {
+			return 0
+		} else if err != nil {
+			t.Error(err)
+			return 0
+		}
+		unzipped, err := gzip.NewReader(&b)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		archive, err := io.ReadAll(unzipped)
+		if err != nil {
 			t.Error(err)
 		}
-		return b.String()
+		for _, found := range regexp.MustCompile(`"InputTokens":(\d+)`).FindAllSubmatch(archive, -1) {
+			n, _ := strconv.ParseInt(string(found[1]), 10, 64)
+			sum += n
+		}
+		return sum
 	}}
 	one, two := repotest.Replica(t, origin, store, w), repotest.Replica(t, origin, store, w)
 	for i, life := range []struct {
 		host          *jobs.Set
 		number, claim int
 		saved, then   int64 // tokens that it uses
+		known         int64 // tokens in the ledger when the first are saved
 		dies          bool
 		want          int64
 	}{
-		{one, 1, 1, 20, 3, true, 0},
-		{two, 1, 1, 100, 40, true, 0},
-		{one, 1, 1, 1000, 0, false, 20 + 3 + 100 + 1000}, // its own to the last, of the other what was saved
-		{two, 1, 2, 7, 0, false, 7},                      // the claim before has told what it used
-		{one, 1, 2, 8, 0, true, 0},
-		{two, 1, 2, 9, 0, false, 7 + 8 + 9}, // the same claim comes again: nobody was told
-		{one, 2, 1, 5, 0, false, 5},
+		{one, 1, 1, 20, 3, 20, true, 0},
+		{two, 1, 1, 100, 40, 120, true, 0},
+		{one, 1, 1, 1000, 0, 1123, false, 20 + 3 + 100 + 1000}, // its own to the last, of the other what was saved
+		{two, 1, 2, 7, 0, 1170, false, 7},                      // the claim before has told what it used
+		{one, 1, 2, 8, 0, 1178, true, 0},
+		{two, 1, 2, 9, 0, 1187, false, 7 + 8 + 9}, // the same claim comes again: nobody was told
+		{one, 2, 1, 5, 0, 5, false, 5},
 	} {
-		w.uses, w.dies = []int64{life.saved, life.then}, life.dies
+		w.uses, w.until, w.dies = []int64{life.saved, life.then}, life.known, life.dies
 		cmd := forge.Command{
 			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
 			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: life.number, Claim: life.claim}, Session: talk,

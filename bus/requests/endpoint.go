@@ -108,7 +108,33 @@ type endpoints struct {
 	// gathers counts the requests for which services are asked right now.
 	gathers atomic.Int32
 	limit   time.Duration // for an answer
-	running sync.WaitGroup
+	running underWay
+}
+
+// underWay are the answers of one serve that are not sent yet. The library may hand over requests
+// after the service was stopped: those are not begun.
+type underWay struct {
+	mu      sync.Mutex
+	over    bool
+	answers sync.WaitGroup
+}
+
+// begin starts an answer; false if serving is over.
+func (u *underWay) begin(answer func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.over {
+		u.answers.Go(answer)
+	}
+	return !u.over
+}
+
+// end waits for the answers that have begun.
+func (u *underWay) end() {
+	u.mu.Lock()
+	u.over = true
+	u.mu.Unlock()
+	u.answers.Wait()
 }
 
 // serve registers a micro service with its endpoints and answers requests until ctx ends.
@@ -127,7 +153,7 @@ func (e *endpoints) serve(ctx context.Context, service, about string, list ...en
 	}
 	<-ctx.Done()
 	err = svc.Stop()
-	e.running.Wait()
+	e.running.end()
 	if err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 		return fmt.Errorf("end the service: %w", err)
 	}
@@ -164,7 +190,7 @@ func (e *endpoints) handler(answer answering) func(context.Context, micro.Reques
 		case <-serving.Done():
 			return
 		}
-		e.running.Go(func() {
+		begun := e.running.begin(func() {
 			defer func() { <-e.slots }()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(serving), e.limit)
 			defer cancel()
@@ -178,6 +204,9 @@ func (e *endpoints) handler(answer answering) func(context.Context, micro.Reques
 				e.conn.Log.WarnContext(ctx, "cannot answer a request", "subject", r.Subject(), "error", err)
 			}
 		})
+		if !begun {
+			<-e.slots
+		}
 	}
 }
 

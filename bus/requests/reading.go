@@ -111,11 +111,14 @@ func (rd *reads) take(serving context.Context, r micro.Request) {
 		rd.end(r, conn.ReadEnd{}, &errCode{"429", []RefusedField{{Reason: "too much is read at once; try again"}}})
 		return
 	}
-	rd.running.Go(func() {
+	begun := rd.running.begin(func() {
 		defer rd.leave(from.Name)
 		end, err := rd.read(serving, from.Project, r)
 		rd.end(r, end, err)
 	})
+	if !begun {
+		rd.leave(from.Name)
+	}
 }
 
 // enter counts a read of a person; false if there are too many.

@@ -98,6 +98,7 @@ forge_dead_letters{instance="r2"} 3x240
 forge_leases_lost_total{forge_step="implement",instance="w1"} 1x240
 forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x240
 forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5x240
+forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 5x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="0.01",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 1x240
@@ -126,6 +127,7 @@ forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0
 	"ForgeLeasesLost":       `forge_leases_lost_total{forge_step="implement",instance="w1"} 1x230 6x10`,
 	"ForgePodsLost":         `forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x230 6x10`,
 	"ForgePodsRefused":      `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
+	"ForgeReadsRefused":     `forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 0+20x240`,
 	"ForgeJournalSlow": `forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="2.5",instance="r1"} 0+90x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+90x240`,
 	"ForgeJournalFails":   `forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 0+1x240`,
