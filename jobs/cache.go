@@ -2,35 +2,58 @@ package jobs
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/jobs/caches"
 )
 
-// Who builds in a project. Each has caches of its own: what a model runs while it
-// works must not be able to forge what verify finds, or what a person builds.
+// Who builds in a project. What a model runs while it works must not be able to forge what verify
+// finds.
 const (
-	// byCommands are caches of the commands in pfl-forge.yaml.
+	// byCommands are the commands in pfl-forge.yaml.
 	byCommands = "commands"
-	// byModels are caches of the programs that a model starts.
+	// byModels are the programs that a model starts.
 	byModels = "models"
 )
 
-// cacheVariables name the directories that an operator lets all commands share.
-var cacheVariables = []string{"GOCACHE", "GOMODCACHE", "npm_config_cache"}
+// cacheVariables name the directories that an operator lets all commands read.
+var cacheVariables = []string{"GOCACHE", goModules, "npm_config_cache"}
 
-// cache returns the directory of one builder's caches.
-func (r *Repository) cache(by string) string { return filepath.Join(r.dir, "cache", by) }
+// goModules names the cache of Go's modules.
+const goModules = "GOMODCACHE"
+
+// modulesPart is the part of it that is laid out as a module proxy.
+var modulesPart = filepath.Join("cache", "download")
+
+// landedTrees is how many of the newest commits of the base branch may be those that a layer of caches
+// waits for.
+const landedTrees = 500
+
+// shared returns the caches that the operator names.
+func (h *Host) shared() []caches.Shared {
+	var out []caches.Shared
+	for _, name := range cacheVariables {
+		if dir := h.variable(name); filepath.IsAbs(dir) {
+			out = append(out, caches.Shared{Name: name, Dir: filepath.Clean(dir)})
+		}
+	}
+	return out
+}
 
 // environment returns the variables that processes of a project get beside the basic
 // ones: caches that stay from call to call, because HOME does not, and the host's
-// Env, which wins for commands. A model's processes read downloaded Go modules from
-// the commands' cache, through a file proxy, but cannot write there.
+// Env, which wins for commands. A model's processes do not see the caches that the operator shares,
+// apart from Go's modules, through a file proxy.
 func (r *Repository) environment(by string, more ...string) []string {
-	dir := r.cache(by)
+	dir := r.caches.Own()
 	own := []string{
 		"XDG_CACHE_HOME=" + dir,
-		"GOMODCACHE=" + filepath.Join(dir, "go-mod"),
+		goModules + "=" + filepath.Join(dir, "go-mod"),
 		"npm_config_cache=" + filepath.Join(dir, "npm"),
 	}
 	if by == byCommands {
@@ -40,15 +63,10 @@ func (r *Repository) environment(by string, more ...string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(cacheVariables, name)
 	})
-	proxy := "GOPROXY=file://" + r.modules() + "," + cmp.Or(r.host.variable("GOPROXY"), "https://proxy.golang.org,direct")
-	return slices.Concat(own, theirs, []string{proxy}, more)
-}
-
-// modules returns the directory of the commands' downloaded Go modules, in the layout
-// of a module proxy.
-func (r *Repository) modules() string {
-	dir := cmp.Or(r.host.variable("GOMODCACHE"), filepath.Join(r.cache(byCommands), "go-mod"))
-	return filepath.Join(dir, "cache", "download")
+	if dir := r.host.variable(goModules); filepath.IsAbs(dir) {
+		theirs = append(theirs, "GOPROXY=file://"+filepath.Join(dir, modulesPart)+","+cmp.Or(r.host.variable("GOPROXY"), "https://proxy.golang.org,direct"))
+	}
+	return slices.Concat(own, theirs, more)
 }
 
 // variable returns the value of a variable in Env; "" if it is not set.
@@ -59,4 +77,57 @@ func (h *Host) variable(name string) string {
 		}
 	}
 	return ""
+}
+
+// cacheMounts returns the caches as a builder sees them that writes to the given layer. What a
+// model runs sees the Go modules of a cache that an operator shares, and nothing else of it.
+func (j *Job) cacheMounts(ctx context.Context, by, layer string) ([]sandbox.Mount, error) {
+	if err := j.caches.Settle(ctx, landed(j.Repository)); err != nil {
+		j.host.Log.WarnContext(ctx, "cannot keep what commands cached; it is built again", "project", j.Project, "error", err)
+	}
+	if by == byCommands {
+		return j.caches.Mounts(layer)
+	}
+	out, err := j.caches.OwnMounts(layer)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range j.host.shared() {
+		if s.Name == goModules {
+			m, err := j.caches.Below(layer, s, modulesPart)
+			return append(out, m), err
+		}
+	}
+	return out, nil
+}
+
+// keepLayer keeps the caches of commands in a checkout of a commit, once that has landed. Where it
+// fails, they are built again.
+func keepLayer(ctx context.Context, j *Job, layer string, commit git.OID) {
+	if commit == "" {
+		return
+	}
+	tree, err := j.Store.Tree(ctx, commit)
+	if err == nil {
+		err = j.caches.Keep(ctx, layer, tree, landed(j.Repository))
+	}
+	if err != nil {
+		j.host.Log.WarnContext(ctx, "cannot keep what commands cached; it is built again", "project", j.Project, "error", err)
+	}
+}
+
+// landed returns a function for the trees of the newest commits of the base branch, as far as this
+// process has fetched them.
+func landed(r *Repository) caches.Landed {
+	return func(ctx context.Context) ([]git.OID, error) {
+		base, err := r.Base(ctx)
+		if err != nil {
+			return nil, err
+		}
+		tip, err := r.Store.Head(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		return r.Store.Trees(ctx, tip, landedTrees)
+	}
 }

@@ -26,6 +26,11 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		return agent.Outcome{}, err
 	}
 	defer remove()
+	layer, removeLayer, err := j.host.scratch()
+	if err != nil {
+		return agent.Outcome{}, err
+	}
+	defer removeLayer()
 	call.ScratchDir = scratch
 	if call.Dir == "" {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
@@ -37,7 +42,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 			return agent.Outcome{}, err
 		}
 	}
-	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, by: byModels, network: j.Config.Policy.Network}
+	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, layer: layer, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
 		// A recipe's check may build: its checkout is writable, and what it changes
 		// is thrown away.

@@ -3,9 +3,7 @@ package jobs_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -109,23 +107,6 @@ func TestWhichAgent(t *testing.T) {
 			}
 			return err
 		})
-	}
-}
-
-// What a model runs while it works shares no cache with what verifies it.
-func TestCachesAreApart(t *testing.T) {
-	call, _ := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleImplement, Env: []string{"A=b"}})
-	i := slices.IndexFunc(call.Env, func(kv string) bool { return strings.HasPrefix(kv, "XDG_CACHE_HOME=") })
-	if i < 0 || !slices.Contains(call.Env, "A=b") {
-		t.Fatalf("got %q", call.Env)
-	}
-	report, failure := verify(t, "verify: ['echo $XDG_CACHE_HOME; echo $GOMODCACHE; false']")
-	if failure != nil {
-		t.Fatal(failure)
-	}
-	lines := strings.Split(report.Output, "\n")
-	if filepath.Base(lines[0]) == filepath.Base(call.Env[i]) || !filepath.IsAbs(lines[0]) || !strings.HasPrefix(lines[1], lines[0]) {
-		t.Errorf("%q and %q", call.Env[i], report.Output)
 	}
 }
 

@@ -68,8 +68,10 @@ type place struct {
 	scratch string
 	// state has the agent's session files; empty: there are none.
 	state string
-	// by selects the caches, byCommands or byModels.
+	// by says who builds, byCommands or byModels.
 	by string
+	// layer is the directory for everything that it writes to caches; in the state directory.
+	layer string
 	// network is the access that the policy allows.
 	network config.Network
 }
@@ -124,8 +126,8 @@ func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 	for _, dir := range j.Store.ObjectDirs() {
 		spec.Mounts = append(spec.Mounts, sandbox.Path(dir, sandbox.ReadOnly)...)
 	}
-	caches, err := j.caches(p.by)
-	spec.Mounts = append(spec.Mounts, caches...)
+	cached, err := j.cacheMounts(ctx, p.by, p.layer)
+	spec.Mounts = append(spec.Mounts, cached...)
 	return &spec, err
 }
 
@@ -197,32 +199,6 @@ func (j *Job) grants(policy *config.Policy, home string) []sandbox.Mount {
 		add(path, sandbox.Writable)
 	}
 	return out
-}
-
-// caches returns the builder's caches. Caches that an operator shares among commands
-// are not mounted for what a model runs, except the Go modules, read-only: a model
-// must not be able to change what verify builds from.
-func (j *Job) caches(by string) ([]sandbox.Mount, error) {
-	dirs := []string{j.cache(by)}
-	for _, name := range cacheVariables {
-		if dir := j.host.variable(name); by == byCommands && filepath.IsAbs(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	var out []sandbox.Mount
-	for _, dir := range dirs {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-		out = append(out, sandbox.Path(dir, sandbox.Writable)...)
-	}
-	for i := range out {
-		out[i].Cache = true
-	}
-	if by == byModels {
-		out = append(out, sandbox.Path(j.modules(), sandbox.ReadOnly)...)
-	}
-	return out, nil
 }
 
 // isPrivate reports whether a path leads into a directory that no configuration can

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/jobs/guard"
 )
 
@@ -33,6 +34,7 @@ type Repository struct {
 	host *Host
 	// dir keeps the clone, the caches and the sessions of this repository.
 	dir     string
+	caches  *caches.Caches
 	configs configs
 	locks   locks
 
@@ -60,6 +62,9 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		r.Store, err = store.OpenOrigin(ctx, store.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, cloneName)})
 	}
 	if err != nil {
+		return nil, err
+	}
+	if r.caches, err = caches.New(filepath.Join(r.dir, "cache"), host.shared()...); err != nil {
 		return nil, err
 	}
 	r.Guard = guard.New(r.Store.Database)
@@ -213,7 +218,7 @@ func (r *Repository) Forget(keep func(name string) bool) error {
 	var errs []error
 	for _, e := range entries {
 		if !keep(e.Name()) {
-			errs = append(errs, removeAll(r.StateDir(e.Name())))
+			errs = append(errs, caches.RemoveAll(r.StateDir(e.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/jobs/caches"
 )
 
 // Retire gives the checkouts of these tasks back to the pool and removes their state.
@@ -17,7 +18,7 @@ func (r *Repository) Retire(ctx context.Context, names ...string) error {
 		if err != nil {
 			return err
 		}
-		errs = append(errs, r.Pool.Retire(git.Name(name)), removeAll(r.StateDir(name)))
+		errs = append(errs, r.Pool.Retire(git.Name(name)), caches.RemoveAll(r.StateDir(name)))
 		unlock()
 	}
 	return errors.Join(errs...)

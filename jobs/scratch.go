@@ -1,10 +1,10 @@
 package jobs
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pfl-forge/pfl-forge/jobs/caches"
 )
 
 // scratchDir is the folder of scratch directories, which is emptied at the start.
@@ -20,26 +20,8 @@ func (h *Host) scratch() (dir string, remove func(), err error) {
 		return "", nil, err
 	}
 	return dir, func() {
-		if err := removeAll(dir); err != nil {
+		if err := caches.RemoveAll(dir); err != nil {
 			h.Log.Warn("cannot remove scratch files; the next start does", "path", dir, "error", err)
 		}
 	}, nil
-}
-
-// removeAll removes a tree, including directories without write permission, such as
-// those of Go's module cache.
-func removeAll(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // to remove it
-		}
-		return nil
-	})
-	return errors.Join(err, os.RemoveAll(path))
 }

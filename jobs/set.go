@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -151,7 +152,7 @@ func (s *Set) open(ctx context.Context, sources []Source) error {
 	if killed > 0 {
 		host.Log.InfoContext(ctx, "ended processes that a former life left running", "count", killed)
 	}
-	if err := removeAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
+	if err := caches.RemoveAll(filepath.Join(host.StateDir, scratchDir)); err != nil {
 		return fmt.Errorf("remove old scratch files: %w", err)
 	}
 	for _, src := range sources {

@@ -142,7 +142,7 @@ func journey(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := j.SetUp(ctx, c); err != nil {
+	if err := j.SetUp(ctx, c, ""); err != nil {
 		return nil, err
 	}
 	for _, role := range []agent.Role{agent.RoleImplement, agent.RoleReview} {

@@ -46,19 +46,29 @@ func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	// Setup commands download dependencies, so they have the network; verify commands
 	// have what the policy says.
 	// What sets a checkout up is there to fetch things; what verifies it need not be.
-	if report, err := j.setUp(ctx, c); err != nil || !report.Passed {
+	layer, remove, err := j.host.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	if report, err := j.setUp(ctx, c, layer); err != nil || !report.Passed {
 		return report, err
 	}
-	return j.commands(ctx, c, telemetry.CommandVerify, j.Config.Verify, j.Config.Policy.CommandNetwork)
+	report, err := j.commands(ctx, c, layer, telemetry.CommandVerify, j.Config.Verify, j.Config.Policy.CommandNetwork)
+	if err == nil && report.Passed {
+		keepLayer(ctx, j, layer, commit)
+	}
+	return report, err
 }
 
 // setUp runs the worktree_setup commands in a checkout.
-func (j *Job) setUp(ctx context.Context, c *checkout.Checkout) (*forge.VerifyReport, error) {
-	return j.commands(ctx, c, telemetry.CommandSetup, j.Config.WorktreeSetup, config.NetworkFull)
+func (j *Job) setUp(ctx context.Context, c *checkout.Checkout, layer string) (*forge.VerifyReport, error) {
+	return j.commands(ctx, c, layer, telemetry.CommandSetup, j.Config.WorktreeSetup, config.NetworkFull)
 }
 
-// commands runs command lines in a checkout, in order, until one fails.
-func (j *Job) commands(ctx context.Context, c *checkout.Checkout, what telemetry.Command, lines []string, network config.Network) (*forge.VerifyReport, error) {
+// commands runs command lines in a checkout, in order, until one fails. What they cache is in
+// the layer.
+func (j *Job) commands(ctx context.Context, c *checkout.Checkout, layer string, what telemetry.Command, lines []string, network config.Network) (*forge.VerifyReport, error) {
 	if len(lines) == 0 { // then it does not matter whether there is a sandbox
 		return &forge.VerifyReport{Passed: true}, nil
 	}
@@ -67,7 +77,7 @@ func (j *Job) commands(ctx context.Context, c *checkout.Checkout, what telemetry
 		return nil, err
 	}
 	defer remove()
-	confined, err := j.confine(ctx, place{dir: c.Dir(), scratch: scratch, by: byCommands, network: network})
+	confined, err := j.confine(ctx, place{dir: c.Dir(), scratch: scratch, layer: layer, by: byCommands, network: network})
 	if err != nil {
 		return nil, err
 	}

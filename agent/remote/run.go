@@ -76,11 +76,11 @@ func newOrder(c *process.Command, state string) (*order, error) {
 		if m.Kind == sandbox.Hidden && covered(o.Sent, m.Path) {
 			return nil, fmt.Errorf("%s is hidden within a directory that is not; it cannot be left out", m.Path)
 		}
-		if m.To != "" || m.Kind != sandbox.Writable && m.Kind != sandbox.ReadOnly || !below(state, m.Path) {
+		if m.Cache && below(state, m.Path) {
+			o.Empty = append(o.Empty, m.Path)
 			continue
 		}
-		if m.Cache {
-			o.Empty = append(o.Empty, m.Path)
+		if m.To != "" || m.Kind != sandbox.Writable && m.Kind != sandbox.ReadOnly || !below(state, m.Path) {
 			continue
 		}
 		if covered(o.Sent, m.Path) {

@@ -121,6 +121,8 @@ func (s *Spec) makeMounts() error {
 			err = bindMount(mountSource(m), at, true)
 		case Writable:
 			err = bindMount(mountSource(m), at, false)
+		case Layered:
+			err = layerMount(m, at)
 		case Hidden:
 			if err = hide(at); errors.Is(err, os.ErrNotExist) {
 				err = nil // the path does not exist inside
@@ -172,6 +174,27 @@ func bindMount(from, at string, readOnly bool) error {
 		attr |= unix.MOUNT_ATTR_RDONLY
 	}
 	return setMountAttributes(at, true, attr)
+}
+
+// layerMount shows the directories below a layer, and the layer. Not every file system can be that of
+// an overlay: elsewhere the layer alone is shown, which is as safe, and slower.
+func layerMount(m Mount, at string) error {
+	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
+	var below []string
+	for _, dir := range m.Below {
+		below = append(below, escape.Replace(oldRoot+dir))
+	}
+	if err := makeMountPoint(oldRoot+m.To, at); err != nil {
+		return err
+	}
+	if len(below) > 0 {
+		options := "lowerdir=" + strings.Join(below, ":") + ",upperdir=" + escape.Replace(oldRoot+m.To) +
+			",workdir=" + escape.Replace(oldRoot+m.Work()) + ",userxattr"
+		if mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options) == nil {
+			return nil
+		}
+	}
+	return bindMount(oldRoot+m.To, at, false)
 }
 
 // makeMountPoint makes a directory or file at the path, like from, to mount on.

@@ -46,11 +46,19 @@ type Mount struct {
 	Path string
 	Kind Kind
 	// To is the target of a Link. For Writable and ReadOnly it is another path outside,
-	// to be shown at Path; absolute.
+	// to be shown at Path; absolute. For Layered it is the directory outside that takes what is
+	// written; beside it is Work.
 	To string
+	// Below are the directories outside that a Layered one shows where nothing was written to it;
+	// the first one wins. All exist.
+	Below []string
 	// Cache says that the content may as well be missing: it only saves time.
 	Cache bool
 }
+
+// Work returns the directory that the system needs for a Layered mount. It must exist, in the file
+// system of To.
+func (m *Mount) Work() string { return m.To + ".work" }
 
 // Kind says what can be done with a Mount.
 type Kind string
@@ -61,7 +69,10 @@ const (
 	Link     Kind = "link" // a symbolic link
 	ReadOnly Kind = "read_only"
 	Writable Kind = "writable"
-	Hidden   Kind = "hidden" // an empty directory, or file, that cannot be written to
+	// Layered is a directory that shows others, which are only read: writes go elsewhere. Where the
+	// file system of To cannot be such a layer, it begins empty.
+	Layered Kind = "layered"
+	Hidden  Kind = "hidden" // an empty directory, or file, that cannot be written to
 )
 
 // Network says which network a command reaches.
@@ -84,7 +95,7 @@ func (s Spec) With(mounts ...Mount) Spec {
 }
 
 // rank returns the lock among kinds for one path.
-func (k Kind) rank() int { return slices.Index([]Kind{Link, ReadOnly, Writable, Hidden}, k) }
+func (k Kind) rank() int { return slices.Index([]Kind{Link, ReadOnly, Writable, Layered, Hidden}, k) }
 
 // mountPlan returns the mounts in the order in which they have to be made, outer ones
 // before inner ones, without those that change nothing.

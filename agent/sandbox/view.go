@@ -82,7 +82,7 @@ func System(search, home string) []Mount {
 			out = append(out, toolMounts(filepath.Clean(dir), filepath.Clean(home))...)
 		}
 	}
-	return slices.Compact(out)
+	return slices.CompactFunc(out, func(a, b Mount) bool { return a.Path == b.Path && a.Kind == b.Kind && a.To == b.To })
 }
 
 // toolMounts returns the mounts for the programs in a directory of PATH: the directory

@@ -36,3 +36,22 @@ func (db *Database) Log(ctx context.Context, head git.OID, limit int) ([]LogLine
 	}
 	return list, nil
 }
+
+// Trees returns the trees of the newest commits of a branch's own line of history, newest first,
+// at most limit of them.
+func (db *Database) Trees(ctx context.Context, head git.OID, limit int) ([]git.OID, error) {
+	out, err := git.Run(ctx, db.ObjectCommand(), "log", "--first-parent", "--no-show-signature", "--format=%T",
+		"--max-count="+strconv.Itoa(limit), string(head), "--")
+	if err != nil {
+		return nil, err
+	}
+	var list []git.OID
+	for line := range strings.Lines(string(out)) {
+		tree, err := git.ParseOID(strings.TrimSpace(line))
+		if err != nil {
+			return nil, fmt.Errorf("git log: %w", err)
+		}
+		list = append(list, tree)
+	}
+	return list, nil
+}

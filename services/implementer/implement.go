@@ -96,10 +96,18 @@ type work struct {
 	saved checkout.Checkpoint
 }
 
+// pristine returns the commit whose files the checkout has; empty if others may be there.
+func (w *work) pristine() git.OID {
+	if w.moved || w.touched {
+		return ""
+	}
+	return w.state.From
+}
+
 // run sets the checkout up and has the agent do its work.
 func (w *work) run(ctx context.Context) error {
 	if w.fresh {
-		if err := w.SetUp(ctx, w.checkout); err != nil {
+		if err := w.SetUp(ctx, w.checkout, w.pristine()); err != nil {
 			return err
 		}
 		w.state.SetUp = true

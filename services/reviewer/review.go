@@ -63,7 +63,7 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID) (agent.Outcome, e
 	defer done()
 	call.Dir, call.Env = view.Dir(), view.Env()
 	if recipe {
-		err = j.SetUp(ctx, view)
+		err = j.SetUp(ctx, view, "")
 	} else {
 		err = describe(ctx, j, view, base, head, &call)
 	}

@@ -17,7 +17,7 @@ import (
 
 const settings = `
 worktree_setup: ['echo ready > ready.txt']
-timeouts: {review: 3m}
+timeouts: {review: 10m}
 recipes:
   checked: {run: 'true', check: 'cat ready.txt new.txt; test -e good.txt'}
   unchecked: {run: 'true'}
