@@ -88,11 +88,13 @@ func TestSameCommitSameArchive(t *testing.T) {
 	}
 }
 
-// Every image of the product, of the commit that is checked out.
+// Every image of the product, of the commit that is checked out. Those for amd64 are built and run by
+// make test-containers.
 func TestProduct(t *testing.T) {
 	testsize.OnlyFull(t)
+	arm := []v1.Platform{{OS: "linux", Architecture: "arm64"}}
 	b := newBuilder(t, clone(t, filepath.Join("..", "..")))
-	b.base = newBase(t, "amd64", "arm64")
+	b.base, b.platforms = newBase(t, "amd64", "arm64"), arm
 	if err := b.write(t.Context(), programs); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +102,7 @@ func TestProduct(t *testing.T) {
 		checkArchive(t, b, p, validate.Fast)
 	}
 	again := newBuilder(t, clone(t, b.source.root))
+	again.platforms = arm
 	runner := programs[slices.IndexFunc(programs, func(p program) bool { return p.name == "runner" })]
 	if err := again.write(t.Context(), []program{runner}); err != nil {
 		t.Fatal(err)
