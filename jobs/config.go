@@ -63,6 +63,22 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 	return p, nil
 }
 
+// Policy returns the project's policy as of Tip, as the rules of the flow read it. Whether nobody may approve what they
+// asked for is settled here if the project does not say: it holds wherever more than one person could approve.
+func (j *Job) Policy() *forge.Policy {
+	policy := Policy(j.Config)
+	a := &policy.Approvals
+	a.Commit = string(j.Tip)
+	if j.Repository.host.Alone {
+		a.Persons = 1
+	}
+	a.NotRequester = a.Persons != 1
+	if said := j.Config.Policy.Approvals.NotRequester; said != nil {
+		a.NotRequester = *said
+	}
+	return policy
+}
+
 // Policy returns the part of a configuration that the rules of the flow read.
 func Policy(p *config.Project) *forge.Policy {
 	policy := forge.DefaultPolicy()
@@ -70,6 +86,7 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
 	policy.Budget = forge.Budget(p.Budget)
 	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
+	policy.Approvals = forge.Approvals{Count: p.Policy.Approvals.Count, Persons: len(p.Policy.Approvers)}
 	policy.MaxDepth = p.Policy.MaxDepth
 	policy.Reflection = forge.ReflectionPolicy{
 		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,

@@ -64,11 +64,24 @@ func reviewed(verdict string) *proof.Review {
 }
 
 func planned(needs ...string) *proof.Plan {
-	return &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch, Needs: needs}
+	p := &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch}
+	for _, what := range needs {
+		p.Needs = append(p.Needs, proof.Need{What: what, Count: 1, Policy: parent})
+	}
+	return p
 }
 
-func approved(what, hash string) *proof.Approval {
-	return &proof.Approval{Of: of, What: what, Hash: hash, By: "ada", Event: "e1", At: "2026-05-04T03:02:01Z"}
+// shared is a plan that n people have to approve, and not those who asked.
+func shared(n int, requesters ...proof.Requester) *proof.Plan {
+	p := planned(proof.OfPlan)
+	p.Needs[0].Count, p.Needs[0].NotRequester, p.Requesters = n, true, requesters
+	return p
+}
+
+func approved(what, hash string) *proof.Approval { return approvedBy("ada", what, hash) }
+
+func approvedBy(by, what, hash string) *proof.Approval {
+	return &proof.Approval{Of: of, What: what, Hash: hash, By: by, Event: "e1", At: "2026-05-04T03:02:01Z"}
 }
 
 // whole are all statements that a change needs.

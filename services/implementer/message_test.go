@@ -18,7 +18,8 @@ import (
 func titled(intent, task string) *forge.Command {
 	c := command(forge.StepRebase, 1)
 	c.Intent.Title, c.Task.Title = intent, task
-	c.Intent.Origin = forge.Origin{System: "draft", Actor: "ada"}
+	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "draft", Actor: "ada"}, forge.SourceHuman
+	c.Intent.Requesters = []forge.Identity{{Name: "ada", Proven: true}}
 	return &c
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
 
 // protectedFiles returns why a person has to approve a candidate: the files that one of the
@@ -27,6 +28,23 @@ func protectedFiles(patterns []string, c *forge.Rebase) []string {
 // Empty: it cannot be approved before it is made.
 func clearance(c *forge.Rebase) string {
 	return strings.Join(append([]string{c.PatchID}, c.Guarded...), "\n")
+}
+
+// Clearance is an approval of a candidate.
+type Clearance struct {
+	// Of names all that was approved; empty: nothing was.
+	Of string
+	// By are those who did.
+	By *approval.Granted
+}
+
+// Grant returns by whom the present candidate was approved in spite of protected paths; nil
+// if it was not, or if that was not needed.
+func (t *Task) Grant() *approval.Granted {
+	if t.Candidate == nil || t.Cleared.Of == "" || t.Cleared.Of != clearance(t.Candidate) {
+		return nil
+	}
+	return t.Cleared.By
 }
 
 // HashChanges names the candidates of tasks, so that an approval is of exactly
