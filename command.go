@@ -367,11 +367,11 @@ type Policy struct {
 	Reflection ReflectionPolicy
 }
 
-// Approvals says how many people have to approve, and whether those may who asked for it.
+// Approvals says how many people have to approve, and whether a requester may.
 type Approvals struct {
 	// Count is how many different people have to approve; 0 stands for 1.
 	Count int
-	// NotRequester says that nobody may approve what they asked for.
+	// NotRequester says that a requester of an intent may not approve it.
 	NotRequester bool
 	// Persons is how many people could approve at all; 0 if that is not known.
 	Persons int

@@ -127,7 +127,7 @@ type Policy struct {
 type Approvals struct {
 	// Count is how many different people have to approve, 1 to 20.
 	Count int `yaml:"count"`
-	// NotRequester says that nobody may approve what they asked for. Left out (nil), that holds
+	// NotRequester says that a requester of an intent may not approve it. Left out (nil), that holds
 	// wherever more than one person could approve.
 	NotRequester *bool `yaml:"not_requester"`
 }

@@ -63,9 +63,9 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 	return p, nil
 }
 
-// Policy returns the project's policy as of Tip, as the rules of the flow read it. Whether nobody may approve what they
-// asked for is settled here if the project does not say: it holds wherever more than one person could approve.
-func (j *Job) Policy() *forge.Policy {
+// PolicyOf returns the project's policy as of the job's Tip, as the rules of the flow read it. Whether a requester may
+// approve is settled here if the project does not say: not where more than one person could.
+func PolicyOf(j *Job) *forge.Policy {
 	policy := Policy(j.Config)
 	a := &policy.Approvals
 	a.Commit = string(j.Tip)

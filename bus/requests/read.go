@@ -107,7 +107,7 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 
 // checkPersonalSubmit checks the intent that a person submits. It sets the
 // source if that is missing, and refuses fields that are decided here. Who asks is
-// the person by whose subject it came: the server lets nobody else publish there.
+// the person by whose subject it came: the server lets only that one publish there.
 func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {

@@ -39,6 +39,6 @@ func intake(ctx context.Context, j *jobs.Job) error {
 		}
 	}
 	j.Result.Output = &taken
-	j.Result.Policy = j.Policy()
+	j.Result.Policy = jobs.PolicyOf(j)
 	return nil
 }

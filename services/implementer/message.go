@@ -28,7 +28,7 @@ const (
 	trailerIntent    = "Forge-Intent"
 	trailerTask      = "Forge-Task"
 	trailerRequester = "Forge-Requester"
-	trailerClaimed   = "Forge-Requester-Claimed" // by a system, which nobody has proven
+	trailerClaimed   = "Forge-Requester-Claimed" // as a system claims
 	trailerApprover  = "Forge-Approver"
 )
 

@@ -21,13 +21,13 @@ func joined(list []forge.Identity, by string) []forge.Identity {
 	return append(slices.Clip(list), next)
 }
 
-// approvalRules returns the rules for the intent, by the policy in force.
-func (s *Intent) approvalRules() *approval.Rules {
+// rules returns the rules for the intent, by the policy in force.
+func (s consent) rules() *approval.Rules {
 	return &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters}
 }
 
-// approvable returns what waits for approval, and the changes that it is of: none for a plan.
-func (s *Intent) approvable() (what, hash string, changes []*task.Task) {
+// asked returns the kind and the hash of what has to be approved, and its changes: none for a plan.
+func (s consent) asked() (what, hash string, changes []*task.Task) {
 	if changes = s.Tasks.At(task.Protected); len(changes) > 0 {
 		return approval.OfChanges, task.HashChanges(changes), changes
 	}
@@ -45,11 +45,12 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 		}
 		return decision, err
 	}
-	rules := s.approvalRules()
+	ask := consent{s.core}
+	rules := ask.rules()
 	if why, setting := rules.Objection(by); why != "" {
 		return rule.Refuse("%s (%s; if that has changed: pfl-forge retry %s)", why, setting, s.key.Intent)
 	}
-	what, hash, changes := s.approvable()
+	what, hash, changes := ask.asked()
 	is, it := "is", "it"
 	if len(changes) > 0 {
 		is, it = "are", "them"
@@ -61,26 +62,26 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	default:
 		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
 	}
-	given := s.given()
+	given := ask.given()
 	if slices.ContainsFunc(given, func(g approval.Approval) bool { return approval.Same(g.By, by) }) {
 		return rule.Ignore("%q approved it already; there are %s", by, rules.Progress(given))
 	}
 	gate.Collected.Add(approval.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
-	given = s.given()
+	given = ask.given()
 	if progress := rules.Progress(given); progress != "" {
 		s.adjust(rule.Approved, "", "%s %s by %q: %s", what, hash, by, progress)
 	} else {
 		s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
 	}
-	course(s).settle()
+	course{s.core}.settle()
 	return forge.Applied, nil
 }
 
 // given returns the approvals of what waits that count: one of a person who may not approve any
 // more, by another policy or because their words are in the intent since, does not.
-func (s *Intent) given() []approval.Approval {
-	rules := s.approvalRules()
-	what, hash, _ := s.approvable()
+func (s consent) given() []approval.Approval {
+	rules := s.rules()
+	what, hash, _ := s.asked()
 	return slices.DeleteFunc(slices.Clone(s.Plan.Gate.Collected.Of(what, hash)), func(a approval.Approval) bool {
 		why, _ := rules.Objection(a.By)
 		return why != ""
@@ -89,8 +90,9 @@ func (s *Intent) given() []approval.Approval {
 
 // settle lets go on what waits for approval, if enough people have approved it.
 func (s course) settle() {
-	rules, given := s.approvalRules(), s.given()
-	_, _, changes := s.approvable()
+	ask := consent{s.core}
+	rules, given := ask.rules(), ask.given()
+	_, _, changes := ask.asked()
 	if !rules.Enough(given) {
 		return
 	}
@@ -107,19 +109,19 @@ func (s course) settle() {
 	}
 }
 
-// approver returns, for the commit of a task, who approved the plan and the change.
-func (s *Intent) approver(t *task.Task) string {
-	return strings.Join(s.approvers(t), ", ")
+// trailer returns, for the commit of a task, who approved the plan and the change.
+func (s consent) trailer(t *task.Task) string {
+	return strings.Join(s.names(t), ", ")
 }
 
-// approvers returns who approved the plan, and the changes of some tasks.
-func (s *Intent) approvers(tasks ...*task.Task) []string {
+// names returns who approved the plan, and the changes of some tasks.
+func (s consent) names(tasks ...*task.Task) []string {
 	var lists [][]approval.Approval
 	if g := s.Plan.Gate.Approved; g != nil {
 		lists = append(lists, g.Approvals)
 	}
 	for _, t := range tasks {
-		if g := t.Grant(); g != nil {
+		if g := t.Cleared.Of(t.Candidate); g != nil {
 			lists = append(lists, g.Approvals)
 		}
 	}

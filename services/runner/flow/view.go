@@ -76,17 +76,17 @@ func requester(in *forge.Intent) string {
 // approval returns who approved, and whose approval is needed.
 func (s view) approval() forge.Approval {
 	if s.Phase != control.Approval && !s.Tasks.Has(task.Protected) {
-		return forge.Approval{By: s.approvers(s.Tasks.Tasks...)}
+		return forge.Approval{By: consent(s).names(s.Tasks.Tasks...)}
 	}
-	rules := s.approvalRules()
-	return forge.Approval{By: approval.Names(s.given()), Needed: rules.Needed(), Barred: rules.Barred()}
+	rules := consent(s).rules()
+	return forge.Approval{By: approval.Names(consent(s).given()), Needed: rules.Needed(), Barred: rules.Barred()}
 }
 
 // approvalReason returns why an approval is needed, with what has to be known of who can give it.
 func (s view) approvalReason(why string) string {
-	rules := s.approvalRules()
+	rules := consent(s).rules()
 	parts := []string{why}
-	for _, more := range []string{rules.Progress(s.given()), barred(rules), rules.Stuck()} {
+	for _, more := range []string{rules.Progress(consent(s).given()), barred(rules), rules.Stuck()} {
 		if more != "" {
 			parts = append(parts, more)
 		}

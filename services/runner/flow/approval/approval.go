@@ -52,7 +52,7 @@ func (c *Collection) Add(a Approval) {
 	c.Given = append(slices.Clone(c.Of(a.What, a.Hash)), a)
 }
 
-// Granted is what had to be approved, and was.
+// Granted is an approval by as many people as it takes.
 type Granted struct {
 	// Rules are those that it was approved under.
 	Rules forge.Approvals

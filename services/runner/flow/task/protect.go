@@ -32,19 +32,19 @@ func clearance(c *forge.Rebase) string {
 
 // Clearance is an approval of a candidate.
 type Clearance struct {
-	// Of names all that was approved; empty: nothing was.
-	Of string
+	// Name is the clearance of the candidate; empty: none was approved.
+	Name string
 	// By are those who did.
 	By *approval.Granted
 }
 
-// Grant returns by whom the present candidate was approved in spite of protected paths; nil
-// if it was not, or if that was not needed.
-func (t *Task) Grant() *approval.Granted {
-	if t.Candidate == nil || t.Cleared.Of == "" || t.Cleared.Of != clearance(t.Candidate) {
+// Of returns by whom a candidate was approved in spite of protected paths; nil if it was
+// not, or if that was not needed.
+func (c *Clearance) Of(candidate *forge.Rebase) *approval.Granted {
+	if candidate == nil || c.Name == "" || c.Name != clearance(candidate) {
 		return nil
 	}
-	return t.Cleared.By
+	return c.By
 }
 
 // HashChanges names the candidates of tasks, so that an approval is of exactly

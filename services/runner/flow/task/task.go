@@ -63,7 +63,7 @@ type Task struct {
 	ReviewSession session.Session
 	// Unfunded is the step that there is no budget for, in stage overbudget.
 	Unfunded forge.Step
-	// Cleared is what people approved in spite of protected paths.
+	// Cleared is the newest approval of a candidate in spite of protected paths.
 	Cleared Clearance
 	// Replica has the checkout; empty: any may have the next attempt.
 	Replica forge.ReplicaID

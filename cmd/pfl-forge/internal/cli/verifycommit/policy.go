@@ -10,12 +10,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// maxConfig bounds what is read of a configuration, in bytes.
+// maxConfig bounds the size of a configuration, in bytes.
 const maxConfig = 1 << 20
 
-// hold compares what the plan of a commit says that it needs with the configuration by which it was
-// planned: that of a commit which the change is built on, so no change loosens what it
-// is held to.
+// hold compares a need, as the plan of a commit states it, with the configuration by which it was
+// planned: that of a commit which the change is built on, so no change loosens its own
+// rules.
 func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *proof.Report, commit git.OID, need proof.Need) error {
 	policy, err := git.ParseOID(need.Policy)
 	if err != nil {
