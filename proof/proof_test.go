@@ -145,6 +145,27 @@ func TestChain(t *testing.T) {
 			p.state("runner", change, approved(proof.OfPlan, "0123456789ab")), p.state("runner", change, approved(proof.OfChanges, "ba9876543210")),
 		}},
 
+		"two of two": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2, proof.Requester{Name: "zoe", Proven: true})),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("bob", proof.OfPlan, "0123456789ab")),
+		}},
+		"one of two": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)), p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"one person twice": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("Ada ", proof.OfPlan, "0123456789ab")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"one of them of another plan": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("bob", proof.OfPlan, "ba9876543210")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"approved by the requester": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(1, proof.Requester{Name: "ADA"})), p.state("runner", change, approved(proof.OfPlan, "0123456789ab")),
+		}, want: []string{"ada approved the plan and asked for it", "there is no proof that one did"}},
+		"risk without an approval": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch, Risk: "high"}),
+		}, want: []string{"its risk is high, and its plan says that nobody had to approve it"}},
 		"unsigned":       {object: object(tree, parent, "Fix it\n"), want: []string{"is not signed"}},
 		"no proofs":      {text: "\n", want: []string{"cannot be read"}},
 		"nothing at all": {text: "-", want: []string{"there are no proofs"}},
