@@ -49,7 +49,8 @@ type Approvals struct {
 	Barred []string `json:"barred,omitempty" yaml:"barred,omitempty"` // who may not, having asked for it
 }
 
-// askingOf returns who asked for an intent, and who approved it.
+// askingOf returns who asked for an intent, and who approved it. While it waits, those who
+// have approved already are with the approvals, since they may not be enough.
 func askingOf(s *forge.Summary) Asking {
 	a := Asking{Requester: s.Requester}
 	for _, r := range s.Requesters {
@@ -63,7 +64,9 @@ func askingOf(s *forge.Summary) Asking {
 	return a
 }
 
-// AskedBy says for a person who asked: by name, and whom a sender only claims to speak for.
+// AskedBy says for a person who asked: the publisher, then everyone whose words were added
+// by a proven name, and in parentheses whom a sender only claims to speak for, such as
+// "ci (claimed: bob)".
 func (a *Asking) AskedBy() string {
 	var also, claimed []string
 	for _, r := range a.Requesters {

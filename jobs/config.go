@@ -72,6 +72,7 @@ func PolicyOf(j *Job) *forge.Policy {
 	if j.Repository.host.Alone {
 		a.Persons = 1
 	}
+	// How many people there are is often not known; then the safe value holds.
 	a.NotRequester = a.Persons != 1
 	if said := j.Config.Policy.Approvals.NotRequester; said != nil {
 		a.NotRequester = *said

@@ -157,6 +157,7 @@ func (r *Report) approvals(p *Plan) {
 		return slices.ContainsFunc(p.Requesters, func(q Requester) bool { return same(q.Name, by) })
 	}
 	for _, need := range p.Needs {
+		// Signatures are the runner's, for all of them: only the names tell people apart.
 		var by []string
 		for _, a := range find[*Approval](r) {
 			switch {
@@ -173,15 +174,18 @@ func (r *Report) approvals(p *Plan) {
 			r.problem("%d people had to approve the %s, and there are proofs of %d", n, clip(need.What), len(by))
 		}
 	}
+	// Nothing frees a plan of more than low risk: an approval of its parent does not.
 	if (p.Risk == string(forge.RiskMed) || p.Risk == string(forge.RiskHigh)) && !slices.ContainsFunc(p.Needs, func(n Need) bool { return n.What == OfPlan }) {
 		r.problem("its risk is %s, and its plan says that nobody had to approve it", p.Risk)
 	}
 }
 
-// same reports whether two names are of one person, however they are spelled.
+// same reports whether two names are of one person, however they are spelled, as the rules
+// of the flow compare them.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
-// Floor is the least that a project's configuration asks of approvals.
+// Floor is the least that a project's configuration asks of approvals. This package reads
+// no configuration; whoever has the repository does.
 type Floor struct {
 	// Count is how many people have to approve.
 	Count int

@@ -12,7 +12,9 @@ import (
 )
 
 // joined returns the people whose words are in an intent, with one more: whoever edits the
-// text, answers a question or instructs the agents says what is to be done, too.
+// text, answers a question or instructs the agents says what is to be done, too. The name is
+// proven, because wishes about an intent come on the subjects of people alone. A list that
+// views or snapshots hold is never written to.
 func joined(list []forge.Identity, by string) []forge.Identity {
 	next := forge.Identity{Name: by, Proven: true}
 	if by == "" || slices.Contains(list, next) {
@@ -21,7 +23,8 @@ func joined(list []forge.Identity, by string) []forge.Identity {
 	return append(slices.Clip(list), next)
 }
 
-// rules returns the rules for the intent, by the policy in force.
+// rules returns the rules for the intent, by the policy in force: that of the commit of the
+// base branch which the newest plan was made on, or which a person had read since.
 func (s consent) rules() *approval.Rules {
 	return &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters}
 }
@@ -62,12 +65,14 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	default:
 		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
 	}
+	// The same wish sent again has another id, so it is known by the person.
 	given := ask.given()
 	if slices.ContainsFunc(given, func(g approval.Approval) bool { return approval.Same(g.By, by) }) {
 		return rule.Ignore("%q approved it already; there are %s", by, rules.Progress(given))
 	}
 	gate.Collected.Add(approval.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
 	given = ask.given()
+	// The history has each approval, also those that a later edit makes void.
 	if progress := rules.Progress(given); progress != "" {
 		s.adjust(rule.Approved, "", "%s %s by %q: %s", what, hash, by, progress)
 	} else {
@@ -88,7 +93,9 @@ func (s consent) given() []approval.Approval {
 	})
 }
 
-// settle lets go on what waits for approval, if enough people have approved it.
+// settle lets go on what waits for approval, if enough people have approved it. It is asked
+// after each approval, and after the policy was read again, by which fewer may be
+// enough: a person who approved already could not do it once more.
 func (s course) settle() {
 	ask := consent{s.core}
 	rules, given := ask.rules(), ask.given()
@@ -96,6 +103,7 @@ func (s course) settle() {
 	if !rules.Enough(given) {
 		return
 	}
+	// The rules go into the proofs as they are now, whatever the policy says later.
 	by := &approval.Granted{Rules: rules.Approvals, Approvals: given}
 	s.Plan.Gate.Collected = approval.Collection{}
 	if len(changes) == 0 {

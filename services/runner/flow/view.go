@@ -73,7 +73,8 @@ func requester(in *forge.Intent) string {
 	return in.Origin.System
 }
 
-// approval returns who approved, and whose approval is needed.
+// approval returns who approved, and whose approval is needed. While nothing waits, those
+// are shown who approved the plan and the changes that are under way.
 func (s view) approval() forge.Approval {
 	if s.Phase != control.Approval && !s.Tasks.Has(task.Protected) {
 		return forge.Approval{By: consent(s).names(s.Tasks.Tasks...)}
@@ -82,7 +83,9 @@ func (s view) approval() forge.Approval {
 	return forge.Approval{By: approval.Names(consent(s).given()), Needed: rules.Needed(), Barred: rules.Barred()}
 }
 
-// approvalReason returns why an approval is needed, with what has to be known of who can give it.
+// approvalReason returns why an approval is needed, then how many there are of how many, who
+// may not give one, and whether there can ever be enough. All lists and notifications show
+// the reason, so an intent never waits in silence.
 func (s view) approvalReason(why string) string {
 	rules := consent(s).rules()
 	parts := []string{why}

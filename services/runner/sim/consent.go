@@ -25,7 +25,7 @@ func newConsent() *consent {
 	return &consent{requesters: map[string]bool{}, plans: map[string]map[string]bool{}, changes: map[string]map[string]bool{}}
 }
 
-// learn records an event. It returns an error for an approval by a person who asked for the
+// learn records an event of the journal, which has only what was decided on. It returns an error for an approval by a person who asked for the
 // intent, if the policy forbids that.
 func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 	switch m := ev.Message.(type) {
@@ -61,7 +61,8 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 	return nil
 }
 
-// most returns how many people approved the same thing, at most.
+// most returns how many people approved the same thing, at most. Which plan the intent
+// follows is not known here: an approval of another one is found by learn of knowledge.
 func most(of map[string]map[string]bool) (n int) {
 	for _, people := range of {
 		n = max(n, len(people))

@@ -60,7 +60,8 @@ type Granted struct {
 	Approvals []Approval
 }
 
-// Names returns who gave approvals, each once, in order.
+// Names returns who gave approvals, in the order in which they did. A person is among them
+// once, by the spelling that came first; approvals without a name are left out.
 func Names(lists ...[]Approval) (names []string) {
 	for _, a := range slices.Concat(lists...) {
 		if a.By != "" && !slices.ContainsFunc(names, func(n string) bool { return Same(n, a.By) }) {
@@ -92,7 +93,8 @@ func (r *Rules) Enough(given []Approval) bool {
 	return len(Names(given)) >= r.Needed() || r.anyone() && len(given) > 0
 }
 
-// anyone reports whether it does not matter who approves, so that a name is not needed.
+// anyone reports whether it does not matter who approves, so that a name is not needed: a
+// machine may know none of its user.
 func (r *Rules) anyone() bool { return r.Needed() == 1 && !r.NotRequester && len(r.Approvers) == 0 }
 
 // Barred returns the names of those who may not approve because they asked for the intent,
@@ -145,6 +147,7 @@ func (r *Rules) Progress(given []Approval) string {
 // Stuck says why there can never be enough approvals; empty if there can, as far as that is
 // known.
 func (r *Rules) Stuck() string {
+	// Who could is known by name, or by number, or not at all.
 	able := r.Approvers
 	switch {
 	case len(able) > 0:

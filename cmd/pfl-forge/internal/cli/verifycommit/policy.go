@@ -42,6 +42,7 @@ func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *pro
 		report.Doubt("its plan was approved by the policy of %s, which it is not built on", policy.Short())
 		return nil
 	}
+	// Without a file the defaults were in force.
 	p := config.Default()
 	data, err := c.repo.ReadFile(ctx, policy, config.FileName, maxConfig)
 	if err == nil {
@@ -54,6 +55,8 @@ func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *pro
 		report.Doubt("its plan was approved by the policy of %s, which cannot be read: %v", policy.Short(), err)
 		return nil
 	}
+	// A file that leaves it open binds nobody here: whether one person could approve was known
+	// to the worker alone, and the runner has signed what followed from it.
 	not := p.Policy.Approvals.NotRequester
 	report.Hold(need, proof.Floor{Count: p.Policy.Approvals.Count, NotRequester: not != nil && *not, Approvers: p.Policy.Approvers})
 	return nil
