@@ -86,7 +86,8 @@ func TestParse(t *testing.T) {
 		Budget: config.Budget{IntentUSD: 2.5, ProjectUSD: 100, DayUSD: 20, CallUSD: 1},
 		Policy: config.Policy{
 			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Approvers: []string{"A Person"},
-			Approvals: config.Approvals{Count: 1, NotRequester: new(true)}, Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
+			Approvals: config.Approvals{Count: 1, NotRequester: new(true)},
+			Sandbox:   config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
 		},
 		Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2},
 		Recipes: map[string]config.Recipe{

@@ -10,22 +10,22 @@ import (
 // Summary has the fields of an intent that every list shows, under the names that they
 // have everywhere: State, which is published, and the lists of the command line embed it.
 type Summary struct {
-	Title      string        `json:"title"               yaml:"title"`
-	Type       string        `json:"type,omitempty"      yaml:"type,omitempty"` // empty until it is judged
-	Source     forge.Source  `json:"source"              yaml:"source"`
-	Risk       forge.Risk    `json:"risk,omitempty"      yaml:"risk,omitempty"` // empty until it is judged
-	Status     forge.Status  `json:"status"              yaml:"status"`
-	Waiting    forge.Waiting `json:"waiting,omitempty"   yaml:"waiting,omitempty"`  // the act of a person that it waits for
-	Reason     string        `json:"reason,omitempty"    yaml:"reason,omitempty"`   // why it waits or failed
-	Activity   string        `json:"activity,omitempty"  yaml:"activity,omitempty"` // in words, what goes on
-	Plan       string        `json:"plan,omitempty"      yaml:"plan,omitempty"`     // the hash that an approval has to name
+	Title      string        `json:"title"              yaml:"title"`
+	Type       string        `json:"type,omitempty"     yaml:"type,omitempty"` // empty until it is judged
+	Source     forge.Source  `json:"source"             yaml:"source"`
+	Risk       forge.Risk    `json:"risk,omitempty"     yaml:"risk,omitempty"` // empty until it is judged
+	Status     forge.Status  `json:"status"             yaml:"status"`
+	Waiting    forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`  // the act of a person that it waits for
+	Reason     string        `json:"reason,omitempty"   yaml:"reason,omitempty"`   // why it waits or failed
+	Activity   string        `json:"activity,omitempty" yaml:"activity,omitempty"` // in words, what goes on
+	Plan       string        `json:"plan,omitempty"     yaml:"plan,omitempty"`     // the hash that an approval has to name
 	Attributes `yaml:",inline"`
-	Parent     forge.IntentID `json:"parent,omitempty"    yaml:"parent,omitempty"` // the intent that it was split off from
+	Parent     forge.IntentID `json:"parent,omitempty"   yaml:"parent,omitempty"` // the intent that it was split off from
 	Asking     `yaml:",inline"`
 	Totals     `yaml:",inline"`
-	Goal       *GoalProgress `json:"goal,omitempty"      yaml:"goal,omitempty"` // of an intent with criteria
-	CreatedAt  time.Time     `json:"created_at"          yaml:"created_at"`
-	UpdatedAt  time.Time     `json:"updated_at"          yaml:"updated_at"` // when something was last decided on it
+	Goal       *GoalProgress `json:"goal,omitempty"     yaml:"goal,omitempty"` // of an intent with criteria
+	CreatedAt  time.Time     `json:"created_at"         yaml:"created_at"`
+	UpdatedAt  time.Time     `json:"updated_at"         yaml:"updated_at"` // when something was last decided on it
 }
 
 // Asking says who asked for an intent, and who approved it.

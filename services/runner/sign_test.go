@@ -32,7 +32,10 @@ func TestClaimsAreSigned(t *testing.T) {
 		{What: approval.OfPlan, Hash: "0123456789ab", By: "ada", Event: "e1"}, {What: approval.OfPlan, Hash: "0123456789ab", By: "eve", Event: "e3"},
 	}}}
 	changes := &approval.Granted{Approvals: []approval.Approval{{What: approval.OfChanges, Hash: "ba9876543210", By: "bob", Event: "e2"}}}
-	in := forge.Intent{ID: "fix", Project: "shop", Settings: forge.Settings{Title: "Fix <it> & \u2028 more", Risk: forge.RiskMed}, Requesters: []forge.Identity{{Name: "zoe", Proven: true}, {Name: "bot"}}}
+	in := forge.Intent{
+		ID: "fix", Project: "shop", Settings: forge.Settings{Title: "Fix <it> & \u2028 more", Risk: forge.RiskMed},
+		Requesters: []forge.Identity{{Name: "zoe", Proven: true}, {Name: "bot"}},
+	}
 	change := &forge.QueueMerge{
 		Task: "fix-001", Base: "b", Tree: "t", PatchID: "p", Statements: []forge.Envelope{"of a worker"},
 		Claims: gate.Claims(&in, 2, "fix-001", changes),

@@ -48,7 +48,7 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 		}
 		return decision, err
 	}
-	ask := consent{s.core}
+	ask := consent(s)
 	rules := ask.rules()
 	if why, setting := rules.Objection(by); why != "" {
 		return rule.Refuse("%s (%s; if that has changed: pfl-forge retry %s)", why, setting, s.key.Intent)
@@ -78,7 +78,7 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	} else {
 		s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
 	}
-	course{s.core}.settle()
+	course(s).settle()
 	return forge.Applied, nil
 }
 
@@ -97,7 +97,7 @@ func (s consent) given() []approval.Approval {
 // after each approval, and after the policy was read again, by which fewer may be
 // enough: a person who approved already could not do it once more.
 func (s course) settle() {
-	ask := consent{s.core}
+	ask := consent(s)
 	rules, given := ask.rules(), ask.given()
 	_, _, changes := ask.asked()
 	if !rules.Enough(given) {
