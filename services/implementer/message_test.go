@@ -249,3 +249,14 @@ func TestCommitMessageIsCheap(t *testing.T) {
 		}
 	}
 }
+
+// A commit says who asked by the name that the server knew; the person whom a system names stands apart.
+func TestClaimedRequestersStandApart(t *testing.T) {
+	c := titled("Fix", "Fix")
+	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "ci", Actor: "boss"}, forge.SourceSystem
+	c.Intent.Requesters = []forge.Identity{{Name: "boss"}, {Name: "eve", Proven: true}}
+	got := commitMessage(c, "Fix", "", nil)
+	if want := "Forge-Requester: ci, eve\nForge-Requester-Claimed: boss\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
+	}
+}
