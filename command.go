@@ -8,11 +8,9 @@ import (
 // Command tells a worker to do one attempt of one step. The state machine of the
 // intent issues it; merges and reflections are issued by the project's.
 type Command struct {
-	// To is the intent that the command is for, also where the project's state
-	// machine issued it.
+	// To is the intent that the command is for, also where the project's state machine issued it.
 	To Key
-	// Attempt is the attempt to make. The result repeats it, and is only decided on
-	// while that attempt is open.
+	// Attempt is the attempt to make. The result repeats it, and is only decided on while that attempt is open.
 	Attempt Attempt
 	// Replica is the one worker that may take the command, because it has the
 	// task's checkout and session. Empty if any worker of the step may.
@@ -180,8 +178,7 @@ type Analysis struct {
 	Children []ChildPlan
 	// Insufficient says why a deeper look is needed; empty otherwise, and always for architect.
 	Insufficient string
-	// Clarifications are questions to a person. If there are any, nothing else of
-	// the analysis counts.
+	// Clarifications are questions to a person. If there are any, nothing else of the analysis counts.
 	Clarifications []Clarification
 	// Type is the judged type of the intent.
 	Type string
@@ -322,13 +319,11 @@ type MergeResult struct {
 	Tree string
 	// PatchID identifies the change.
 	PatchID string
-	// Files are the paths in conflict, or those of a person's uncommitted changes
-	// that are in the way.
+	// Files are the paths in conflict, or those of a person's uncommitted changes that are in the way.
 	Files []string
 	// Verify is the report on the moved base; nil if the base had not moved.
 	Verify *VerifyReport
-	// Candidate is the change on the moved base, if it has to be reviewed or
-	// implemented again; otherwise nil.
+	// Candidate is the change on the moved base, if it has to be reviewed or implemented again; otherwise nil.
 	Candidate *Rebase
 }
 
@@ -348,14 +343,11 @@ type Policy struct {
 	MaxReviewRetries int
 	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
 	MaxAgentRetries int
-	// RetryBackoff is the pause before the first such attempt. It doubles for each
-	// further one.
+	// RetryBackoff is the pause before the first such attempt. It doubles for each further one.
 	RetryBackoff time.Duration
-	// ClaimTimeout is how long a replica may leave its own rework unclaimed before
-	// any replica gets it.
+	// ClaimTimeout is how long a replica may leave its own rework unclaimed before any replica gets it.
 	ClaimTimeout time.Duration
-	// AttemptTimeout is how long a replica that has begun may be silent before it
-	// counts as lost.
+	// AttemptTimeout is how long a replica that has begun may be silent before it counts as lost.
 	AttemptTimeout time.Duration
 	// TrustedOrigins are systems whose intents may run unapproved at low risk.
 	TrustedOrigins []string
@@ -363,15 +355,28 @@ type Policy struct {
 	Budget Budget
 	// Fallbacks counts the further agents to turn to when one is at a limit.
 	Fallbacks int
-	// ProtectedPaths are patterns of paths whose changes wait for a person, also
-	// after an approved review.
+	// ProtectedPaths are patterns of paths whose changes wait for a person, also after an approved review.
 	ProtectedPaths []string
 	// Approvers may approve; empty lets everyone approve who may publish it.
 	Approvers []string
+	// Approvals says how many of them have to.
+	Approvals Approvals
 	// MaxDepth bounds the nesting of child intents; 0 allows none.
 	MaxDepth int
 	// Reflection bounds the proposals of reflections.
 	Reflection ReflectionPolicy
+}
+
+// Approvals says how many people have to approve, and whether a requester may.
+type Approvals struct {
+	// Count is how many different people have to approve; 0 stands for 1.
+	Count int
+	// NotRequester says that a requester of an intent may not approve it.
+	NotRequester bool
+	// Persons is how many people could approve at all; 0 if that is not known.
+	Persons int
+	// Commit is the one of the base branch whose file says so.
+	Commit string
 }
 
 // ReflectionPolicy bounds the work that reflection adds by itself.

@@ -131,6 +131,8 @@ type AdmitRun struct {
 	Source Source
 	// Generation counts the reflections between the intent and what a person wanted.
 	Generation int
+	// Requesters are those of the intent.
+	Requesters []Identity
 	// Goal says that the intent is a goal and wants the project's knowledge.
 	Goal bool
 }

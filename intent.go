@@ -33,6 +33,8 @@ type Intent struct {
 	Clarifications []Clarification
 	// Origin says who published the intent.
 	Origin Origin
+	// Requesters are the people whose words are in the intent, those of its parent, or of what it reflects on, included.
+	Requesters []Identity
 	// CreatedAt is when the intent was submitted, in UTC.
 	CreatedAt time.Time
 }
@@ -48,8 +50,7 @@ type Settings struct {
 	// own, any other one (feature, fix, refactor, test, ...) takes the default.
 	// Empty until an analysis judges it.
 	Type string
-	// Risk is the higher of what was declared and what an analysis judged. Empty
-	// until then.
+	// Risk is the higher of what was declared and what an analysis judged. Empty until then.
 	Risk Risk
 	// DependsOn are intents of the project that have to be done before tasks begin.
 	DependsOn []IntentID
@@ -61,14 +62,11 @@ type Settings struct {
 	Labels []string
 	// Attributes are for people to sort and find intents by in lists.
 	Attributes
-	// Agent is the back end that works on the intent; empty for the project's
-	// choice.
+	// Agent is the back end that works on the intent; empty for the project's choice.
 	Agent string
-	// BudgetUSD bounds the cost of all runs of the intent, in US dollars; 0 for
-	// the project's default.
+	// BudgetUSD bounds the cost of all runs of the intent, in US dollars; 0 for the project's default.
 	BudgetUSD float64
-	// Recipe is the recipe of the repository that makes the change; empty if agents
-	// make it.
+	// Recipe is the recipe of the repository that makes the change; empty if agents make it.
 	Recipe string
 	// With are the values of the recipe's parameters, by name.
 	With map[string]string
@@ -138,9 +136,16 @@ type Origin struct {
 	System string
 	// EventID is the publisher's own id of what it published.
 	EventID string
-	// Actor is the person or account behind it; empty if the publisher does not
-	// say.
+	// Actor is the person or account behind it, as the publisher says; empty if it does not.
 	Actor string
+}
+
+// Identity is the name of a person. Unless it is proven, someone else has only claimed that it is theirs.
+type Identity struct {
+	// Name is as the server knows the person, or as it was claimed.
+	Name string
+	// Proven says that the server let only that person send what they said.
+	Proven bool
 }
 
 // Source is where an intent comes from.

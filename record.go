@@ -114,12 +114,24 @@ type Summary struct {
 	Parent IntentID
 	// Children are the intents that this one was split into.
 	Children []ChildSummary
-	// Requester is the person or system that wanted the intent.
+	// Requester is who published the intent: a person by a proven name, or a system.
 	Requester string
-	// Approver is the person who approved it; empty if that was not needed.
-	Approver string
+	// Requesters are the people whose words are in it, by proven and claimed names.
+	Requesters []Identity
+	// Approval is by whom it is approved, and how many are needed.
+	Approval Approval
 	// Project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
+}
+
+// Approval is how far the approval of an intent is.
+type Approval struct {
+	// By are the people who approved what waits now or, if nothing does, what there was to approve.
+	By []string
+	// Needed is how many have to, while the intent waits for it; otherwise 0.
+	Needed int
+	// Barred may not, because they asked for it.
+	Barred []string
 }
 
 // ProjectSummary says how long the merge queue of a project is, and what it has spent.

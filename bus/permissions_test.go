@@ -285,10 +285,19 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	b := connectAs(ctx, t, s, "ada", "ADA")
 	ev := submit(key)
 	ev.Actor = "ada"
+	asked := forge.As[*forge.Submit](ev.Message)
+	asked.Intent.Origin.Actor = "bob"
+	asked.Intent.Requesters = []forge.Identity{{Name: "bob", Proven: true}}
+	if r, err := b.Submissions.Ask(ctx, ev); err == nil && r.Decision == forge.Applied {
+		t.Errorf("a person says who is proven to ask: %+v", r)
+	}
+	asked.Intent.Requesters, ev.ID = nil, ev.ID+"-honest"
 	if r, err := b.Submissions.Ask(ctx, ev); err != nil || r.Decision != forge.Applied {
 		t.Fatal(r, err)
 	}
-	if ev := wait.For(t, seen); ev.Actor != "ada" || forge.As[*forge.Submit](ev.Message).Intent.Source != forge.SourceHuman {
+	ev = wait.For(t, seen)
+	if in := forge.As[*forge.Submit](ev.Message).Intent; ev.Actor != "ada" || in.Source != forge.SourceHuman ||
+		!slices.Equal(in.Requesters, []forge.Identity{{Name: "ada", Proven: true}, {Name: "bob"}}) {
 		t.Errorf("got %+v", ev)
 	}
 	if r, err := b.Submissions.Ask(ctx, forge.Event{ID: "a", To: key, Actor: "ada", Message: &forge.Approve{}}); err != nil || r.Decision != forge.Applied {

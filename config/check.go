@@ -19,6 +19,7 @@ const (
 	maxBudget  = 1e6
 	maxDepth   = 10
 	maxPropose = 1000
+	maxCount   = 20
 )
 
 // checker checks the values of a project and collects the errors. Its methods
@@ -59,12 +60,7 @@ func (c *checker) project(p *Project) {
 	c.usd("budget.call_usd", p.Budget.CallUSD)
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
 	c.patterns("policy.protected_paths", p.Policy.ProtectedPaths)
-	for i, name := range p.Policy.Approvers {
-		if strings.TrimSpace(name) == "" {
-			c.fail(fmt.Sprintf("policy.approvers[%d]", i), "is empty")
-		}
-		c.text(fmt.Sprintf("policy.approvers[%d]", i), name)
-	}
+	c.approvals(&p.Policy)
 	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
 		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
 	c.oneOf("policy.network", string(p.Policy.Network), []string{string(NetworkFull), string(NetworkModel)})
@@ -85,6 +81,25 @@ func (c *checker) project(p *Project) {
 	c.within("reflection.proposals_a_time", p.Reflection.ProposalsATime, 1, maxPropose)
 	for _, name := range p.RecipeNames() {
 		c.recipe("recipes."+name, name, p.Recipes[name])
+	}
+}
+
+// approvals checks who may approve, and how many of them have to. It refuses a number that those
+// who are named can never reach.
+func (c *checker) approvals(p *Policy) {
+	for i, name := range p.Approvers {
+		at := fmt.Sprintf("policy.approvers[%d]", i)
+		if strings.TrimSpace(name) == "" {
+			c.fail(at, "is empty")
+		}
+		c.text(at, name)
+		if slices.ContainsFunc(p.Approvers[:i], func(other string) bool { return strings.EqualFold(other, name) }) {
+			c.fail(at, "%q is given twice; a person counts once", name)
+		}
+	}
+	c.within("policy.approvals.count", p.Approvals.Count, 1, maxCount)
+	if persons := len(p.Approvers); persons > 0 && p.Approvals.Count > persons {
+		c.fail("policy.approvals.count", "is %d, but policy.approvers names %d; name more, or lower it", p.Approvals.Count, persons)
 	}
 }
 

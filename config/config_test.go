@@ -33,6 +33,7 @@ policy:
   trusted_origins: [scanner]
   protected_paths: [.github/, '*.lock']
   approvers: [A Person]
+  approvals: {not_requester: true}
   sandbox: require
   max_depth: 1
 reflection: {enabled: false, max_generation: 1, proposals_a_day: 0, proposals_a_time: 2}
@@ -85,7 +86,8 @@ func TestParse(t *testing.T) {
 		Budget: config.Budget{IntentUSD: 2.5, ProjectUSD: 100, DayUSD: 20, CallUSD: 1},
 		Policy: config.Policy{
 			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Approvers: []string{"A Person"},
-			Sandbox: config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
+			Approvals: config.Approvals{Count: 1, NotRequester: new(true)},
+			Sandbox:   config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
 		},
 		Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2},
 		Recipes: map[string]config.Recipe{
@@ -171,6 +173,14 @@ func TestParseRefuses(t *testing.T) {
 		{"policy: {protected_paths: [/etc]}", "policy.protected_paths[0]: \"/etc\" must be a path from the repository's root"},
 		{"policy: {protected_paths: ['a/**']}", "must be a path from the repository's root"},
 		{"policy: {protected_paths: ['[']}", "is no pattern"},
+		{"policy: {approvals: {count: 0}}", "policy.approvals.count: is 0; must be between 1 and 20"},
+		{"policy: {approvals: {count: -1}}", "policy.approvals.count: is -1; must be between 1 and 20"},
+		{"policy: {approvals: {count: 1000000}}", "policy.approvals.count: is 1000000; must be between 1 and 20"},
+		{"policy: {approvals: {count: two}}", "policy.approvals.count"},
+		{"policy: {approvals: {count: 3}, approvers: [ada, bob]}", "policy.approvals.count: is 3, but policy.approvers names 2; name more, or lower it"},
+		{"policy: {approvers: [ada, bob, Ada]}", `policy.approvers[2]: "Ada" is given twice; a person counts once`},
+		{"policy: {approvals: {not_requester: maybe}}", "policy.approvals.not_requester"},
+		{"policy: {approvals: {not_requestor: true}}", `policy.approvals.not_requestor: unknown key; did you mean "not_requester"?`},
 		{"policy: {max_depth: 11}", "policy.max_depth: is 11; must be between 0 and 10"},
 		{"reflection: {max_generation: 0}", "reflection.max_generation: is 0; must be between 1"},
 		{"reflection: {proposals_a_time: 0}", "reflection.proposals_a_time: is 0"},

@@ -76,7 +76,7 @@ var classes = map[string]class{
 	"recipes.*.tasks.*.name": {}, "recipes.*.tasks.*.title": {}, "recipes.*.tasks.*.depends_on": {}, "recipes.*.tasks.*.files": {},
 	"timeouts.analyze": {}, "timeouts.implement": {}, "timeouts.verify": {}, "timeouts.review": {}, "timeouts.idle": {},
 	"budget.intent_usd": {}, "budget.project_usd": {}, "budget.day_usd": {}, "budget.call_usd": {},
-	"policy.approvers": {}, "policy.max_depth": {},
+	"policy.approvers": {}, "policy.approvals.count": {}, "policy.approvals.not_requester": {}, "policy.max_depth": {},
 	"reflection.enabled": {}, "reflection.max_generation": {}, "reflection.proposals_a_day": {}, "reflection.proposals_a_time": {},
 }
 

@@ -104,6 +104,8 @@ type Policy struct {
 	ProtectedPaths []string `yaml:"protected_paths"`
 	// Approvers names who may approve. Empty means everybody who can send commands.
 	Approvers []string `yaml:"approvers"`
+	// Approvals says how many of them have to approve, and whether those may who asked.
+	Approvals Approvals `yaml:"approvals"`
 	// Sandbox says whether agents and commands are isolated from the machine.
 	Sandbox Sandbox `yaml:"sandbox"`
 	// Network says what agents can connect to: full or model. The latter needs the sandbox.
@@ -119,6 +121,15 @@ type Policy struct {
 	// MaxDepth bounds how often an intent may be divided into child intents, which are
 	// divided again. With 0 none is.
 	MaxDepth int `yaml:"max_depth"`
+}
+
+// Approvals says how many people have to approve what waits for a person.
+type Approvals struct {
+	// Count is how many different people have to approve, 1 to 20.
+	Count int `yaml:"count"`
+	// NotRequester says that a requester of an intent may not approve it. Left out (nil), that holds
+	// wherever more than one person could approve.
+	NotRequester *bool `yaml:"not_requester"`
 }
 
 // Reflection bounds the intents that pfl-forge proposes by itself.
@@ -207,7 +218,7 @@ func Default() *Project {
 		},
 		Policy: Policy{
 			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
-			MaxDepth: 3,
+			Approvals: Approvals{Count: 1}, MaxDepth: 3,
 		},
 		Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}

@@ -117,7 +117,7 @@ func IntentOf(v *forge.View) Intent {
 		Title: i.Title, Body: i.Body, Type: i.Type, Source: string(i.Source), Risk: string(i.Risk),
 		Condition: Condition{string(s.Status), string(s.Waiting), s.Reason},
 		Family:    Family{Depth: i.Depth, Generation: i.Generation}, DependsOn: idTexts(i.DependsOn),
-		Criteria: i.Criteria, Goal: GoalOptionsOf(i.Goal), Settings: SettingsOf(i), Requester: s.Requester, Approver: s.Approver,
+		Criteria: i.Criteria, Goal: GoalOptionsOf(i.Goal), Settings: SettingsOf(i), Requester: s.Requester, Approver: askingOf(s).Approver,
 		CreatedAt: i.CreatedAt.UTC(), Clarifications: []Clarification{}, Plan: s.Plan,
 	}
 	if d.Status == "" {

@@ -10,23 +10,79 @@ import (
 // Summary has the fields of an intent that every list shows, under the names that they
 // have everywhere: State, which is published, and the lists of the command line embed it.
 type Summary struct {
-	Title      string        `json:"title"               yaml:"title"`
-	Type       string        `json:"type,omitempty"      yaml:"type,omitempty"` // empty until it is judged
-	Source     forge.Source  `json:"source"              yaml:"source"`
-	Risk       forge.Risk    `json:"risk,omitempty"      yaml:"risk,omitempty"` // empty until it is judged
-	Status     forge.Status  `json:"status"              yaml:"status"`
-	Waiting    forge.Waiting `json:"waiting,omitempty"   yaml:"waiting,omitempty"`  // the act of a person that it waits for
-	Reason     string        `json:"reason,omitempty"    yaml:"reason,omitempty"`   // why it waits or failed
-	Activity   string        `json:"activity,omitempty"  yaml:"activity,omitempty"` // in words, what goes on
-	Plan       string        `json:"plan,omitempty"      yaml:"plan,omitempty"`     // the hash that an approval has to name
+	Title      string        `json:"title"              yaml:"title"`
+	Type       string        `json:"type,omitempty"     yaml:"type,omitempty"` // empty until it is judged
+	Source     forge.Source  `json:"source"             yaml:"source"`
+	Risk       forge.Risk    `json:"risk,omitempty"     yaml:"risk,omitempty"` // empty until it is judged
+	Status     forge.Status  `json:"status"             yaml:"status"`
+	Waiting    forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`  // the act of a person that it waits for
+	Reason     string        `json:"reason,omitempty"   yaml:"reason,omitempty"`   // why it waits or failed
+	Activity   string        `json:"activity,omitempty" yaml:"activity,omitempty"` // in words, what goes on
+	Plan       string        `json:"plan,omitempty"     yaml:"plan,omitempty"`     // the hash that an approval has to name
 	Attributes `yaml:",inline"`
-	Parent     forge.IntentID `json:"parent,omitempty"    yaml:"parent,omitempty"`    // the intent that it was split off from
-	Requester  string         `json:"requester,omitempty" yaml:"requester,omitempty"` // who wanted it
-	Approver   string         `json:"approver,omitempty"  yaml:"approver,omitempty"`  // who approved it
+	Parent     forge.IntentID `json:"parent,omitempty"   yaml:"parent,omitempty"` // the intent that it was split off from
+	Asking     `yaml:",inline"`
 	Totals     `yaml:",inline"`
-	Goal       *GoalProgress `json:"goal,omitempty"      yaml:"goal,omitempty"` // of an intent with criteria
-	CreatedAt  time.Time     `json:"created_at"          yaml:"created_at"`
-	UpdatedAt  time.Time     `json:"updated_at"          yaml:"updated_at"` // when something was last decided on it
+	Goal       *GoalProgress `json:"goal,omitempty"     yaml:"goal,omitempty"` // of an intent with criteria
+	CreatedAt  time.Time     `json:"created_at"         yaml:"created_at"`
+	UpdatedAt  time.Time     `json:"updated_at"         yaml:"updated_at"` // when something was last decided on it
+}
+
+// Asking says who asked for an intent, and who approved it.
+type Asking struct {
+	Requester  string     `json:"requester,omitempty"  yaml:"requester,omitempty"`  // the person or system that published it
+	Requesters []Identity `json:"requesters,omitempty" yaml:"requesters,omitempty"` // the people whose words are in it
+	Approver   string     `json:"approver,omitempty"   yaml:"approver,omitempty"`   // who approved it, once enough people did
+	Approvals  *Approvals `json:"approvals,omitempty"  yaml:"approvals,omitempty"`  // while it waits for approval
+}
+
+// Identity is the name of a person.
+type Identity struct {
+	Name   string `json:"name"   yaml:"name"`
+	Proven bool   `json:"proven" yaml:"proven"` // false: its sender claims it
+}
+
+// Approvals says how far an approval is that an intent waits for.
+type Approvals struct {
+	Needed int      `json:"needed"           yaml:"needed"`           // how many different people have to approve
+	Given  []string `json:"given"            yaml:"given"`            // who has
+	Barred []string `json:"barred,omitempty" yaml:"barred,omitempty"` // who may not, having asked for it
+}
+
+// askingOf returns who asked for an intent, and who approved it. While it waits, those who
+// have approved already are with the approvals, since they may not be enough.
+func askingOf(s *forge.Summary) Asking {
+	a := Asking{Requester: s.Requester}
+	for _, r := range s.Requesters {
+		a.Requesters = append(a.Requesters, Identity(r))
+	}
+	if s.Approval.Needed == 0 {
+		a.Approver = strings.Join(s.Approval.By, ", ")
+		return a
+	}
+	a.Approvals = &Approvals{s.Approval.Needed, append([]string{}, s.Approval.By...), s.Approval.Barred}
+	return a
+}
+
+// AskedBy says for a person who asked: the publisher, then everyone whose words were added
+// by a proven name, and in parentheses whom a sender only claims to speak for, such as
+// "ci (claimed: bob)".
+func (a *Asking) AskedBy() string {
+	var also, claimed []string
+	for _, r := range a.Requesters {
+		switch {
+		case r.Name == a.Requester:
+		case r.Proven:
+			also = append(also, r.Name)
+		default:
+			claimed = append(claimed, r.Name)
+		}
+	}
+	text := strings.Join(append([]string{a.Requester}, also...), ", ")
+	if len(claimed) > 0 {
+		text += " (claimed: " + strings.Join(claimed, ", ") + ")"
+	}
+	return text
 }
 
 // Totals are the numbers of an intent's summary.
@@ -41,7 +97,7 @@ type Totals struct {
 func SummaryOf(s *forge.Summary) Summary {
 	return Summary{
 		Title: s.Title, Type: s.Type, Source: s.Source, Risk: s.Risk, Status: s.Status, Waiting: s.Waiting, Reason: s.Reason,
-		Activity: s.Activity, Plan: s.Plan, Attributes: Attributes(s.Attributes), Parent: s.Parent, Requester: s.Requester, Approver: s.Approver,
+		Activity: s.Activity, Plan: s.Plan, Attributes: Attributes(s.Attributes), Parent: s.Parent, Asking: askingOf(s),
 		Totals: Totals{s.Run, s.TaskCount, s.TasksDone, s.Usage.CostUSD},
 		Goal:   GoalProgressOf(s.Goal), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
@@ -60,6 +116,9 @@ func StateOf(s *forge.Summary) State {
 	d := State{Project: s.Key.Project, Intent: s.Key.Intent, Summary: SummaryOf(s)}
 	for _, text := range []*string{&d.Title, &d.Type, &d.Reason, &d.Activity, &d.Requester, &d.Approver} {
 		*text = Cut(*text)
+	}
+	for i := range d.Requesters {
+		d.Requesters[i].Name = Cut(d.Requesters[i].Name)
 	}
 	return d
 }

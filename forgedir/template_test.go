@@ -55,6 +55,7 @@ func TestConfigTemplate(t *testing.T) {
 	p.Verify, p.Recipes, p.BaseBranch, p.WorktreeSetup = d.Verify, d.Recipes, d.BaseBranch, d.WorktreeSetup
 	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
 	p.Policy.SandboxWrite, p.Policy.Approvers = d.Policy.SandboxWrite, d.Policy.Approvers
+	p.Policy.Approvals.NotRequester = d.Policy.Approvals.NotRequester
 	p.Roles, p.Fallback, p.Agents = d.Roles, d.Fallback, d.Agents
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)

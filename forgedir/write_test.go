@@ -37,7 +37,7 @@ func whole() forge.View {
 	v.Intent.Goal = wholeGoal()
 	v.Tasks[0].Criteria = v.Intent.Criteria
 	v.Summary.Goal = &forge.GoalSummary{Iteration: 3, Most: 7, Used: 2, Criteria: 1, Met: 1, Status: forge.LoopCompleted}
-	v.Summary.Parent, v.Summary.Requester, v.Summary.Approver = "sign-in", "ada", "grace"
+	v.Summary.Parent, v.Summary.Requester, v.Summary.Approval.By = "sign-in", "ada", []string{"grace"}
 	v.Summary.Children = []forge.ChildSummary{{ID: "fix-login-form", Title: "The form", Status: forge.StatusExecuting}}
 	v.Summary.Tasks[0].Paused = true
 	v.Summary.Tasks[0].Overlaps = []forge.Overlap{{TaskID: "other-002", Files: []string{"login.go"}}}

@@ -63,6 +63,23 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 	return p, nil
 }
 
+// PolicyOf returns the project's policy as of the job's Tip, as the rules of the flow read it. Whether a requester may
+// approve is settled here if the project does not say: not where more than one person could.
+func PolicyOf(j *Job) *forge.Policy {
+	policy := Policy(j.Config)
+	a := &policy.Approvals
+	a.Commit = string(j.Tip)
+	if j.Repository.host.Alone {
+		a.Persons = 1
+	}
+	// How many people there are is often not known; then the safe value holds.
+	a.NotRequester = a.Persons != 1
+	if said := j.Config.Policy.Approvals.NotRequester; said != nil {
+		a.NotRequester = *said
+	}
+	return policy
+}
+
 // Policy returns the part of a configuration that the rules of the flow read.
 func Policy(p *config.Project) *forge.Policy {
 	policy := forge.DefaultPolicy()
@@ -70,6 +87,7 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.TrustedOrigins = p.Policy.TrustedOrigins
 	policy.Budget = forge.Budget(p.Budget)
 	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
+	policy.Approvals = forge.Approvals{Count: p.Policy.Approvals.Count, Persons: len(p.Policy.Approvers)}
 	policy.MaxDepth = p.Policy.MaxDepth
 	policy.Reflection = forge.ReflectionPolicy{
 		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,

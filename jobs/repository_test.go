@@ -158,7 +158,7 @@ timeouts: {implement: 1h}
 	want := forge.DefaultPolicy()
 	want.ProtectedPaths = c.Policy.ProtectedPaths
 	want.MaxReviewRetries, want.TrustedOrigins, want.AttemptTimeout = 0, []string{"ci"}, 70*time.Minute
-	want.MaxDepth = 1
+	want.MaxDepth, want.Approvals.Count = 1, 1
 	want.Reflection = forge.ReflectionPolicy{Off: true, MaxGeneration: 3, ProposalsADay: 4, ProposalsATime: 6}
 	if diff := cmp.Diff(&want, jobs.Policy(c)); diff != "" {
 		t.Error(diff)

@@ -50,6 +50,8 @@ type Host struct {
 	// Allow returns nil if a configuration may have effect on this machine; nil: all may, since
 	// whoever runs the service answers for its projects.
 	Allow func(context.Context, *config.Project) error
+	// Alone says that one person, the user of this machine, is all that could approve.
+	Alone bool
 	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
 	// and projects cannot mount more paths in it.
 	RequireSandbox bool

@@ -3,6 +3,9 @@ package proof
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
 )
 
 // Report says what shows how a commit came to be, and what is missing.
@@ -143,14 +146,81 @@ func (r *Report) complete() {
 	if !count(r, len(plans), "which plan it follows", NamespacePlan) {
 		return
 	}
-	// An approval of the plan has to name exactly this plan. One of changes is bound to
-	// them by the patch id that its statement is about.
-	for _, what := range plans[0].Needs {
-		if !slices.ContainsFunc(find[*Approval](r), func(a *Approval) bool { return a.What == what && (what != OfPlan || a.Hash == plans[0].Plan) }) {
-			r.problem("a person had to approve the %s, and there is no proof that one did", clip(what))
+	r.approvals(plans[0])
+}
+
+// approvals looks whether as many different people approved as the plan's rules ask for, and only
+// such as may. An approval of the plan has to name exactly this plan. One of changes is bound to
+// them by the patch id that its statement is about.
+func (r *Report) approvals(p *Plan) {
+	asked := func(by string) bool {
+		return slices.ContainsFunc(p.Requesters, func(q Requester) bool { return same(q.Name, by) })
+	}
+	for _, need := range p.Needs {
+		// Signatures are the runner's, for all of them: only the names tell people apart.
+		var by []string
+		for _, a := range find[*Approval](r) {
+			switch {
+			case a.What != need.What, a.What == OfPlan && a.Hash != p.Plan:
+			case need.NotRequester && asked(a.By):
+				r.problem("%s approved the %s and asked for it; another person had to", clip(a.By), clip(need.What))
+			case !slices.ContainsFunc(by, func(name string) bool { return same(name, a.By) }):
+				by = append(by, a.By)
+			}
+		}
+		if n := max(need.Count, 1); len(by) == 0 && n == 1 {
+			r.problem("a person had to approve the %s, and there is no proof that one did", clip(need.What))
+		} else if len(by) < n {
+			r.problem("%d people had to approve the %s, and there are proofs of %d", n, clip(need.What), len(by))
+		}
+	}
+	// Nothing frees a plan of more than low risk: an approval of its parent does not.
+	if (p.Risk == string(forge.RiskMed) || p.Risk == string(forge.RiskHigh)) && !slices.ContainsFunc(p.Needs, func(n Need) bool { return n.What == OfPlan }) {
+		r.problem("its risk is %s, and its plan says that nobody had to approve it", p.Risk)
+	}
+}
+
+// same reports whether two names are of one person, however they are spelled, as the rules
+// of the flow compare them.
+func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// Floor is the least that a project's configuration asks of approvals. This package reads
+// no configuration; whoever has the repository does.
+type Floor struct {
+	// Count is how many people have to approve.
+	Count int
+	// NotRequester says that it is not those who asked.
+	NotRequester bool
+	// Approvers may approve; empty: everyone may.
+	Approvers []string
+}
+
+// Needs returns which approvals the plan of the change says that it needs; none without a plan.
+func (r *Report) Needs() []Need {
+	if plans := find[*Plan](r); len(plans) == 1 {
+		return plans[0].Needs
+	}
+	return nil
+}
+
+// Hold adds a problem where a need of the plan, or what was given for it, is below the floor of the configuration that
+// the need names.
+func (r *Report) Hold(n Need, floor Floor) {
+	if max(n.Count, 1) < floor.Count {
+		r.problem("its plan asks for %d approvals of the %s, and policy.approvals.count at %s is %d", max(n.Count, 1), clip(n.What), clip(n.Policy), floor.Count)
+	}
+	if floor.NotRequester && !n.NotRequester {
+		r.problem("its plan lets those approve the %s who asked for it, and policy.approvals.not_requester at %s does not", clip(n.What), clip(n.Policy))
+	}
+	for _, a := range find[*Approval](r) {
+		if a.What == n.What && len(floor.Approvers) > 0 && !slices.Contains(floor.Approvers, a.By) {
+			r.problem("%s approved the %s, and is not among policy.approvers at %s", clip(a.By), clip(n.What), clip(n.Policy))
 		}
 	}
 }
+
+// Doubt adds a problem that was found where the repository had to be read.
+func (r *Report) Doubt(format string, args ...any) { r.problem(format, args...) }
 
 // count notes that there is not exactly one statement of a kind, and reports
 // whether there is.

@@ -64,11 +64,24 @@ func reviewed(verdict string) *proof.Review {
 }
 
 func planned(needs ...string) *proof.Plan {
-	return &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch, Needs: needs}
+	p := &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch}
+	for _, what := range needs {
+		p.Needs = append(p.Needs, proof.Need{What: what, Count: 1, Policy: parent})
+	}
+	return p
 }
 
-func approved(what, hash string) *proof.Approval {
-	return &proof.Approval{Of: of, What: what, Hash: hash, By: "ada", Event: "e1", At: "2026-05-04T03:02:01Z"}
+// shared is a plan that n people have to approve, and not those who asked.
+func shared(n int, requesters ...proof.Requester) *proof.Plan {
+	p := planned(proof.OfPlan)
+	p.Needs[0].Count, p.Needs[0].NotRequester, p.Requesters = n, true, requesters
+	return p
+}
+
+func approved(what, hash string) *proof.Approval { return approvedBy("ada", what, hash) }
+
+func approvedBy(by, what, hash string) *proof.Approval {
+	return &proof.Approval{Of: of, What: what, Hash: hash, By: by, Event: "e1", At: "2026-05-04T03:02:01Z"}
 }
 
 // whole are all statements that a change needs.
@@ -132,6 +145,27 @@ func TestChain(t *testing.T) {
 			p.state("runner", change, approved(proof.OfPlan, "0123456789ab")), p.state("runner", change, approved(proof.OfChanges, "ba9876543210")),
 		}},
 
+		"two of two": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2, proof.Requester{Name: "zoe", Proven: true})),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("bob", proof.OfPlan, "0123456789ab")),
+		}},
+		"one of two": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)), p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"one person twice": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("Ada ", proof.OfPlan, "0123456789ab")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"one of them of another plan": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(2)),
+			p.state("runner", change, approvedBy("ada", proof.OfPlan, "0123456789ab")), p.state("runner", change, approvedBy("bob", proof.OfPlan, "ba9876543210")),
+		}, want: []string{"2 people had to approve the plan, and there are proofs of 1"}},
+		"approved by the requester": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, shared(1, proof.Requester{Name: "ADA"})), p.state("runner", change, approved(proof.OfPlan, "0123456789ab")),
+		}, want: []string{"ada approved the plan and asked for it", "there is no proof that one did"}},
+		"risk without an approval": {bundle: []forge.Envelope{
+			verify, review, p.state("runner", change, &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch, Risk: "high"}),
+		}, want: []string{"its risk is high, and its plan says that nobody had to approve it"}},
 		"unsigned":       {object: object(tree, parent, "Fix it\n"), want: []string{"is not signed"}},
 		"no proofs":      {text: "\n", want: []string{"cannot be read"}},
 		"nothing at all": {text: "-", want: []string{"there are no proofs"}},

@@ -107,8 +107,30 @@ type Plan struct {
 	Requirement string `json:"requirement"`
 	// Risk is the effective one: the higher of declared and judged.
 	Risk string `json:"risk,omitempty"`
-	// Needs are the approvals that the rules ask for: plan, changes, or both.
-	Needs []string `json:"needs,omitempty"`
+	// Requesters are the people whose words are in the intent.
+	Requesters []Requester `json:"requesters,omitempty"`
+	// Needs are the approvals that the rules ask for: of the plan, of changes, or of both.
+	Needs []Need `json:"needs,omitempty"`
+}
+
+// Requester is a person who asked for the intent, or put it into words.
+type Requester struct {
+	// Name is as the server knows the person, or as a system claims.
+	Name string `json:"name"`
+	// Proven says that it is not a claim.
+	Proven bool `json:"proven,omitempty"`
+}
+
+// Need says how many people had to approve one thing.
+type Need struct {
+	// What is plan or changes.
+	What string `json:"what"`
+	// Count is how many different people had to.
+	Count int `json:"count"`
+	// NotRequester says that none of them may have asked for it.
+	NotRequester bool `json:"not_requester,omitempty"`
+	// Policy is the commit of the base branch whose pfl-forge.yaml says so.
+	Policy string `json:"policy,omitempty"`
 }
 
 // What an approval is of.

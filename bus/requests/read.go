@@ -106,7 +106,8 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 }
 
 // checkPersonalSubmit checks the intent that a person submits. It sets the
-// source if that is missing, and refuses fields that are decided here.
+// source if that is missing, and refuses fields that are decided here. Who asks is
+// the person by whose subject it came: the server lets only that one publish there.
 func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {
@@ -124,6 +125,10 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)
 	if len(errs) > 0 {
 		return wrongs(errs)
+	}
+	in.Requesters = []forge.Identity{{Name: ev.Actor, Proven: true}}
+	if actor := in.Origin.Actor; actor != "" && actor != ev.Actor {
+		in.Requesters = append(in.Requesters, forge.Identity{Name: actor}) // whom they say that they ask for
 	}
 	return nil
 }

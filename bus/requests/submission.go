@@ -105,9 +105,12 @@ func (s submission) read() (forge.Event, error) {
 		wrong.origin = in.Origin
 		return forge.Event{}, wrong
 	}
+	if actor := in.Origin.Actor; actor != "" {
+		in.Requesters = []forge.Identity{{Name: actor}} // the system says so, and nobody has proven it
+	}
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
-		Actor: cmp.Or(in.Origin.Actor, in.Origin.System), Message: &forge.Submit{Intent: in},
+		Actor: in.Origin.System, Message: &forge.Submit{Intent: in},
 	}, nil
 }
 

@@ -45,7 +45,7 @@ func formats(t *testing.T) map[string]submission {
 // The same event of the same system is the same intent in every format.
 func TestFormatsAreOneIntent(t *testing.T) {
 	want := forge.Event{
-		ID: "submit/4711-j85shsagnh7i1g31", To: forge.Key{Project: "shop", Intent: "4711-j85shsagnh7i1g31"}, Actor: "ada",
+		ID: "submit/4711-j85shsagnh7i1g31", To: forge.Key{Project: "shop", Intent: "4711-j85shsagnh7i1g31"}, Actor: "/scanner",
 		Message: &forge.Submit{Intent: forge.Intent{
 			ID: "4711-j85shsagnh7i1g31", Project: "shop", Settings: forge.Settings{
 				Title:     "Update the parser",
@@ -53,7 +53,8 @@ func TestFormatsAreOneIntent(t *testing.T) {
 				Risk:      forge.RiskLow,
 				DependsOn: []forge.IntentID{"a"},
 			}, Source: forge.SourceSystem,
-			Origin: forge.Origin{System: "/scanner", EventID: "4711", Actor: "ada"},
+			Origin:     forge.Origin{System: "/scanner", EventID: "4711", Actor: "ada"},
+			Requesters: []forge.Identity{{Name: "ada"}},
 		}},
 	}
 	for name, s := range formats(t) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -52,9 +53,9 @@ type intentRow struct {
 	Parent string `schema:"intent" yaml:"parent,omitempty"`
 	// Children are the intents that were split off from this one.
 	Children []string `schema:"intent" yaml:"children,omitempty"`
-	// Requester is the person who wanted the intent.
+	// Requester is the person or system that published the intent.
 	Requester string `yaml:"requester,omitempty"`
-	// Approver is the person who approved it.
+	// Approver is who approved what there was to approve so far.
 	Approver string `yaml:"approver,omitempty"`
 	// Goal is the progress of an intent with criteria.
 	Goal *goalRow `yaml:"goal,omitempty"`
@@ -119,7 +120,7 @@ func intentRowOf(s *forge.Summary, tasks []taskRow) intentRow {
 	d := intentRow{
 		ID: string(s.Key.Intent), Title: s.Title, Type: s.Type, Source: string(s.Source), Risk: string(s.Risk),
 		Status: string(s.Status), Waiting: string(s.Waiting), Reason: s.Reason, Activity: s.Activity,
-		Attributes: document.Attributes(s.Attributes), Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: s.Approver,
+		Attributes: document.Attributes(s.Attributes), Run: s.Run, Parent: string(s.Parent), Requester: s.Requester, Approver: strings.Join(s.Approval.By, ", "),
 		Goal: goalRowOf(s.Goal), Tasks: []taskRow{}, Usage: usageDoc(s.Usage),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}

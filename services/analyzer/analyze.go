@@ -31,7 +31,7 @@ func analyze(ctx context.Context, j *jobs.Job) error {
 		}
 	}
 	answer.Base = string(j.Tip)
-	answer.Policy = jobs.Policy(j.Config)
+	answer.Policy = jobs.PolicyOf(j)
 	j.Result.Output = &answer
 	return nil
 }

@@ -39,6 +39,6 @@ func intake(ctx context.Context, j *jobs.Job) error {
 		}
 	}
 	j.Result.Output = &taken
-	j.Result.Policy = jobs.Policy(j.Config)
+	j.Result.Policy = jobs.PolicyOf(j)
 	return nil
 }

@@ -26,7 +26,7 @@ func audit(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	j.Result.Output = &found
-	j.Result.Policy = jobs.Policy(j.Config)
+	j.Result.Policy = jobs.PolicyOf(j)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func patterns(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	j.Result.Output = &found
-	j.Result.Policy = jobs.Policy(j.Config)
+	j.Result.Policy = jobs.PolicyOf(j)
 	return nil
 }
 

@@ -28,6 +28,7 @@ const (
 	trailerIntent    = "Forge-Intent"
 	trailerTask      = "Forge-Task"
 	trailerRequester = "Forge-Requester"
+	trailerClaimed   = "Forge-Requester-Claimed" // as a system claims
 	trailerApprover  = "Forge-Approver"
 )
 
@@ -117,12 +118,13 @@ func quoted(line string) string {
 // forgeTrailers returns the trailers that say where a commit comes from.
 func forgeTrailers(c *forge.Command, approver string) []string {
 	var list []string
-	origin := c.Intent.Origin
+	proven, claimed := requesters(&c.Intent)
 	for _, t := range [][2]string{
 		{trailerProject, string(c.To.Project)},
 		{trailerIntent, string(c.To.Intent)},
 		{trailerTask, string(c.Attempt.Task)},
-		{trailerRequester, cmp.Or(origin.Actor, origin.System)},
+		{trailerRequester, proven},
+		{trailerClaimed, claimed},
 		{trailerApprover, approver},
 	} {
 		if value := term.Short(t[1], maxTrailer); value != "" {
@@ -130,6 +132,23 @@ func forgeTrailers(c *forge.Command, approver string) []string {
 		}
 	}
 	return list
+}
+
+// requesters returns who asked for an intent: the system that published it, if no person did, with the people whom the
+// server knew, and those whom senders only named.
+func requesters(in *forge.Intent) (proven, claimed string) {
+	var lists [2][]string
+	if in.Source != forge.SourceHuman || len(in.Requesters) == 0 {
+		lists[0] = append(lists[0], in.Origin.System)
+	}
+	for _, r := range in.Requesters {
+		list := &lists[0]
+		if !r.Proven {
+			list = &lists[1]
+		}
+		*list = append(*list, r.Name)
+	}
+	return strings.Join(lists[0], ", "), strings.Join(lists[1], ", ")
 }
 
 // approved returns a message of commitMessage with the approver in its trailers.

@@ -18,7 +18,8 @@ import (
 func titled(intent, task string) *forge.Command {
 	c := command(forge.StepRebase, 1)
 	c.Intent.Title, c.Task.Title = intent, task
-	c.Intent.Origin = forge.Origin{System: "draft", Actor: "ada"}
+	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "draft", Actor: "ada"}, forge.SourceHuman
+	c.Intent.Requesters = []forge.Identity{{Name: "ada", Proven: true}}
 	return &c
 }
 
@@ -246,5 +247,16 @@ func TestCommitMessageIsCheap(t *testing.T) {
 		if got := commitMessage(c, "Fix", "", []string{own, own}); len(got) > 4*maxText {
 			t.Errorf("%d bytes", len(got))
 		}
+	}
+}
+
+// A commit says who asked by the name that the server knew; the person whom a system names stands apart.
+func TestClaimedRequestersStandApart(t *testing.T) {
+	c := titled("Fix", "Fix")
+	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "ci", Actor: "boss"}, forge.SourceSystem
+	c.Intent.Requesters = []forge.Identity{{Name: "boss"}, {Name: "eve", Proven: true}}
+	got := commitMessage(c, "Fix", "", nil)
+	if want := "Forge-Requester: ci, eve\nForge-Requester-Claimed: boss\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 }

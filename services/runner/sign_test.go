@@ -3,10 +3,12 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 )
 
@@ -25,13 +27,18 @@ func TestClaimsAreSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := plan.Gate{Hash: "0123456789ab", Approved: true}
-	gate.Approve(plan.Approval{What: plan.OfPlan, Hash: "0123456789ab", By: "ada", Event: "e1"})
-	gate.Approve(plan.Approval{What: plan.OfChanges, Hash: "ba9876543210", By: "bob", Event: "e2"})
-	in := forge.Intent{ID: "fix", Project: "shop", Settings: forge.Settings{Title: "Fix <it> & \u2028 more", Risk: forge.RiskMed}}
+	rules := forge.Approvals{Count: 2, NotRequester: true, Commit: "c"}
+	gate := plan.Gate{Hash: "0123456789ab", Approved: &approval.Granted{Rules: rules, Approvals: []approval.Approval{
+		{What: approval.OfPlan, Hash: "0123456789ab", By: "ada", Event: "e1"}, {What: approval.OfPlan, Hash: "0123456789ab", By: "eve", Event: "e3"},
+	}}}
+	changes := &approval.Granted{Approvals: []approval.Approval{{What: approval.OfChanges, Hash: "ba9876543210", By: "bob", Event: "e2"}}}
+	in := forge.Intent{
+		ID: "fix", Project: "shop", Settings: forge.Settings{Title: "Fix <it> & \u2028 more", Risk: forge.RiskMed},
+		Requesters: []forge.Identity{{Name: "zoe", Proven: true}, {Name: "bot"}},
+	}
 	change := &forge.QueueMerge{
 		Task: "fix-001", Base: "b", Tree: "t", PatchID: "p", Statements: []forge.Envelope{"of a worker"},
-		Claims: gate.Claims(&in, 2, "fix-001", true),
+		Claims: gate.Claims(&in, 2, "fix-001", changes),
 	}
 	eff := forge.Effects{Commands: []forge.Command{
 		{Attempt: forge.Attempt{Step: forge.StepReview}},
@@ -42,11 +49,11 @@ func TestClaimsAreSigned(t *testing.T) {
 	if err := n.Dispatch(t.Context(), forge.Key{}, eff); err != nil {
 		t.Fatal(err)
 	}
-	if len(change.Claims) != 3 || len(change.Statements) != 1 || eff.Commands[1].Merge().Change != change {
+	if len(change.Claims) != 4 || len(change.Statements) != 1 || eff.Commands[1].Merge().Change != change {
 		t.Errorf("the machine's command was changed: %+v", change)
 	}
 	got := out.eff.Commands[1].Merge().Change
-	if len(got.Claims) != 0 || len(got.Statements) != 4 || got.Statements[0] != "of a worker" {
+	if len(got.Claims) != 0 || len(got.Statements) != 5 || got.Statements[0] != "of a worker" {
 		t.Fatalf("got %+v", got)
 	}
 	var approvers []string
@@ -61,14 +68,16 @@ func TestClaimsAreSigned(t *testing.T) {
 		}
 		switch p := p.(type) {
 		case *proof.Plan:
-			if p.Plan != gate.Hash || p.Run != 2 || len(p.Needs) != 2 || p.Of.Task != "fix-001" {
+			if p.Plan != gate.Hash || p.Run != 2 || p.Of.Task != "fix-001" ||
+				!slices.Equal(p.Needs, []proof.Need{{What: "plan", Count: 2, NotRequester: true, Policy: "c"}, {What: "changes", Count: 1}}) ||
+				!slices.Equal(p.Requesters, []proof.Requester{{Name: "zoe", Proven: true}, {Name: "bot"}}) {
 				t.Errorf("got %+v", p)
 			}
 		case *proof.Approval:
 			approvers = append(approvers, p.By+" "+p.What+" "+p.Event)
 		}
 	}
-	if len(approvers) != 2 || approvers[0] != "ada plan e1" || approvers[1] != "bob changes e2" {
+	if !slices.Equal(approvers, []string{"ada plan e1", "eve plan e3", "bob changes e2"}) {
 		t.Errorf("approved: %q", approvers)
 	}
 	n.key = nil

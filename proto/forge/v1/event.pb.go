@@ -2800,6 +2800,7 @@ type AdmitRun struct {
 	xxx_hidden_Source      Source                 `protobuf:"varint,5,opt,name=source,enum=forge.v1.Source"`
 	xxx_hidden_Generation  int32                  `protobuf:"varint,6,opt,name=generation"`
 	xxx_hidden_Goal        bool                   `protobuf:"varint,7,opt,name=goal"`
+	xxx_hidden_Requesters  *[]*Identity           `protobuf:"bytes,8,rep,name=requesters"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2891,39 +2892,52 @@ func (x *AdmitRun) GetGoal() bool {
 	return false
 }
 
+func (x *AdmitRun) GetRequesters() []*Identity {
+	if x != nil {
+		if x.xxx_hidden_Requesters != nil {
+			return *x.xxx_hidden_Requesters
+		}
+	}
+	return nil
+}
+
 func (x *AdmitRun) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *AdmitRun) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *AdmitRun) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *AdmitRun) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *AdmitRun) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *AdmitRun) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
 }
 
 func (x *AdmitRun) SetGoal(v bool) {
 	x.xxx_hidden_Goal = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *AdmitRun) SetRequesters(v []*Identity) {
+	x.xxx_hidden_Requesters = &v
 }
 
 func (x *AdmitRun) HasRun() bool {
@@ -3028,6 +3042,8 @@ type AdmitRun_builder struct {
 	Generation *int32
 	// goal says that the intent is a goal and wants the project's knowledge.
 	Goal *bool
+	// requesters are those of the intent.
+	Requesters []*Identity
 }
 
 func (b0 AdmitRun_builder) Build() *AdmitRun {
@@ -3035,33 +3051,34 @@ func (b0 AdmitRun_builder) Build() *AdmitRun {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	if b.Goal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Goal = *b.Goal
 	}
+	x.xxx_hidden_Requesters = &b.Requesters
 	return m0
 }
 
@@ -6358,7 +6375,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbc\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf0\x01\n" +
 	"\bAdmitRun\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -6368,7 +6385,10 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x06 \x01(\x05R\n" +
 	"generation\x12\x12\n" +
-	"\x04goal\x18\a \x01(\bR\x04goal\"\xb4\x02\n" +
+	"\x04goal\x18\a \x01(\bR\x04goal\x122\n" +
+	"\n" +
+	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
+	"requesters\"\xb4\x02\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
@@ -6521,21 +6541,22 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Intent)(nil),                // 33: forge.v1.Intent
 	(Risk)(0),                     // 34: forge.v1.Risk
 	(Source)(0),                   // 35: forge.v1.Source
-	(*Budget)(nil),                // 36: forge.v1.Budget
-	(*PastRun)(nil),               // 37: forge.v1.PastRun
-	(*Observation)(nil),           // 38: forge.v1.Observation
-	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
-	(Status)(0),                   // 40: forge.v1.Status
-	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
-	(*Failure)(nil),               // 42: forge.v1.Failure
-	(Executor)(0),                 // 43: forge.v1.Executor
-	(*History)(nil),               // 44: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 45: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 46: forge.v1.StepRecord
-	(*Proposal)(nil),              // 47: forge.v1.Proposal
-	(*Adjustment)(nil),            // 48: forge.v1.Adjustment
-	(*Overlap)(nil),               // 49: forge.v1.Overlap
-	(*Attempt)(nil),               // 50: forge.v1.Attempt
+	(*Identity)(nil),              // 36: forge.v1.Identity
+	(*Budget)(nil),                // 37: forge.v1.Budget
+	(*PastRun)(nil),               // 38: forge.v1.PastRun
+	(*Observation)(nil),           // 39: forge.v1.Observation
+	(*Knowledge)(nil),             // 40: forge.v1.Knowledge
+	(Status)(0),                   // 41: forge.v1.Status
+	(*MergeResult)(nil),           // 42: forge.v1.MergeResult
+	(*Failure)(nil),               // 43: forge.v1.Failure
+	(Executor)(0),                 // 44: forge.v1.Executor
+	(*History)(nil),               // 45: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 46: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 47: forge.v1.StepRecord
+	(*Proposal)(nil),              // 48: forge.v1.Proposal
+	(*Adjustment)(nil),            // 49: forge.v1.Adjustment
+	(*Overlap)(nil),               // 50: forge.v1.Overlap
+	(*Attempt)(nil),               // 51: forge.v1.Attempt
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6572,39 +6593,40 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	34, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
 	31, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
 	35, // 33: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	14, // 34: forge.v1.RunAdmitted.active:type_name -> forge.v1.ActiveIntent
-	36, // 35: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	37, // 36: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	38, // 37: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	39, // 38: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	40, // 39: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	36, // 40: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	40, // 41: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	41, // 42: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	42, // 43: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	43, // 44: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	40, // 45: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	37, // 46: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 47: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	38, // 48: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	39, // 49: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	33, // 50: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	44, // 51: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	45, // 52: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	40, // 53: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	46, // 54: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	47, // 55: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	48, // 56: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	49, // 57: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	50, // 58: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	36, // 59: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	50, // 60: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	50, // 61: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	36, // 34: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	14, // 35: forge.v1.RunAdmitted.active:type_name -> forge.v1.ActiveIntent
+	37, // 36: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	38, // 37: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	39, // 38: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	40, // 39: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	41, // 40: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
+	37, // 41: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	41, // 42: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	42, // 43: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	43, // 44: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	44, // 45: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	41, // 46: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	38, // 47: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 48: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	39, // 49: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	40, // 50: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	33, // 51: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	45, // 52: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	46, // 53: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	41, // 54: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	47, // 55: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	48, // 56: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	49, // 57: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	50, // 58: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	51, // 59: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	37, // 60: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	51, // 61: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	51, // 62: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -231,6 +231,7 @@ type Intent struct {
 	xxx_hidden_Generation     int32                  `protobuf:"varint,22,opt,name=generation"`
 	xxx_hidden_Goal           *GoalOptions           `protobuf:"bytes,23,opt,name=goal"`
 	xxx_hidden_Team           *string                `protobuf:"bytes,24,opt,name=team"`
+	xxx_hidden_Requesters     *[]*Identity           `protobuf:"bytes,25,rep,name=requesters"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -465,49 +466,58 @@ func (x *Intent) GetTeam() string {
 	return ""
 }
 
+func (x *Intent) GetRequesters() []*Identity {
+	if x != nil {
+		if x.xxx_hidden_Requesters != nil {
+			return *x.xxx_hidden_Requesters
+		}
+	}
+	return nil
+}
+
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 25)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 25)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -528,7 +538,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -537,17 +547,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 25)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 25)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -560,12 +570,12 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 25)
 }
 
 func (x *Intent) SetGoal(v *GoalOptions) {
@@ -574,7 +584,11 @@ func (x *Intent) SetGoal(v *GoalOptions) {
 
 func (x *Intent) SetTeam(v string) {
 	x.xxx_hidden_Team = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+}
+
+func (x *Intent) SetRequesters(v []*Identity) {
+	x.xxx_hidden_Requesters = &v
 }
 
 func (x *Intent) HasId() bool {
@@ -865,6 +879,9 @@ type Intent_builder struct {
 	// team names the people that the intent belongs to, in one line; empty for
 	// none.
 	Team *string
+	// requesters are the people whose words are in the intent. Senders leave it
+	// out.
+	Requesters []*Identity
 }
 
 func (b0 Intent_builder) Build() *Intent {
@@ -872,39 +889,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 25)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 25)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -912,36 +929,148 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 25)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 25)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 25)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	x.xxx_hidden_Goal = b.Goal
 	if b.Team != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
 		x.xxx_hidden_Team = b.Team
+	}
+	x.xxx_hidden_Requesters = &b.Requesters
+	return m0
+}
+
+// Identity is the name of a person.
+type Identity struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Proven      bool                   `protobuf:"varint,2,opt,name=proven"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Identity) Reset() {
+	*x = Identity{}
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Identity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Identity) ProtoMessage() {}
+
+func (x *Identity) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Identity) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Identity) GetProven() bool {
+	if x != nil {
+		return x.xxx_hidden_Proven
+	}
+	return false
+}
+
+func (x *Identity) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Identity) SetProven(v bool) {
+	x.xxx_hidden_Proven = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Identity) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Identity) HasProven() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Identity) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *Identity) ClearProven() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Proven = false
+}
+
+type Identity_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// name is as the server knows the person, or as it was claimed.
+	Name *string
+	// proven says that the server let only that person send what they said.
+	Proven *bool
+}
+
+func (b0 Identity_builder) Build() *Identity {
+	m0 := &Identity{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Proven != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Proven = *b.Proven
 	}
 	return m0
 }
@@ -959,7 +1088,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1100,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1209,7 @@ type GoalOptions struct {
 
 func (x *GoalOptions) Reset() {
 	*x = GoalOptions{}
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1221,7 @@ func (x *GoalOptions) String() string {
 func (*GoalOptions) ProtoMessage() {}
 
 func (x *GoalOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1569,7 @@ type Clarification struct {
 
 func (x *Clarification) Reset() {
 	*x = Clarification{}
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1581,7 @@ func (x *Clarification) String() string {
 func (*Clarification) ProtoMessage() {}
 
 func (x *Clarification) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1765,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_forge_v1_intent_proto_msgTypes[4]
+	mi := &file_forge_v1_intent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1777,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[4]
+	mi := &file_forge_v1_intent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,8 +1876,8 @@ type Origin_builder struct {
 	System *string
 	// event_id is the publisher's own id of what it published.
 	EventId *string
-	// actor is the person or account behind it; empty if the publisher does not
-	// say.
+	// actor is the person or account behind it, as the publisher says; empty if
+	// it does not.
 	Actor *string
 }
 
@@ -1775,7 +1904,7 @@ var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x06\n" +
+	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x06\n" +
 	"\x06Intent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
@@ -1806,10 +1935,16 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"generation\x18\x16 \x01(\x05R\n" +
 	"generation\x12)\n" +
 	"\x04goal\x18\x17 \x01(\v2\x15.forge.v1.GoalOptionsR\x04goal\x12\x12\n" +
-	"\x04team\x18\x18 \x01(\tR\x04team\x1a7\n" +
+	"\x04team\x18\x18 \x01(\tR\x04team\x122\n" +
+	"\n" +
+	"requesters\x18\x19 \x03(\v2\x12.forge.v1.IdentityR\n" +
+	"requesters\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
+	"\bIdentity\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06proven\x18\x02 \x01(\bR\x06proven\"<\n" +
 	"\n" +
 	"Attributes\x12\x1a\n" +
 	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12\x12\n" +
@@ -1859,33 +1994,35 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
 	(Status)(0),                   // 2: forge.v1.Status
 	(*Intent)(nil),                // 3: forge.v1.Intent
-	(*Attributes)(nil),            // 4: forge.v1.Attributes
-	(*GoalOptions)(nil),           // 5: forge.v1.GoalOptions
-	(*Clarification)(nil),         // 6: forge.v1.Clarification
-	(*Origin)(nil),                // 7: forge.v1.Origin
-	nil,                           // 8: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*Identity)(nil),              // 4: forge.v1.Identity
+	(*Attributes)(nil),            // 5: forge.v1.Attributes
+	(*GoalOptions)(nil),           // 6: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 7: forge.v1.Clarification
+	(*Origin)(nil),                // 8: forge.v1.Origin
+	nil,                           // 9: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
-	0, // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
-	1, // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
-	2, // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
-	6, // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
-	7, // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	8, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	9, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
-	5, // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	0,  // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
+	1,  // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
+	2,  // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
+	7,  // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
+	8,  // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
+	9,  // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	10, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	6,  // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
+	4,  // 8: forge.v1.Intent.requesters:type_name -> forge.v1.Identity
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_intent_proto_init() }
@@ -1899,7 +2036,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -570,7 +570,8 @@ type Summary struct {
 	xxx_hidden_Parent      *string                `protobuf:"bytes,21,opt,name=parent"`
 	xxx_hidden_Children    *[]*ChildSummary       `protobuf:"bytes,22,rep,name=children"`
 	xxx_hidden_Requester   *string                `protobuf:"bytes,23,opt,name=requester"`
-	xxx_hidden_Approver    *string                `protobuf:"bytes,24,opt,name=approver"`
+	xxx_hidden_Requesters  *[]*Identity           `protobuf:"bytes,28,rep,name=requesters"`
+	xxx_hidden_Approval    *Approval              `protobuf:"bytes,29,opt,name=approval"`
 	xxx_hidden_Goal        *GoalSummary           `protobuf:"bytes,25,opt,name=goal"`
 	xxx_hidden_Project     *ProjectSummary        `protobuf:"bytes,27,opt,name=project"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
@@ -800,14 +801,20 @@ func (x *Summary) GetRequester() string {
 	return ""
 }
 
-func (x *Summary) GetApprover() string {
+func (x *Summary) GetRequesters() []*Identity {
 	if x != nil {
-		if x.xxx_hidden_Approver != nil {
-			return *x.xxx_hidden_Approver
+		if x.xxx_hidden_Requesters != nil {
+			return *x.xxx_hidden_Requesters
 		}
-		return ""
 	}
-	return ""
+	return nil
+}
+
+func (x *Summary) GetApproval() *Approval {
+	if x != nil {
+		return x.xxx_hidden_Approval
+	}
+	return nil
 }
 
 func (x *Summary) GetGoal() *GoalSummary {
@@ -830,27 +837,27 @@ func (x *Summary) SetKey(v *Key) {
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 27)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 27)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 27)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 27)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 27)
 }
 
 func (x *Summary) SetAttributes(v *Attributes) {
@@ -859,27 +866,27 @@ func (x *Summary) SetAttributes(v *Attributes) {
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 27)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 27)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 27)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 27)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 27)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -888,12 +895,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 27)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 27)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -902,7 +909,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetIdle(v bool) {
 	x.xxx_hidden_Idle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 27)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -919,7 +926,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 27)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -928,12 +935,15 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 26)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 27)
 }
 
-func (x *Summary) SetApprover(v string) {
-	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
+func (x *Summary) SetRequesters(v []*Identity) {
+	x.xxx_hidden_Requesters = &v
+}
+
+func (x *Summary) SetApproval(v *Approval) {
+	x.xxx_hidden_Approval = v
 }
 
 func (x *Summary) SetGoal(v *GoalSummary) {
@@ -1084,11 +1094,11 @@ func (x *Summary) HasRequester() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
 }
 
-func (x *Summary) HasApprover() bool {
+func (x *Summary) HasApproval() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+	return x.xxx_hidden_Approval != nil
 }
 
 func (x *Summary) HasGoal() bool {
@@ -1200,9 +1210,8 @@ func (x *Summary) ClearRequester() {
 	x.xxx_hidden_Requester = nil
 }
 
-func (x *Summary) ClearApprover() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
-	x.xxx_hidden_Approver = nil
+func (x *Summary) ClearApproval() {
+	x.xxx_hidden_Approval = nil
 }
 
 func (x *Summary) ClearGoal() {
@@ -1265,10 +1274,14 @@ type Summary_builder struct {
 	Parent *string
 	// children are the intents that this one was split into.
 	Children []*ChildSummary
-	// requester is the person or system that wanted the intent.
+	// requester is who published the intent: a person by a proven name, or a
+	// system.
 	Requester *string
-	// approver is the person who approved it; empty if that was not needed.
-	Approver *string
+	// requesters are the people whose words are in it, by proven and claimed
+	// names.
+	Requesters []*Identity
+	// approval is by whom it is approved, and how many are needed.
+	Approval *Approval
 	// goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
 	// project has the shared queue and account of a project; nil for an intent.
@@ -1281,78 +1294,184 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 27)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 27)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 27)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 27)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 27)
 		x.xxx_hidden_Source = *b.Source
 	}
 	x.xxx_hidden_Attributes = b.Attributes
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 27)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 27)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 27)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 27)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 27)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 27)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 27)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Idle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 27)
 		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 27)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 26)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 27)
 		x.xxx_hidden_Requester = b.Requester
 	}
-	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
-		x.xxx_hidden_Approver = b.Approver
-	}
+	x.xxx_hidden_Requesters = &b.Requesters
+	x.xxx_hidden_Approval = b.Approval
 	x.xxx_hidden_Goal = b.Goal
 	x.xxx_hidden_Project = b.Project
+	return m0
+}
+
+// Approval is how far the approval of an intent is.
+type Approval struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_By          []string               `protobuf:"bytes,1,rep,name=by"`
+	xxx_hidden_Needed      int32                  `protobuf:"varint,2,opt,name=needed"`
+	xxx_hidden_Barred      []string               `protobuf:"bytes,3,rep,name=barred"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Approval) Reset() {
+	*x = Approval{}
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Approval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Approval) ProtoMessage() {}
+
+func (x *Approval) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Approval) GetBy() []string {
+	if x != nil {
+		return x.xxx_hidden_By
+	}
+	return nil
+}
+
+func (x *Approval) GetNeeded() int32 {
+	if x != nil {
+		return x.xxx_hidden_Needed
+	}
+	return 0
+}
+
+func (x *Approval) GetBarred() []string {
+	if x != nil {
+		return x.xxx_hidden_Barred
+	}
+	return nil
+}
+
+func (x *Approval) SetBy(v []string) {
+	x.xxx_hidden_By = v
+}
+
+func (x *Approval) SetNeeded(v int32) {
+	x.xxx_hidden_Needed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Approval) SetBarred(v []string) {
+	x.xxx_hidden_Barred = v
+}
+
+func (x *Approval) HasNeeded() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Approval) ClearNeeded() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Needed = 0
+}
+
+type Approval_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// by are the people who approved what waits now or, if nothing does, what
+	// there was to approve.
+	By []string
+	// needed is how many have to, while the intent waits for it; otherwise 0.
+	Needed *int32
+	// barred may not, because they asked for it.
+	Barred []string
+}
+
+func (b0 Approval_builder) Build() *Approval {
+	m0 := &Approval{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_By = b.By
+	if b.Needed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Needed = *b.Needed
+	}
+	x.xxx_hidden_Barred = b.Barred
 	return m0
 }
 
@@ -1373,7 +1492,7 @@ type ProjectSummary struct {
 
 func (x *ProjectSummary) Reset() {
 	*x = ProjectSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1504,7 @@ func (x *ProjectSummary) String() string {
 func (*ProjectSummary) ProtoMessage() {}
 
 func (x *ProjectSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[4]
+	mi := &file_forge_v1_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1689,7 @@ type GoalSummary struct {
 
 func (x *GoalSummary) Reset() {
 	*x = GoalSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1701,7 @@ func (x *GoalSummary) String() string {
 func (*GoalSummary) ProtoMessage() {}
 
 func (x *GoalSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[5]
+	mi := &file_forge_v1_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1920,7 @@ type ChildSummary struct {
 
 func (x *ChildSummary) Reset() {
 	*x = ChildSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1932,7 @@ func (x *ChildSummary) String() string {
 func (*ChildSummary) ProtoMessage() {}
 
 func (x *ChildSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2072,7 @@ type TaskSummary struct {
 
 func (x *TaskSummary) Reset() {
 	*x = TaskSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[7]
+	mi := &file_forge_v1_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2084,7 @@ func (x *TaskSummary) String() string {
 func (*TaskSummary) ProtoMessage() {}
 
 func (x *TaskSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[7]
+	mi := &file_forge_v1_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2366,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xc1\a\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x99\b\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -2278,10 +2397,17 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"updated_at\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x16\n" +
 	"\x06parent\x18\x15 \x01(\tR\x06parent\x122\n" +
 	"\bchildren\x18\x16 \x03(\v2\x16.forge.v1.ChildSummaryR\bchildren\x12\x1c\n" +
-	"\trequester\x18\x17 \x01(\tR\trequester\x12\x1a\n" +
-	"\bapprover\x18\x18 \x01(\tR\bapprover\x12)\n" +
+	"\trequester\x18\x17 \x01(\tR\trequester\x122\n" +
+	"\n" +
+	"requesters\x18\x1c \x03(\v2\x12.forge.v1.IdentityR\n" +
+	"requesters\x12.\n" +
+	"\bapproval\x18\x1d \x01(\v2\x12.forge.v1.ApprovalR\bapproval\x12)\n" +
 	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\x122\n" +
-	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bR\bpriority\"\x9e\x01\n" +
+	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bJ\x04\b\x18\x10\x19R\bpriorityR\bapprover\"J\n" +
+	"\bApproval\x12\x0e\n" +
+	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
+	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
+	"\x06barred\x18\x03 \x03(\tR\x06barred\"\x9e\x01\n" +
 	"\x0eProjectSummary\x12\x16\n" +
 	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
 	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
@@ -2318,68 +2444,72 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x0eWAITING_PAUSED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
 	(*Effects)(nil),               // 2: forge.v1.Effects
 	(*Timer)(nil),                 // 3: forge.v1.Timer
 	(*Summary)(nil),               // 4: forge.v1.Summary
-	(*ProjectSummary)(nil),        // 5: forge.v1.ProjectSummary
-	(*GoalSummary)(nil),           // 6: forge.v1.GoalSummary
-	(*ChildSummary)(nil),          // 7: forge.v1.ChildSummary
-	(*TaskSummary)(nil),           // 8: forge.v1.TaskSummary
-	(*Event)(nil),                 // 9: forge.v1.Event
-	(*Command)(nil),               // 10: forge.v1.Command
-	(*Attempt)(nil),               // 11: forge.v1.Attempt
-	(*Key)(nil),                   // 12: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(Status)(0),                   // 14: forge.v1.Status
-	(Risk)(0),                     // 15: forge.v1.Risk
-	(Source)(0),                   // 16: forge.v1.Source
-	(*Attributes)(nil),            // 17: forge.v1.Attributes
-	(*Usage)(nil),                 // 18: forge.v1.Usage
-	(*Budget)(nil),                // 19: forge.v1.Budget
-	(LoopStatus)(0),               // 20: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 21: forge.v1.TaskStatus
-	(Step)(0),                     // 22: forge.v1.Step
-	(*Overlap)(nil),               // 23: forge.v1.Overlap
+	(*Approval)(nil),              // 5: forge.v1.Approval
+	(*ProjectSummary)(nil),        // 6: forge.v1.ProjectSummary
+	(*GoalSummary)(nil),           // 7: forge.v1.GoalSummary
+	(*ChildSummary)(nil),          // 8: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 9: forge.v1.TaskSummary
+	(*Event)(nil),                 // 10: forge.v1.Event
+	(*Command)(nil),               // 11: forge.v1.Command
+	(*Attempt)(nil),               // 12: forge.v1.Attempt
+	(*Key)(nil),                   // 13: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(Status)(0),                   // 15: forge.v1.Status
+	(Risk)(0),                     // 16: forge.v1.Risk
+	(Source)(0),                   // 17: forge.v1.Source
+	(*Attributes)(nil),            // 18: forge.v1.Attributes
+	(*Usage)(nil),                 // 19: forge.v1.Usage
+	(*Identity)(nil),              // 20: forge.v1.Identity
+	(*Budget)(nil),                // 21: forge.v1.Budget
+	(LoopStatus)(0),               // 22: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 23: forge.v1.TaskStatus
+	(Step)(0),                     // 24: forge.v1.Step
+	(*Overlap)(nil),               // 25: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	9,  // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	10, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	10, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	11, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	9,  // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
-	11, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	12, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	13, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	12, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	14, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	15, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	16, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
-	17, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
+	10, // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
+	12, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	13, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	14, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	13, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	15, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	16, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	17, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	18, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
 	0,  // 14: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	8,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	11, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	18, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	13, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	13, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	7,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	6,  // 21: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
-	5,  // 22: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
-	19, // 23: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	20, // 24: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	14, // 25: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	21, // 26: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	22, // 27: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	23, // 28: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	9,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	12, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	19, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	14, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	14, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	8,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	20, // 21: forge.v1.Summary.requesters:type_name -> forge.v1.Identity
+	5,  // 22: forge.v1.Summary.approval:type_name -> forge.v1.Approval
+	7,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
+	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
+	21, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	22, // 26: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	15, // 27: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	23, // 28: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	24, // 29: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	25, // 30: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2400,7 +2530,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

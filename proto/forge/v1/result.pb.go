@@ -3201,6 +3201,7 @@ type Policy struct {
 	xxx_hidden_Approvers        []string               `protobuf:"bytes,10,rep,name=approvers"`
 	xxx_hidden_MaxDepth         int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
 	xxx_hidden_Reflection       *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
+	xxx_hidden_Approvals        *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -3316,14 +3317,21 @@ func (x *Policy) GetReflection() *ReflectionPolicy {
 	return nil
 }
 
+func (x *Policy) GetApprovals() *Approvals {
+	if x != nil {
+		return x.xxx_hidden_Approvals
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3348,7 +3356,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3361,11 +3369,15 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
 	x.xxx_hidden_Reflection = v
+}
+
+func (x *Policy) SetApprovals(v *Approvals) {
+	x.xxx_hidden_Approvals = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3431,6 +3443,13 @@ func (x *Policy) HasReflection() bool {
 	return x.xxx_hidden_Reflection != nil
 }
 
+func (x *Policy) HasApprovals() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Approvals != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3471,6 +3490,10 @@ func (x *Policy) ClearReflection() {
 	x.xxx_hidden_Reflection = nil
 }
 
+func (x *Policy) ClearApprovals() {
+	x.xxx_hidden_Approvals = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3498,6 +3521,8 @@ type Policy_builder struct {
 	MaxDepth *int32
 	// What reflection may add to the work by itself.
 	Reflection *ReflectionPolicy
+	// How many people have to approve.
+	Approvals *Approvals
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3505,11 +3530,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3518,16 +3543,191 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
+	x.xxx_hidden_Approvals = b.Approvals
+	return m0
+}
+
+// Approvals says how many people have to approve, and whether those may who
+// asked for it.
+type Approvals struct {
+	state                   protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Count        int32                  `protobuf:"varint,1,opt,name=count"`
+	xxx_hidden_NotRequester bool                   `protobuf:"varint,2,opt,name=not_requester,json=notRequester"`
+	xxx_hidden_Persons      int32                  `protobuf:"varint,3,opt,name=persons"`
+	xxx_hidden_Commit       *string                `protobuf:"bytes,4,opt,name=commit"`
+	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
+	XXX_presence            [1]uint32
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *Approvals) Reset() {
+	*x = Approvals{}
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Approvals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Approvals) ProtoMessage() {}
+
+func (x *Approvals) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Approvals) GetCount() int32 {
+	if x != nil {
+		return x.xxx_hidden_Count
+	}
+	return 0
+}
+
+func (x *Approvals) GetNotRequester() bool {
+	if x != nil {
+		return x.xxx_hidden_NotRequester
+	}
+	return false
+}
+
+func (x *Approvals) GetPersons() int32 {
+	if x != nil {
+		return x.xxx_hidden_Persons
+	}
+	return 0
+}
+
+func (x *Approvals) GetCommit() string {
+	if x != nil {
+		if x.xxx_hidden_Commit != nil {
+			return *x.xxx_hidden_Commit
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Approvals) SetCount(v int32) {
+	x.xxx_hidden_Count = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Approvals) SetNotRequester(v bool) {
+	x.xxx_hidden_NotRequester = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *Approvals) SetPersons(v int32) {
+	x.xxx_hidden_Persons = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Approvals) SetCommit(v string) {
+	x.xxx_hidden_Commit = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Approvals) HasCount() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Approvals) HasNotRequester() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Approvals) HasPersons() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Approvals) HasCommit() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Approvals) ClearCount() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Count = 0
+}
+
+func (x *Approvals) ClearNotRequester() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_NotRequester = false
+}
+
+func (x *Approvals) ClearPersons() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Persons = 0
+}
+
+func (x *Approvals) ClearCommit() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Commit = nil
+}
+
+type Approvals_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// How many different people have to approve; 0: 1.
+	Count *int32
+	// Nobody may approve what they asked for.
+	NotRequester *bool
+	// How many people could approve at all; 0: not known.
+	Persons *int32
+	// The commit of the base branch whose file says so.
+	Commit *string
+}
+
+func (b0 Approvals_builder) Build() *Approvals {
+	m0 := &Approvals{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Count != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Count = *b.Count
+	}
+	if b.NotRequester != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_NotRequester = *b.NotRequester
+	}
+	if b.Persons != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_Persons = *b.Persons
+	}
+	if b.Commit != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Commit = b.Commit
+	}
 	return m0
 }
 
@@ -3546,7 +3746,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3558,7 +3758,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +3916,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3728,7 +3928,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4183,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xb7\x04\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xea\x04\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -3999,7 +4199,13 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tmax_depth\x18\v \x01(\x05R\bmaxDepth\x12:\n" +
 	"\n" +
 	"reflection\x18\f \x01(\v2\x1a.forge.v1.ReflectionPolicyR\n" +
-	"reflection\"\x9d\x01\n" +
+	"reflection\x121\n" +
+	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\"x\n" +
+	"\tApprovals\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x12#\n" +
+	"\rnot_requester\x18\x02 \x01(\bR\fnotRequester\x12\x18\n" +
+	"\apersons\x18\x03 \x01(\x05R\apersons\x12\x16\n" +
+	"\x06commit\x18\x04 \x01(\tR\x06commit\"\x9d\x01\n" +
 	"\x10ReflectionPolicy\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\x12%\n" +
 	"\x0emax_generation\x18\x02 \x01(\x05R\rmaxGeneration\x12&\n" +
@@ -4021,7 +4227,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4035,80 +4241,82 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
 	(*Reflection)(nil),            // 10: forge.v1.Reflection
 	(*Policy)(nil),                // 11: forge.v1.Policy
-	(*ReflectionPolicy)(nil),      // 12: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 13: forge.v1.Budget
-	(*Key)(nil),                   // 14: forge.v1.Key
-	(*Attempt)(nil),               // 15: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(*Usage)(nil),                 // 18: forge.v1.Usage
-	(*Observation)(nil),           // 19: forge.v1.Observation
-	(*Failure)(nil),               // 20: forge.v1.Failure
-	(*Review)(nil),                // 21: forge.v1.Review
-	(*Audit)(nil),                 // 22: forge.v1.Audit
-	(*Observed)(nil),              // 23: forge.v1.Observed
-	(*Abstraction)(nil),           // 24: forge.v1.Abstraction
-	(*Intake)(nil),                // 25: forge.v1.Intake
-	(*Summarization)(nil),         // 26: forge.v1.Summarization
-	(*Judgment)(nil),              // 27: forge.v1.Judgment
-	(Executor)(0),                 // 28: forge.v1.Executor
-	(*Clarification)(nil),         // 29: forge.v1.Clarification
-	(Risk)(0),                     // 30: forge.v1.Risk
-	(Complexity)(0),               // 31: forge.v1.Complexity
-	(*FileWrite)(nil),             // 32: forge.v1.FileWrite
-	(*Execution)(nil),             // 33: forge.v1.Execution
-	(*Overlap)(nil),               // 34: forge.v1.Overlap
-	(*Intent)(nil),                // 35: forge.v1.Intent
+	(*Approvals)(nil),             // 12: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 13: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 14: forge.v1.Budget
+	(*Key)(nil),                   // 15: forge.v1.Key
+	(*Attempt)(nil),               // 16: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(*Usage)(nil),                 // 19: forge.v1.Usage
+	(*Observation)(nil),           // 20: forge.v1.Observation
+	(*Failure)(nil),               // 21: forge.v1.Failure
+	(*Review)(nil),                // 22: forge.v1.Review
+	(*Audit)(nil),                 // 23: forge.v1.Audit
+	(*Observed)(nil),              // 24: forge.v1.Observed
+	(*Abstraction)(nil),           // 25: forge.v1.Abstraction
+	(*Intake)(nil),                // 26: forge.v1.Intake
+	(*Summarization)(nil),         // 27: forge.v1.Summarization
+	(*Judgment)(nil),              // 28: forge.v1.Judgment
+	(Executor)(0),                 // 29: forge.v1.Executor
+	(*Clarification)(nil),         // 30: forge.v1.Clarification
+	(Risk)(0),                     // 31: forge.v1.Risk
+	(Complexity)(0),               // 32: forge.v1.Complexity
+	(*FileWrite)(nil),             // 33: forge.v1.FileWrite
+	(*Execution)(nil),             // 34: forge.v1.Execution
+	(*Overlap)(nil),               // 35: forge.v1.Overlap
+	(*Intent)(nil),                // 36: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	14, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	15, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	16, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	17, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	18, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	19, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	15, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	16, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	17, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	18, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	19, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	20, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	20, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	21, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	21, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	22, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	22, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	23, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	24, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	25, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	26, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	27, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	23, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	24, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	25, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	26, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	27, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	28, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	28, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	29, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	29, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	30, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	30, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	31, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	30, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	31, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	32, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	33, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	34, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	31, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	32, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	33, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	34, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	35, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
 	8,  // 32: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	34, // 33: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	35, // 33: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
 	0,  // 34: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	8,  // 35: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	7,  // 36: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	35, // 37: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	17, // 38: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	17, // 39: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	17, // 40: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	13, // 41: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	12, // 42: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	36, // 37: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	18, // 38: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	18, // 39: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	18, // 40: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	14, // 41: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	13, // 42: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	12, // 43: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -4144,7 +4352,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

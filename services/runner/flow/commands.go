@@ -131,7 +131,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver}
+		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)

@@ -21,7 +21,7 @@ func (s course) close(reflect bool) {
 	end.Past = history.Lesson(&h, s.Tasks.Files(maxPastFiles))
 	end.Observed = rule.Last(h.Observations, history.MaxSent)
 	end.Knowledge, end.Applied = s.Goal.Publish()
-	if s.Intent.Source.Foreign() && !s.Plan.Gate.Approved && !s.Plan.Gate.Vouched {
+	if s.Intent.Source.Foreign() && s.Plan.Gate.Approved == nil && !s.Plan.Gate.Vouched {
 		end.Knowledge = nil // nobody read these words, and other goals would be told them as findings
 	}
 	if reflect {

@@ -31,7 +31,7 @@ type Intent struct {
 
 // The methods of the composition stand on types of their own, by what they do: person
 // takes what people ask (person.go), answers what other machines say (messages.go),
-// course leads a run from phase to phase (run.go, end.go), view shows it (view.go). All
+// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), view shows it (view.go). All
 // are the same machine: the types keep the methods of each purpose together, and have no state of
 // their own. course(s).gate() calls the method gate of the intent s.
 type (
@@ -39,6 +39,7 @@ type (
 	person  struct{ *core }
 	answers struct{ *core }
 	course  struct{ *core }
+	consent struct{ *core }
 	view    struct{ *core }
 )
 

@@ -27,15 +27,15 @@ func personal(ev *forge.Event) bool {
 func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
 	case *forge.Edit:
-		return s.edit(m)
+		return s.edit(m, ev.Actor)
 	case *forge.Approve:
 		return s.approve(m, ev.Actor, ev.ID)
 	case *forge.Reject:
 		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
 	case *forge.Answer:
-		return s.answer(m)
+		return s.answer(m, ev.Actor)
 	case *forge.Retry:
-		return s.retry(m)
+		return s.retry(m, ev.Actor)
 	case *forge.Pause:
 		return s.pause(m)
 	case *forge.Resume:
@@ -104,6 +104,7 @@ func (s course) askAdmission() {
 	in := &s.Intent
 	s.tell(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
 		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
+		Requesters: in.Requesters,
 	}})
 }
 
@@ -117,8 +118,8 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	c := t.Candidate
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
-		Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver, Statements: s.statements(t),
-		Claims: s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared != "" && t.Cleared == c.PatchID),
+		Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Statements: s.statements(t),
+		Claims: s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared.Of(c)),
 	}}
 }
 

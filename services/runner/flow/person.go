@@ -57,7 +57,7 @@ func (s person) place() *control.Intent {
 // edit changes the submitted text, type or risk. Another body drops the plan, which was
 // of the old one, unless a person is being asked about it; another risk may change
 // whether the plan needs an approval.
-func (s person) edit(e *forge.Edit) (forge.Decision, error) {
+func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Edit, ""); err != nil {
 		return decision, err
 	}
@@ -81,6 +81,9 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 		return forge.Refused, err
 	}
 	body := in.Body != s.Intent.Body && s.Phase != control.Asking
+	if in.Title != s.Intent.Title || in.Body != s.Intent.Body {
+		in.Requesters = joined(in.Requesters, by)
+	}
 	s.Intent, s.Plan.Gate.Declared = in, declared
 	s.Intent.Risk = forge.MaxRisk(declared, s.Plan.Gate.Judged)
 	if body {
@@ -92,7 +95,7 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	if s.Plan.Gate.Hash != "" {
 		// An approval of the plan is one of the title and the risk as well: it must name what
 		// there is now.
-		s.Plan.Gate.Hash = plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children)
+		s.Plan.Gate.Name(plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children))
 	}
 	switch {
 	case body && s.Phase != control.Admission:
@@ -104,47 +107,9 @@ func (s person) edit(e *forge.Edit) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// approve takes a person's approval of the plan, or of changes of protected paths. A
-// hash that comes with it has to be that of what is there now.
-func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, error) {
-	if decision, err := s.place().Check(control.Approve, ""); err != nil {
-		if s.Plan.Gate.Approved {
-			return rule.Ignore("the intent is approved already")
-		}
-		return decision, err
-	}
-	if list := s.Policy.Approvers; len(list) > 0 && !slices.Contains(list, by) {
-		return rule.Refuse("%q may not approve; those who may are: %s (policy.approvers; if that has changed: pfl-forge retry %s)",
-			by, strings.Join(list, ", "), s.key.Intent)
-	}
-	what, is, it, hash, changes := plan.OfPlan, "is", "it", s.Plan.Gate.Hash, s.Tasks.At(task.Protected)
-	if len(changes) > 0 {
-		what, is, it, hash = plan.OfChanges, "are", "them", task.HashChanges(changes)
-	}
-	switch a.Plan {
-	case hash:
-	case "":
-		return rule.Refuse("it does not say what it approves: the %s %s %s; look at %s with `pfl-forge show %s`", what, is, hash, it, s.key.Intent)
-	default:
-		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
-	}
-	s.Plan.Gate.Approve(plan.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
-	s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
-	if len(changes) > 0 {
-		for _, t := range changes {
-			s.tasks(t.Clear)
-		}
-		return forge.Applied, nil
-	}
-	s.Plan.Gate.Approved = true
-	s.Reason = ""
-	course(s).gate()
-	return forge.Applied, nil
-}
-
 // answer takes a person's answer to a question. With the last one the step that asked
 // goes on, in the same session.
-func (s person) answer(a *forge.Answer) (forge.Decision, error) {
+func (s person) answer(a *forge.Answer, by string) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
 		return rule.Refuse("question %d does not exist; the intent has %d", a.Index+1, len(in.Clarifications))
@@ -165,6 +130,7 @@ func (s person) answer(a *forge.Answer) (forge.Decision, error) {
 		return rule.Refuse("the answer is empty")
 	}
 	plan.Answer(in, a)
+	in.Requesters = joined(in.Requesters, by)
 	if !in.NeedsClarification() {
 		s.Reason = ""
 		course(s).startStep()
@@ -210,14 +176,14 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 // retry runs failed tasks again, or continues those that wait for a person, whom a change
 // of the policy may have answered. Its budget and instructions count also while the
 // policy is being read.
-func (s person) retry(r *forge.Retry) (forge.Decision, error) {
+func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	}
 	place := s.place()
 	switch {
 	case place.Place() == control.Failed:
-		s.retryRun(r)
+		s.retryRun(r, by)
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
@@ -230,7 +196,7 @@ func (s person) retry(r *forge.Retry) (forge.Decision, error) {
 		}
 	}
 	stale := s.overBudgetNow() || s.Phase == control.Approval || place.Guarded
-	s.heed(r)
+	s.heed(r, by)
 	for _, t := range s.Tasks.At(task.Waiting) {
 		s.tasks(t.FilesMoved)
 	}
@@ -248,8 +214,8 @@ func (s *Intent) overBudgetNow() bool {
 // retryRun begins another run. Tasks that failed are tried again, from what they did
 // before, except where a script or a conflict would only repeat that; tasks that are
 // done stay done.
-func (s person) retryRun(r *forge.Retry) {
-	s.heed(r)
+func (s person) retryRun(r *forge.Retry, by string) {
+	s.heed(r, by)
 	for _, t := range s.Tasks.Tasks {
 		if t.Status == forge.TaskFailed {
 			t.Reset(r.Instructions, s.Intent.Recipe != "" || s.Escalate)
@@ -264,12 +230,15 @@ func (s person) retryRun(r *forge.Retry) {
 }
 
 // heed takes over budget and instructions of a retry.
-func (s person) heed(r *forge.Retry) {
+func (s person) heed(r *forge.Retry, by string) {
 	if r.BudgetUSD > 0 {
 		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
 	}
 	if r.Instructions != "" {
 		s.Instructions = r.Instructions
+		if s.Intent.Parent == "" || by != string(s.Intent.Parent) { // which passes on the words of a person
+			s.Intent.Requesters = joined(s.Intent.Requesters, by)
+		}
 	}
 }
 

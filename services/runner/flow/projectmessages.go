@@ -5,6 +5,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 )
 
 // isByPerson reports whether an event is a person's, or another system's, wish.
@@ -54,7 +55,7 @@ func (p *Project) reflectCommand(r *reflection.Reflection) forge.Command {
 		LimitedAgents: r.Avoid,
 	}
 	if first.On.Intent.Recipe == "" {
-		c.Session = forge.NewSessionID(c.To, first.On.Intent.CreatedAt, "", forge.StepReflect, r.Number)
+		c.Session = session.NewID(c.To, first.On.Intent.CreatedAt, "", forge.StepReflect, r.Number)
 	}
 	return c
 }

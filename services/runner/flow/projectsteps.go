@@ -183,6 +183,6 @@ func (p *Project) context() *reflection.Context {
 		if in == nil {
 			return reflection.Intent{}, false
 		}
-		return reflection.Intent{Run: in.Run, Status: in.Status, Generation: in.Generation, Source: in.Source}, true
+		return reflection.Intent{Run: in.Run, Status: in.Status, Generation: in.Generation, Source: in.Source, Requesters: in.Requesters}, true
 	}}
 }

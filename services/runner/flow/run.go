@@ -131,7 +131,7 @@ func (s course) planned(p *plan.Plan, reason string) {
 	}
 	s.Intent.Risk = s.Plan.Gate.Judge(p.Risk)
 	s.Reason = reason
-	s.Plan.Gate.Hash = plan.Hash(&s.Intent, p.Tasks, p.Children)
+	s.Plan.Gate.Name(plan.Hash(&s.Intent, p.Tasks, p.Children))
 	s.Plan.Depends = plan.DependOn(slices.Concat(s.Intent.DependsOn, p.DependsOn))
 	s.gate()
 }
@@ -151,11 +151,17 @@ func (s course) policyRead(p *forge.Policy) {
 		return
 	case control.Approval:
 		s.gate()
+		if s.Phase == control.Approval {
+			s.settle()
+		}
 		return
 	default:
 	}
 	for _, t := range s.Tasks.At(task.Protected) {
 		s.tasks(t.Approved)
+	}
+	if s.Tasks.Has(task.Protected) {
+		s.settle()
 	}
 	for _, makes := range []bool{false, true} { // what is under way goes on before anything is made
 		for _, t := range s.Tasks.Tasks {
@@ -177,7 +183,7 @@ func (s course) gate() {
 		}
 		why = s.Plan.Gate.NeedsApproval(&s.Intent, s.Policy.TrustedOrigins, reworded)
 	}
-	if why != "" && !s.Plan.Gate.Approved {
+	if why != "" && s.Plan.Gate.Approved == nil {
 		if s.Phase != control.Approval {
 			s.adjust(rule.AwaitApproval, "", "%s", why)
 		}
@@ -287,7 +293,7 @@ func (s course) split() {
 			in := c.Intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = s.share(len(children))
-			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved || s.Plan.Gate.Vouched}})
+			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
 			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions}})

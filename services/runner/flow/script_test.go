@@ -163,6 +163,12 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 			}, Source: forge.SourceHuman,
 			Origin: forge.Origin{System: "draft", EventID: arg("event")},
 		}
+		if by := arg("by"); by != "" {
+			in.Requesters = []forge.Identity{{Name: by, Proven: true}}
+		}
+		if by := arg("claims"); by != "" {
+			in.Requesters = append(in.Requesters, forge.Identity{Name: by})
+		}
 		if v := arg("most"); v != "" {
 			most, _ := strconv.Atoi(v)
 			context, _ := strconv.Atoi(arg("context"))
@@ -188,7 +194,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		}
 		return &forge.Event{Actor: arg("by"), Message: &forge.Approve{Plan: plan}}
 	case "reject":
-		return &forge.Event{Message: &forge.Reject{Reason: arg("reason")}}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":
 		return &forge.Event{Message: &forge.Cancel{Reason: arg("reason"), Task: forge.TaskID(arg("task"))}}
 	case "pause":
@@ -196,10 +202,10 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "resume":
 		return &forge.Event{Message: &forge.Resume{Task: forge.TaskID(arg("task"))}}
 	case "retry":
-		return &forge.Event{Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
 	case "answer":
 		n, _ := strconv.Atoi(arg("question"))
-		return &forge.Event{Message: &forge.Answer{Index: n, Answer: arg("answer")}}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Answer{Index: n, Answer: arg("answer")}}
 	case "edit":
 		e := &forge.Edit{}
 		if v := arg("title"); v != "" {
@@ -211,7 +217,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		if v := forge.Risk(arg("risk")); v != "" {
 			e.Risk = &v
 		}
-		return &forge.Event{Message: e}
+		return &forge.Event{Actor: arg("by"), Message: e}
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
@@ -29,7 +31,7 @@ func (s *Intent) Summary() forge.Summary {
 		}, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
 		Usage:     s.History.Usage,
 		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
-		Parent: in.Parent, Requester: cmp.Or(in.Origin.Actor, in.Origin.System), Approver: s.Plan.Gate.Approver,
+		Parent: in.Parent, Requester: requester(in), Requesters: in.Requesters, Approval: view{s}.approval(),
 		Children: s.Plan.Children.Summaries(),
 	}
 	sum.Waiting, sum.Activity = view{s}.waiting()
@@ -39,13 +41,18 @@ func (s *Intent) Summary() forge.Summary {
 	if changes := s.Tasks.At(task.Protected); len(changes) > 0 {
 		sum.Plan = task.HashChanges(changes)
 	}
+	if s.Phase == control.Approval {
+		sum.Reason = view{s}.approvalReason(s.Reason)
+	}
 	strategy := s.strategy()
 	for _, t := range s.Tasks.Tasks {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget, task.Protected:
+		case task.Waiting, task.OverBudget:
 			sum.Reason = t.Failure
+		case task.Protected:
+			sum.Reason = view{s}.approvalReason(t.Failure)
 		default:
 		}
 		ts := t.Summary(strategy)
@@ -53,6 +60,50 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Tasks = append(sum.Tasks, ts)
 	}
 	return sum
+}
+
+// requester returns who published an intent: a person by the name that the server knows, or the system
+// that sent it, whomever that one names.
+func requester(in *forge.Intent) string {
+	for _, p := range in.Requesters {
+		if p.Proven && in.Source == forge.SourceHuman {
+			return p.Name
+		}
+	}
+	return in.Origin.System
+}
+
+// approval returns who approved, and whose approval is needed. While nothing waits, those
+// are shown who approved the plan and the changes that are under way.
+func (s view) approval() forge.Approval {
+	if s.Phase != control.Approval && !s.Tasks.Has(task.Protected) {
+		return forge.Approval{By: consent(s).names(s.Tasks.Tasks...)}
+	}
+	rules := consent(s).rules()
+	return forge.Approval{By: approval.Names(consent(s).given()), Needed: rules.Needed(), Barred: rules.Barred()}
+}
+
+// approvalReason returns why an approval is needed, then how many there are of how many, who
+// may not give one, and whether there can ever be enough. All lists and notifications show
+// the reason, so an intent never waits in silence.
+func (s view) approvalReason(why string) string {
+	rules := consent(s).rules()
+	parts := []string{why}
+	for _, more := range []string{rules.Progress(consent(s).given()), barred(rules), rules.Stuck()} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// barred says who may not approve; empty if all may that the policy names.
+func barred(rules *approval.Rules) string {
+	names := rules.Barred()
+	if len(names) == 0 {
+		return ""
+	}
+	return "not by " + strings.Join(names, ", ") + ", who asked for it"
 }
 
 // waiting says what the intent waits for a person to do, and what goes on.

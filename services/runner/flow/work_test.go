@@ -192,8 +192,11 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	p := forge.DefaultPolicy()
 	p.TrustedOrigins, p.ProtectedPaths, p.Approvers = list("trusted"), list("protected"), list("approvers")
 	p.Budget = forge.Budget{ProjectUSD: usd(arg("project")), DayUSD: usd(arg("day")), IntentUSD: usd(arg("intent")), CallUSD: usd(arg("call"))}
+	if n := arg("count"); n != "" {
+		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
+	}
 	p.Fallbacks = int(usd(arg("fallbacks")))
-	if p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 {
+	if p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
 	return &p

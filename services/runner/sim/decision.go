@@ -18,15 +18,21 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	}
 	know := w.known[key]
 	if know == nil {
-		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, withdrawn: map[forge.Attempt]bool{}}
+		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, withdrawn: map[forge.Attempt]bool{}, consent: newConsent()}
 		w.known[key] = know
 	}
 	for i := range rec.Events {
 		if err := know.learn(key, &rec.Events[i]); err != nil {
 			return err
 		}
+		if err := know.consent.learn(&rec.Events[i], w.money.approvals); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
 	}
-	know.plan = rec.Summary.Plan
+	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
+	if err := know.consent.checkMerges(rec, &w.money); err != nil {
+		return err
+	}
 	if err := know.checkPaused(key, rec); err != nil {
 		return err
 	}
@@ -37,8 +43,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		if c.Attempt.Step != forge.StepImplement && c.Attempt.Step != forge.StepExecute {
 			continue
 		}
-		if (know.system || know.risky) && !know.approved {
-			return fmt.Errorf("%s was implemented without approval", c.Task.ID)
+		if n := most(know.consent.plans); (know.system || know.risky) && n < w.money.approvals.Count {
+			return fmt.Errorf("%s was implemented with approvals of %d people, and takes %d", c.Task.ID, n, w.money.approvals.Count)
 		}
 		for d := range know.depends {
 			if s := w.summary(forge.Key{Project: project, Intent: d}); s.Status != forge.StatusDone {
@@ -61,8 +67,9 @@ type knowledge struct {
 	// advance.
 	system bool
 	// risky says that the plan needs an approval because of its risk.
-	risky    bool
-	approved bool
+	risky bool
+	// consent is of those who approved.
+	consent *consent
 
 	// declaredRisk is the risk that the intent was submitted with.
 	declaredRisk forge.Risk
@@ -141,7 +148,6 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 		if p := m.Plan; p != "" && p != k.plan {
 			return fmt.Errorf("%s: plan %q was approved, but it is %q", key, p, k.plan)
 		}
-		k.approved = true
 	case *forge.MergeEnded:
 		if m.Result != nil && m.Result.Outcome == forge.MergeDone {
 			k.done[m.Task] = true

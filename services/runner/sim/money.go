@@ -9,11 +9,12 @@ import (
 )
 
 // money is a project's policy on what its agents may do: budgets, fallback agents,
-// protected paths.
+// protected paths, and the approvals that these need.
 type money struct {
 	budget    forge.Budget
 	fallbacks int
 	protected []string
+	approvals forge.Approvals
 }
 
 // overrun is the factor by which a call can exceed the money reserved for it
@@ -27,6 +28,7 @@ func (m *money) init(rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		m.protected = []string{"f0"}
 	}
+	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	switch rng.IntN(9) {
 	case 0:
 		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
@@ -46,7 +48,7 @@ func (m *money) init(rng *rand.Rand) {
 // policy returns the policy as a result of an analysis carries it.
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
-	p.Budget, p.Fallbacks, p.ProtectedPaths = m.budget, m.fallbacks, m.protected
+	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
 	return &p
 }
 

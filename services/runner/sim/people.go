@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -31,9 +32,25 @@ func (p *people) anyIntent(w *world) forge.IntentID {
 // send puts a person's event on the stream.
 func (w *world) send(ev forge.Event) {
 	w.people.sent++
+	if ev.Actor == "" {
+		ev.Actor = w.anyone()
+	}
 	ev.ID = fmt.Sprintf("person/%d", w.people.sent)
 	w.inputs = append(w.inputs, &input{Event: ev})
 	w.log("a person says to %s: %s", ev.To, describe(ev))
+}
+
+// anyone returns the name of a person.
+func (w *world) anyone() string { return fmt.Sprintf("p%d", w.rng.IntN(4)) }
+
+// approver returns a person to approve: any, unless they are willing to find one who may, and has
+// not approved yet.
+func (w *world) approver(s *forge.Summary, willing bool) string {
+	by := w.anyone()
+	if willing && slices.Contains(slices.Concat(s.Approval.By, s.Approval.Barred), by) {
+		return fmt.Sprintf("newcomer%d", w.people.sent)
+	}
+	return by
 }
 
 // submit sends the next intent, now and then twice. It returns false if all are
@@ -66,7 +83,9 @@ func (w *world) submit() bool {
 			in.DependsOn = nil
 		}
 	}
-	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Message: &forge.Submit{Intent: in}}
+	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Actor: w.anyone()}
+	in.Requesters = []forge.Identity{{Name: ev.Actor, Proven: in.Source == forge.SourceHuman}}
+	ev.Message = &forge.Submit{Intent: in}
 	w.send(ev)
 	if w.chance(4) {
 		w.send(ev)
@@ -100,7 +119,7 @@ func (w *world) help(willing bool) bool {
 	case !willing && w.rng.IntN(12) == 0:
 		ev.Message = &forge.Reject{Reason: "no"}
 	case s.Waiting == forge.WaitingApproval:
-		ev.Message = &forge.Approve{Plan: s.Plan}
+		ev.Actor, ev.Message = w.approver(s, willing), &forge.Approve{Plan: s.Plan}
 	case s.Waiting == forge.WaitingClarification:
 		ev.Message = &forge.Answer{Index: w.rng.IntN(2), Answer: "so"}
 	case s.Waiting == forge.WaitingBudget:

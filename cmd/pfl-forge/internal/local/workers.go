@@ -79,8 +79,8 @@ func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
-	host.Allow, host.RequireSandbox = r.Trust.Check, r.RequireSandbox
-	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys)) // where an agent could say that it is trusted, or sign
+	host.Allow, host.RequireSandbox, host.Alone = r.Trust.Check, r.RequireSandbox, true // only this user reaches the server
+	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))                // where an agent could say that it is trusted, or sign
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err

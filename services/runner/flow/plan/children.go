@@ -111,7 +111,7 @@ func (p *Parent) child(id forge.IntentID, c *forge.ChildPlan) forge.Intent {
 			Labels:     in.Labels,
 			Attributes: in.Attributes,
 			Agent:      in.Agent,
-		}, Source: in.Source, Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,
+		}, Source: in.Source, Requesters: in.Requesters, Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,
 		Origin: forge.Origin{System: in.Origin.System, EventID: "part/" + string(id), Actor: in.Origin.Actor},
 	}
 }

@@ -7,38 +7,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
-
-// What an approval is of.
-const (
-	OfPlan    = "plan"
-	OfChanges = "changes"
-)
-
-// Approval is a person's approval, as it is told to those who look at a commit
-// later.
-type Approval struct {
-	// What is OfPlan or OfChanges.
-	What string
-	// Hash names the plan or the changes, as the person did.
-	Hash string
-	// By is the person, and Event the id of the event with which they did.
-	By, Event string
-	// At is when it was decided on.
-	At time.Time
-}
-
-// Approve notes an approval in place of an earlier one of the same thing.
-func (g *Gate) Approve(a Approval) {
-	var list []Approval
-	for _, known := range g.Approvals {
-		if known.What != a.What {
-			list = append(list, known)
-		}
-	}
-	list = append(list, a)
-	g.Approver, g.Approvals = a.By, list
-}
 
 // claimedTask, claimedPlan and claimedApproval are the claims as package proof
 // reads them, which the rules do not import.
@@ -50,12 +20,27 @@ type claimedTask struct {
 
 // claimedPlan becomes a statement of the kind plan/v1.
 type claimedPlan struct {
-	Of          claimedTask `json:"of"`
-	Run         int         `json:"run"`
-	Plan        string      `json:"plan"`
-	Requirement string      `json:"requirement"`
-	Risk        string      `json:"risk,omitempty"`
-	Needs       []string    `json:"needs,omitempty"`
+	Of          claimedTask       `json:"of"`
+	Run         int               `json:"run"`
+	Plan        string            `json:"plan"`
+	Requirement string            `json:"requirement"`
+	Risk        string            `json:"risk,omitempty"`
+	Requesters  []claimedIdentity `json:"requesters,omitempty"`
+	Needs       []claimedNeed     `json:"needs,omitempty"`
+}
+
+// claimedIdentity is a person whose words are in the intent.
+type claimedIdentity struct {
+	Name   string `json:"name"`
+	Proven bool   `json:"proven,omitempty"`
+}
+
+// claimedNeed says of what people had to approve how many had to.
+type claimedNeed struct {
+	What         string `json:"what"`
+	Count        int    `json:"count"`
+	NotRequester bool   `json:"not_requester,omitempty"`
+	Policy       string `json:"policy,omitempty"`
 }
 
 // claimedApproval becomes a statement of the kind approval/v1.
@@ -69,25 +54,29 @@ type claimedApproval struct {
 }
 
 // Claims describes the plan of a task's change for those who look at the commit
-// later, and the approvals that it has: of the plan, and of the changes if
-// changed says that they needed one. A runner signs it.
-func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changed bool) []string {
+// later, and the approvals that it has: of the plan, and of the changes if they needed
+// one. A runner signs it.
+func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changes *approval.Granted) []string {
 	text := sha256.Sum256([]byte(in.Title + "\x00" + in.Body))
 	of := claimedTask{in.Project, in.ID, task}
 	p := claimedPlan{Of: of, Run: run, Plan: g.Hash, Requirement: hex.EncodeToString(text[:]), Risk: string(in.Risk)}
+	for _, r := range in.Requesters {
+		p.Requesters = append(p.Requesters, claimedIdentity(r))
+	}
 	var approvals []claimedApproval
-	for _, a := range g.Approvals {
-		if a.What == OfPlan && g.Approved || a.What == OfChanges && changed {
-			approvals = append(approvals, claimedApproval{of, a.What, a.Hash, a.By, a.Event, a.At.UTC().Format(time.RFC3339Nano)})
+	need := func(what string, g *approval.Granted) {
+		p.Needs = append(p.Needs, claimedNeed{what, max(g.Rules.Count, 1), g.Rules.NotRequester, g.Rules.Commit})
+		for _, a := range g.Approvals {
+			approvals = append(approvals, claimedApproval{of, what, a.Hash, a.By, a.Event, a.At.UTC().Format(time.RFC3339Nano)})
 		}
 	}
 	// The intent would not work on an unapproved plan that needs approval, so what has
 	// one needed it.
-	if g.Approved {
-		p.Needs = append(p.Needs, OfPlan)
+	if g.Approved != nil {
+		need(approval.OfPlan, g.Approved)
 	}
-	if changed {
-		p.Needs = append(p.Needs, OfChanges)
+	if changes != nil {
+		need(approval.OfChanges, changes)
 	}
 	claims := []string{claim("plan", p)}
 	for _, a := range approvals {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -21,12 +22,18 @@ type Gate struct {
 	Vouched bool
 	// Hash names the plan, so that an approval is of exactly that one.
 	Hash string
-	// Approved says that a person approved the plan.
-	Approved bool
-	// Approver is who approved last: the plan, or a change of protected paths.
-	Approver string
-	// Approvals are of the present plan, and the newest one of changes.
-	Approvals []Approval
+	// Approved has the approvals of the plan; nil until there are enough of them.
+	Approved *approval.Granted
+	// Collected are the approvals of what the intent waits for, be it the plan or changes.
+	Collected approval.Collection
+}
+
+// Name gives the plan its hash. Approvals of another one are void from then on.
+func (g *Gate) Name(hash string) {
+	if hash != g.Hash {
+		g.Approved = nil
+	}
+	g.Hash = hash
 }
 
 // Judge takes the risk as an analysis judged it, and returns the effective one.

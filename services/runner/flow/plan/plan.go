@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 )
@@ -103,7 +104,8 @@ func (s *State) Brief(c *forge.Command) {
 
 // Drop forgets a plan, because the text that it is of has changed.
 func (s *State) Drop() {
-	s.Children, s.Gate.Hash, s.Gate.Approved, s.Gate.Approver, s.Gate.Approvals = nil, "", false, "", nil
+	s.Children, s.Gate.Collected = nil, approval.Collection{}
+	s.Gate.Name("")
 }
 
 // Answer gives an intent a person's answer to a question, and the parameter of its

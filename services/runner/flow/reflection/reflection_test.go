@@ -23,7 +23,7 @@ func surroundings(at time.Time) *reflection.Context {
 		case "a":
 			return reflection.Intent{Run: 1, Status: forge.StatusDone, Source: forge.SourceHuman}, true
 		case "s":
-			return reflection.Intent{Run: 2, Status: forge.StatusDone, Source: forge.SourceSystem}, true
+			return reflection.Intent{Run: 2, Status: forge.StatusDone, Source: forge.SourceSystem, Requesters: []forge.Identity{{Name: "bob"}}}, true
 		}
 		return reflection.Intent{}, false
 	}}
@@ -226,4 +226,19 @@ func reload(t *testing.T, s *reflection.State) {
 		t.Errorf("the state that was read back (-written +read):\n%s", diff)
 	}
 	*s = again
+}
+
+// What a reflection proposes is as much the wish of everyone whose words it read: of runs and of observations, proven
+// and claimed. Otherwise a person would approve their own wish by way of it.
+func TestRequestersAreInherited(t *testing.T) {
+	ann := forge.Identity{Name: "ann", Proven: true}
+	var s reflection.State
+	e := ended(0, "s/1")
+	e.Reflect.Intent.Requesters = []forge.Identity{ann}
+	s.Ended("a", e)
+	submitted, _ := reflect(t, &s, now, []string{"s/1"}, "Do it again")
+	want := []forge.Identity{ann, {Name: "bob"}}
+	if len(submitted) != 1 || cmp.Diff(want, submitted[0].Requesters) != "" {
+		t.Errorf("got %+v, want %v", submitted, want)
+	}
 }

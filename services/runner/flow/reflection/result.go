@@ -67,21 +67,28 @@ func (s *State) unreadAmong(ids []string) []string {
 type descent struct {
 	generation int
 	foreign    bool // words of another system are among the sources
+	// requesters are the people whose words are among them: each wanted some of what is proposed.
+	requesters []forge.Identity
 }
 
 // descent follows the runs and observations that were read back to their sources.
 func (s *State) descent(runs []Run, read []string, c *Context) descent {
 	var d descent
-	add := func(generation int, source forge.Source) {
+	add := func(generation int, source forge.Source, requesters []forge.Identity) {
+		for _, r := range requesters {
+			if !slices.Contains(d.requesters, r) {
+				d.requesters = append(d.requesters, r)
+			}
+		}
 		d.generation = max(d.generation, generation+1)
 		d.foreign = d.foreign || source.Foreign()
 	}
 	for _, r := range runs {
-		add(r.On.Intent.Generation, r.On.Intent.Source)
+		add(r.On.Intent.Generation, r.On.Intent.Source, r.On.Intent.Requesters)
 	}
 	for _, o := range s.Unread {
 		if in, ok := c.Intent(o.IntentID); ok && slices.Contains(read, o.ID) {
-			add(in.Generation, in.Source)
+			add(in.Generation, in.Source, in.Requesters)
 		}
 	}
 	return d
@@ -137,7 +144,7 @@ func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
 		ID: id, Project: c.Project, Settings: forge.Settings{
 			Title: p.Title, Body: p.Body, Type: p.Type, Risk: p.Risk,
 		},
-		Source: forge.SourceReflection, Generation: from.generation, CreatedAt: c.Now,
+		Source: forge.SourceReflection, Generation: from.generation, CreatedAt: c.Now, Requesters: from.requesters,
 		Origin: forge.Origin{System: string(forge.SourceReflection), EventID: string(id)},
 	}
 	if from.foreign {

@@ -119,6 +119,8 @@ type Intent struct {
 	Status     forge.Status
 	Generation int
 	Source     forge.Source
+	// Requesters are the people whose words were in it.
+	Requesters []forge.Identity
 }
 
 // Ended keeps a run and its observations for the next reflection.

@@ -22,7 +22,7 @@ func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, 
 	in := s.Intents[id]
 	next := &Intent{
 		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
-		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal,
+		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal, Requesters: e.Requesters,
 	}
 	if in != nil {
 		switch {

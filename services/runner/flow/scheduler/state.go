@@ -44,6 +44,8 @@ type Intent struct {
 	// Generation counts the reflections between the intent and what a person wanted.
 	Generation int
 	Goal       bool
+	// Requesters are the people whose words are in the intent.
+	Requesters []forge.Identity
 	// CancelReason says why the intent is to be cancelled; empty if it is not.
 	CancelReason string
 }

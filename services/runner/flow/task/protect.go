@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
 
 // protectedFiles returns why a person has to approve a candidate: the files that one of the
@@ -27,6 +28,23 @@ func protectedFiles(patterns []string, c *forge.Rebase) []string {
 // Empty: it cannot be approved before it is made.
 func clearance(c *forge.Rebase) string {
 	return strings.Join(append([]string{c.PatchID}, c.Guarded...), "\n")
+}
+
+// Clearance is an approval of a candidate.
+type Clearance struct {
+	// Name is the clearance of the candidate; empty: none was approved.
+	Name string
+	// By are those who did.
+	By *approval.Granted
+}
+
+// Of returns by whom a candidate was approved in spite of protected paths; nil if it was
+// not, or if that was not needed.
+func (c *Clearance) Of(candidate *forge.Rebase) *approval.Granted {
+	if candidate == nil || c.Name == "" || c.Name != clearance(candidate) {
+		return nil
+	}
+	return c.By
 }
 
 // HashChanges names the candidates of tasks, so that an approval is of exactly

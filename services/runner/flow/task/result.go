@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
@@ -124,7 +125,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
 	list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate)
-	if len(list) == 0 || t.Cleared == clearance(t.Candidate) && t.Cleared != "" {
+	if len(list) == 0 || t.Cleared.Of(t.Candidate) != nil {
 		t.step(x, Input{On: Approved})
 		return
 	}
@@ -135,10 +136,10 @@ func (t *Task) Approved(x *Turn) {
 	})
 }
 
-// Clear takes a person's approval of a change of protected paths. It is of exactly
-// this patch.
-func (t *Task) Clear(x *Turn) {
-	t.Cleared = clearance(t.Candidate)
+// Clear takes people's approval of a change of protected paths. It is of exactly this
+// patch, and of the reasons why it was asked for.
+func (t *Task) Clear(x *Turn, by *approval.Granted) {
+	t.Cleared = Clearance{Name: clearance(t.Candidate), By: by}
 	t.step(x, Input{On: Approved})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -132,7 +133,7 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 	case "locked":
 		one.AnsweredLock(x, !d.HasArg("refused"))
 	case "clear":
-		one.Clear(x)
+		one.Clear(x, &approval.Granted{})
 	case "retry":
 		one.FilesMoved(x)
 	case "no-budget":

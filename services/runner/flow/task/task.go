@@ -63,8 +63,8 @@ type Task struct {
 	ReviewSession session.Session
 	// Unfunded is the step that there is no budget for, in stage overbudget.
 	Unfunded forge.Step
-	// Cleared is the clearance of the candidate that a person approved in spite of protected paths.
-	Cleared string
+	// Cleared is the newest approval of a candidate in spite of protected paths.
+	Cleared Clearance
 	// Replica has the checkout; empty: any may have the next attempt.
 	Replica forge.ReplicaID
 	// Feedback says what was wrong with the attempt before, for the next one.

@@ -120,7 +120,7 @@ func printDecision(a *kit.App, e *pending.Decision) {
 // printRequest prints who asked for an intent, and when.
 func printRequest(a *kit.App, e *pending.Decision) {
 	var parts []string
-	for _, part := range []string{e.Type, e.Requester, string(e.Source)} {
+	for _, part := range []string{e.Type, e.AskedBy(), string(e.Source)} {
 		if part = term.Line(part); part != "" {
 			parts = append(parts, part)
 		}

@@ -33,7 +33,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("risk", string(d.Risk))
 	a.Field("type", kit.Safe(d.Type))
 	a.Field("source", string(d.Source))
-	a.Field("asked by", kit.Safe(d.Requester))
+	a.Field("asked by", kit.Safe(d.AskedBy()))
 	a.Field("approved by", kit.Safe(d.Approver))
 	a.Field("parent", string(d.Parent))
 	a.Field("depends on", document.JoinIDs(d.DependsOn))

@@ -201,6 +201,11 @@ func (c *checker) check(ctx context.Context, commit git.OID) (document, error) {
 	report := proof.Check(raw, string(bundle), c.trusted, func(about proof.Change) (string, error) {
 		return c.repo.PatchID(ctx, git.OID(about.Parent), commit)
 	})
+	for _, need := range report.Needs() {
+		if err := c.hold(ctx, objects, &report, commit, need); err != nil {
+			return document{}, err
+		}
+	}
 	if c.approved {
 		report.NeedApproval()
 	}

@@ -1,0 +1,54 @@
+package verifycommit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/proof"
+)
+
+// The policy that counts is that of a commit which the change is built on: neither the change itself nor
+// another branch loosens it.
+func TestApprovalsByThePolicyOfTheBase(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "policy: {approvals: {count: 2, not_requester: true}, approvers: [ada, bob]}\n"})
+	base := r.Head("main")
+	loose := r.Commit("loosen it", map[string]string{"pfl-forge.yaml": "policy: {approvals: {count: 1}}\n"})
+	broken := r.Commit("break it", map[string]string{"pfl-forge.yaml": "policy: {approvals: {count: 0}}\n"})
+	without := r.Commit("on it", map[string]string{"a": "b\n"})
+	repo, err := open(t.Context(), &kit.App{Where: kit.Where{Dir: r.Dir}, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer repo.close()
+	c := checker{repo: repo}
+	objects := repo.NewReader(t.Context())
+	defer objects.Close()
+	for name, tt := range map[string]struct {
+		commit, policy git.OID
+		need           proof.Need
+		want           string
+	}{
+		"as it asks":       {commit: loose, policy: base, need: proof.Need{Count: 2, NotRequester: true}},
+		"fewer":            {commit: loose, policy: base, need: proof.Need{Count: 1, NotRequester: true}, want: "policy.approvals.count at"},
+		"by the requester": {commit: loose, policy: base, need: proof.Need{Count: 2}, want: "policy.approvals.not_requester at"},
+		"later":            {commit: broken, policy: loose, need: proof.Need{Count: 1}},
+		"its own":          {commit: loose, policy: loose, need: proof.Need{Count: 1}, want: "which it is not built on"},
+		"one that cannot be read": {
+			commit: without, policy: broken, need: proof.Need{Count: 1}, want: "cannot be read",
+		},
+		"none":         {commit: loose, need: proof.Need{Count: 2}, want: "does not say which commit's policy"},
+		"not a commit": {commit: loose, policy: git.OID(strings.Repeat("1", 40)), want: "is no commit here"},
+	} {
+		tt.need.What, tt.need.Policy = proof.OfPlan, string(tt.policy)
+		var report proof.Report
+		if err := c.hold(t.Context(), objects, &report, tt.commit, tt.need); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Join(report.Problems, "; "); (tt.want == "") != report.OK() || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}

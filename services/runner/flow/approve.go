@@ -1,0 +1,137 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// joined returns the people whose words are in an intent, with one more: whoever edits the
+// text, answers a question or instructs the agents says what is to be done, too. The name is
+// proven, because wishes about an intent come on the subjects of people alone. A list that
+// views or snapshots hold is never written to.
+func joined(list []forge.Identity, by string) []forge.Identity {
+	next := forge.Identity{Name: by, Proven: true}
+	if by == "" || slices.Contains(list, next) {
+		return list
+	}
+	return append(slices.Clip(list), next)
+}
+
+// rules returns the rules for the intent, by the policy in force: that of the commit of the
+// base branch which the newest plan was made on, or which a person had read since.
+func (s consent) rules() *approval.Rules {
+	return &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters}
+}
+
+// asked returns the kind and the hash of what has to be approved, and its changes: none for a plan.
+func (s consent) asked() (what, hash string, changes []*task.Task) {
+	if changes = s.Tasks.At(task.Protected); len(changes) > 0 {
+		return approval.OfChanges, task.HashChanges(changes), changes
+	}
+	return approval.OfPlan, s.Plan.Gate.Hash, nil
+}
+
+// approve takes a person's approval of the plan, or of changes of protected paths. It
+// has to name exactly what is there now, by its hash. The intent goes on when enough
+// people have approved the same.
+func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, error) {
+	gate := &s.Plan.Gate
+	if decision, err := s.place().Check(control.Approve, ""); err != nil {
+		if gate.Approved != nil {
+			return rule.Ignore("the intent is approved already")
+		}
+		return decision, err
+	}
+	ask := consent(s)
+	rules := ask.rules()
+	if why, setting := rules.Objection(by); why != "" {
+		return rule.Refuse("%s (%s; if that has changed: pfl-forge retry %s)", why, setting, s.key.Intent)
+	}
+	what, hash, changes := ask.asked()
+	is, it := "is", "it"
+	if len(changes) > 0 {
+		is, it = "are", "them"
+	}
+	switch a.Plan {
+	case hash:
+	case "":
+		return rule.Refuse("it does not say what it approves: the %s %s %s; look at %s with `pfl-forge show %s`", what, is, hash, it, s.key.Intent)
+	default:
+		return rule.Refuse("the %s %s %s now, not %s; look at %s with `pfl-forge show %s` and approve again", what, is, hash, a.Plan, it, s.key.Intent)
+	}
+	// The same wish sent again has another id, so it is known by the person.
+	given := ask.given()
+	if slices.ContainsFunc(given, func(g approval.Approval) bool { return approval.Same(g.By, by) }) {
+		return rule.Ignore("%q approved it already; there are %s", by, rules.Progress(given))
+	}
+	gate.Collected.Add(approval.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
+	given = ask.given()
+	// The history has each approval, also those that a later edit makes void.
+	if progress := rules.Progress(given); progress != "" {
+		s.adjust(rule.Approved, "", "%s %s by %q: %s", what, hash, by, progress)
+	} else {
+		s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
+	}
+	course(s).settle()
+	return forge.Applied, nil
+}
+
+// given returns the approvals of what waits that count: one of a person who may not approve any
+// more, by another policy or because their words are in the intent since, does not.
+func (s consent) given() []approval.Approval {
+	rules := s.rules()
+	what, hash, _ := s.asked()
+	return slices.DeleteFunc(slices.Clone(s.Plan.Gate.Collected.Of(what, hash)), func(a approval.Approval) bool {
+		why, _ := rules.Objection(a.By)
+		return why != ""
+	})
+}
+
+// settle lets go on what waits for approval, if enough people have approved it. It is asked
+// after each approval, and after the policy was read again, by which fewer may be
+// enough: a person who approved already could not do it once more.
+func (s course) settle() {
+	ask := consent(s)
+	rules, given := ask.rules(), ask.given()
+	_, _, changes := ask.asked()
+	if !rules.Enough(given) {
+		return
+	}
+	// The rules go into the proofs as they are now, whatever the policy says later.
+	by := &approval.Granted{Rules: rules.Approvals, Approvals: given}
+	s.Plan.Gate.Collected = approval.Collection{}
+	if len(changes) == 0 {
+		s.Plan.Gate.Approved = by
+		s.Reason = ""
+		s.gate()
+		return
+	}
+	for _, t := range changes {
+		s.tasks(func(x *task.Turn) { t.Clear(x, by) })
+	}
+}
+
+// trailer returns, for the commit of a task, who approved the plan and the change.
+func (s consent) trailer(t *task.Task) string {
+	return strings.Join(s.names(t), ", ")
+}
+
+// names returns who approved the plan, and the changes of some tasks.
+func (s consent) names(tasks ...*task.Task) []string {
+	var lists [][]approval.Approval
+	if g := s.Plan.Gate.Approved; g != nil {
+		lists = append(lists, g.Approvals)
+	}
+	for _, t := range tasks {
+		if g := t.Cleared.Of(t.Candidate); g != nil {
+			lists = append(lists, g.Approvals)
+		}
+	}
+	return approval.Names(lists...)
+}
