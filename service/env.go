@@ -78,13 +78,13 @@ func (e *Env) SigningKey() proof.Source {
 	if e.Config.NKey == "" {
 		return nil
 	}
+	of := bus.SigningKey(e.Config.NKey, e.Name)
 	return func() (*proof.Key, error) {
-		seed, err := bus.ReadSeed(e.Config.NKey)
+		key, err := of()
 		if err != nil {
 			return nil, fmt.Errorf("--nkey (FORGE_NKEY): %w", err)
 		}
-		defer clear(seed)
-		return proof.Derive(seed, e.Name)
+		return key, nil
 	}
 }
 
@@ -105,7 +105,7 @@ func (e *Env) open(ctx context.Context) error {
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas, Groups: e.Config.Groups(),
-		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive, Key: e.SigningKey(),
 	}
 	if cfg.NKey != "" { // a role's permissions name its inbox
 		cfg.InboxPrefix = access.Inbox(e.Name)

@@ -2,6 +2,8 @@ package conn
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -29,6 +31,18 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
 	}
 	return err
+}
+
+// BuryRequest is BuryAs for a request, which is in no stream: each is there once. kind tells those of one endpoint from
+// others'.
+func (c *Conn) BuryRequest(ctx context.Context, kind, subject string, data []byte, reason string) error {
+	return c.BuryAs(ctx, RequestID(kind, subject, data), "", Stored{Subject: subject, Data: data}, reason)
+}
+
+// RequestID returns the id of a request among the dead letters.
+func RequestID(kind, subject string, data []byte) string {
+	sum := sha256.Sum256(append([]byte(subject+"\n"), data...))
+	return kind + "/" + hex.EncodeToString(sum[:16])
 }
 
 // TellAs is BuryAs for a message of a newer version, which is offered again until a replica

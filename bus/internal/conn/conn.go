@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/internal/alive"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // RequestTimeout bounds one round trip to the server. Callers that pass a
@@ -30,6 +31,8 @@ type Conn struct {
 	// the publishing of changes.
 	Appended chan struct{}
 	Closed   chan struct{}
+	// Key signs what this account sends; nil: nothing is signed.
+	Key proof.Source
 
 	// connection is the present one; it changes with every reconnect.
 	connection atomic.Pointer[connection]
