@@ -15,7 +15,7 @@ type Event struct {
 	Actor string
 	// Anchor names the record by which another machine sent it; empty if no machine did.
 	Anchor string
-	// Signature is the author's, as package bus/signed has it, and Via the account that handed it on; empty where nobody has keys.
+	// Signature is the author's, as package bus/signed has it, and Via the account that handed it on; empty where accounts have no keys.
 	Signature, Via string
 	// Message says what happened. Never nil in an event that was accepted.
 	Message Message

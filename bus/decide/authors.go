@@ -29,7 +29,7 @@ const (
 // provenRequest has the author of a stored request proven, and notes signature and way in the event. The error is a *signed.Error.
 func (c *eventConsumers) provenRequest(m jetstream.Msg, ev *forge.Event) error {
 	if c.cfg.Authors == nil {
-		ev.Signature = "" // nobody has checked it
+		ev.Signature = "" // it is not checked
 		return nil
 	}
 	from, err := subjects.ParseIntent(m.Subject())
@@ -91,7 +91,8 @@ func (c *eventConsumers) unprovenResult(ctx context.Context, m *nats.Msg, err er
 	if !errors.As(err, &e) || e.Kind == signed.Forged {
 		return false
 	}
-	if err := c.events.conn.BuryRequest(ctx, deadResults, m.Subject, m.Data, e.Reason); err != nil {
+	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
+	if err := c.events.conn.BuryAs(ctx, id, "", dead, e.Reason); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result whose worker is not proven", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, unprovenPause.String())

@@ -31,7 +31,7 @@ type Config struct {
 	// which an event goes to the dead letters; 0 means 5. It counts in this
 	// process: another runner begins at 0.
 	MaxErrors int
-	// Authors has what people, systems and workers send proven by their signatures; nil: nothing is, where nobody has keys.
+	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
 	Authors *signed.Keys
 }
 

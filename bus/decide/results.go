@@ -94,7 +94,8 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 		c.refuse(ctx, m, err.Error())
 		return
 	}
-	if err := c.events.conn.TellAs(ctx, conn.RequestID(deadResults, m.Subject, m.Data), "", conn.Stored{Subject: m.Subject, Data: m.Data}, err); err != nil {
+	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
+	if err := c.events.conn.TellAs(ctx, id, "", dead, err); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, conn.ParkTime.String())
@@ -102,7 +103,8 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 
 // refuse puts a result among the dead letters. Unless that succeeds, it comes again.
 func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
-	if err := c.events.conn.BuryRequest(ctx, deadResults, m.Subject, m.Data, reason); err != nil {
+	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
+	if err := c.events.conn.BuryAs(ctx, id, "", dead, reason); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
 		c.answer(ctx, m, wire.HeaderAgain, "1s")
 		return

@@ -282,7 +282,7 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 	return result, nil
 }
 
-// proven returns the signature of a submission's author; empty where nobody has keys. What is not proven is refused, and
+// proven returns the signature of a submission's author; empty where accounts have no keys. A submission without proof is refused, and
 // shown among the dead letters.
 func (e *endpoints) proven(ctx context.Context, from subjects.Sender, r micro.Request) (string, error) {
 	if e.cfg.Authors == nil {
@@ -293,7 +293,8 @@ func (e *endpoints) proven(ctx context.Context, from subjects.Sender, r micro.Re
 	if err == nil {
 		return p.String(), nil
 	}
-	if err := e.conn.BuryRequest(ctx, "requests", r.Subject(), r.Data(), err.Error()); err != nil {
+	id, m := conn.Unstored("requests", r.Subject(), r.Data())
+	if err := e.conn.BuryAs(ctx, id, "", m, err.Error()); err != nil {
 		return "", err
 	}
 	return "", &errCode{"403", []RefusedField{{Reason: err.Error()}}}

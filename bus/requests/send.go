@@ -34,7 +34,7 @@ func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	if err != nil {
 		return err
 	}
-	if err := ss.conn.Sign(m); err != nil {
+	if err := ss.conn.Signer.Sign(m); err != nil {
 		return err
 	}
 	_, err = ss.conn.Store(ctx, m)
@@ -62,7 +62,7 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	m.Header.Set(wire.HeaderReply, inbox)
-	if err := ss.conn.Sign(m); err != nil {
+	if err := ss.conn.Signer.Sign(m); err != nil {
 		return forge.Ruling{}, err
 	}
 	ack, err := ss.conn.Store(ctx, m)

@@ -8,7 +8,7 @@ import (
 
 // Author is whom a message has to be from. Its subject says that, and the server has checked only who may publish there.
 type Author struct {
-	// Namespace is what the key has to be good for, such as proof.NamespaceAsk.
+	// Namespace is one that the key has to have, such as proof.NamespaceAsk.
 	Namespace string
 	// Account is that of the key.
 	Account string

@@ -57,7 +57,7 @@ func refuse(k Kind, format string, args ...any) *Error {
 }
 
 // Keys says which key is whose: the file of trusted keys. It is safe for concurrent use. A nil Keys believes
-// everything, where nobody has keys.
+// everything, where accounts have no keys.
 type Keys struct {
 	path string // empty: the keys never change
 	log  *slog.Logger

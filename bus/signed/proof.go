@@ -21,7 +21,7 @@ const Header = "Forge-Signature"
 const (
 	// version begins the text of a Proof.
 	version = "v1"
-	// domain begins what is signed, so that it is no signature of anything else.
+	// domain begins the signed text, so that it is no signature of anything else.
 	domain = "pfl-forge signed message v1"
 	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a message.
 	maxText = 3 << 10
@@ -29,7 +29,7 @@ const (
 	fields = 8
 )
 
-// Message is what an author says with its signature, apart from the time: a message as it is sent, or as it came.
+// Message describes a message as it is sent, or as it came, to be signed or compared with a signature.
 type Message struct {
 	// Subject is where it is sent, or where it came. It names project, sender and verb, or step, project and intent.
 	Subject string
@@ -66,7 +66,7 @@ func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
 	return p, nil
 }
 
-// content returns what is signed: every part after its length, so that no two lists of parts are the same bytes.
+// content returns the text that is signed: every part after its length, so that no two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
 	var b []byte
 	for _, part := range []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)} {

@@ -46,7 +46,7 @@ type Config struct {
 	Notify *notify.Config
 	// Key signs which plan a merge follows, and who approved it; nil: nothing is signed.
 	Key proof.Source
-	// Authors has what people, systems and workers send proven by their signatures; nil: nothing is, where nobody has keys.
+	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
 	Authors *signed.Keys
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.

@@ -33,16 +33,11 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 	return err
 }
 
-// BuryRequest is BuryAs for a request, which is in no stream: each is there once. kind tells those of one endpoint from
-// others'.
-func (c *Conn) BuryRequest(ctx context.Context, kind, subject string, data []byte, reason string) error {
-	return c.BuryAs(ctx, RequestID(kind, subject, data), "", Stored{Subject: subject, Data: data}, reason)
-}
-
-// RequestID returns the id of a request among the dead letters.
-func RequestID(kind, subject string, data []byte) string {
+// Unstored returns a message that is in no stream, such as a result, as BuryAs takes it, with its id: each is among the
+// dead letters once. kind tells the ids of some messages from those of others.
+func Unstored(kind, subject string, data []byte) (id string, m Stored) {
 	sum := sha256.Sum256(append([]byte(subject+"\n"), data...))
-	return kind + "/" + hex.EncodeToString(sum[:16])
+	return kind + "/" + hex.EncodeToString(sum[:16]), Stored{Subject: subject, Data: data}
 }
 
 // TellAs is BuryAs for a message of a newer version, which is offered again until a replica

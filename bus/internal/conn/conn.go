@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/internal/alive"
-	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // RequestTimeout bounds one round trip to the server. Callers that pass a
@@ -31,8 +30,8 @@ type Conn struct {
 	// the publishing of changes.
 	Appended chan struct{}
 	Closed   chan struct{}
-	// Key signs what this account sends; nil: nothing is signed.
-	Key proof.Source
+	// Signer signs the requests and results of this account.
+	Signer Signer
 
 	// connection is the present one; it changes with every reconnect.
 	connection atomic.Pointer[connection]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // Signable returns a message as its author signs it, and as a receiver compares it with its signature.
@@ -16,10 +17,15 @@ func Signable(subject string, header nats.Header, data []byte) *signed.Message {
 	return &signed.Message{Subject: subject, ID: header.Get(jetstream.MsgIDHeader), ContentType: header.Get(wire.HeaderContentType), Payload: data}
 }
 
-// Sign signs a message by the key of this account; without a key the message stays unsigned. What is signed must not change
-// afterwards: the subject, the id, the content type and the content.
-func (c *Conn) Sign(m *nats.Msg) error {
-	key, err := c.Key.Key()
+// Signer signs messages by the key of the account.
+type Signer struct {
+	// Key is asked for each signature; nil: messages stay unsigned.
+	Key proof.Source
+}
+
+// Sign signs a message. Its subject, id, content type and content must not change afterwards.
+func (s Signer) Sign(m *nats.Msg) error {
+	key, err := s.Key.Key()
 	if err != nil {
 		return fmt.Errorf("sign a message for %s: %w", m.Subject, err)
 	}
