@@ -30,6 +30,8 @@ type Config struct {
 	// NKey is the path of a file with the seed of an nkey; empty: none. It excludes Creds
 	// and TokenFile.
 	NKey string
+	// TrustedKeys is the path of the file of keys by which a runner has senders proven; empty: see Env.Authors.
+	TrustedKeys string
 	// CredentialsDir is the directory with a file for each variable that agents log in with;
 	// empty: they are in the environment.
 	CredentialsDir string

@@ -27,8 +27,11 @@ func main() {
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(),
 			Ready: func() { recovered.Store(true) },
 		}
+		var err error
+		if cfg.Authors, err = env.Authors(); err != nil {
+			return err
+		}
 		if env.Config.Notifications != "" {
-			var err error
 			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {
 				return err
 			}
