@@ -16,7 +16,7 @@ import (
 )
 
 // Header carries the text of a Proof.
-const Header = "Forge-Signature"
+const Header = "Forge-Signed"
 
 const (
 	// version begins the text of a Proof.
