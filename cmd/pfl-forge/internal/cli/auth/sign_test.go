@@ -20,7 +20,8 @@ func TestSignedBySystems(t *testing.T) {
 	const subject, wish = "forge.intent.shop.from.scanner.submit", `{"title": "t"}`
 	call := func(args ...string) (string, error) {
 		var out bytes.Buffer
-		a := &kit.App{In: strings.NewReader(wish), Out: &out, Err: &out, NKey: filepath.Join(dir, "scanner.nk")}
+		a := &kit.App{In: strings.NewReader(wish), Out: &out, Err: &out}
+		a.NKey = filepath.Join(dir, "scanner.nk")
 		cmd := Command(a)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(append([]string{"sign"}, args...))
