@@ -97,7 +97,7 @@ const signersFile = "allowed_signers"
 // Authors returns the keys by which senders are proven: of the file that is configured, or of the one beside the nkey. It is nil where
 // there is neither, which it logs: then nothing proves who sent a message but the permissions of NATS.
 func (e *Env) Authors() (*signed.Keys, error) {
-	path := e.Config.TrustedKeys
+	path := e.Config.Runner.TrustedKeys
 	if path == "" && e.Config.NKey != "" {
 		beside := filepath.Join(filepath.Dir(e.Config.NKey), signersFile)
 		if _, err := os.Stat(beside); !errors.Is(err, fs.ErrNotExist) {

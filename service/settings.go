@@ -50,7 +50,7 @@ func settings() []setting {
 		{
 			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE",
 			usage: "keys by which a runner has senders proven, instead of allowed_signers beside --nkey",
-			set:   setFile(func(c *Config) *string { return &c.TrustedKeys }),
+			set:   setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
 		},
 		{flag: "tls-ca", env: "FORGE_TLS_CA", value: "FILE", usage: "authorities for the NATS servers, instead of the system's", set: setTLSCA},
 		{
@@ -86,7 +86,7 @@ func settings() []setting {
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{
 			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people",
-			set: setFile(func(c *Config) *string { return &c.Notifications }),
+			set: setFile(func(c *Config) *string { return &c.Runner.Notifications }),
 		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},

@@ -31,8 +31,8 @@ func main() {
 		if cfg.Authors, err = env.Authors(); err != nil {
 			return err
 		}
-		if env.Config.Notifications != "" {
-			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {
+		if env.Config.Runner.Notifications != "" {
+			if cfg.Notify, err = notify.Load(env.Config.Runner.Notifications); err != nil {
 				return err
 			}
 		}

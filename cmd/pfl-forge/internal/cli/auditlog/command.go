@@ -97,7 +97,7 @@ type verifyFlags struct {
 	format            render.Format
 }
 
-// signatures returns what examines signatures; nil without the keys to trust.
+// signatures returns an examination of signatures by the keys to trust; nil without them.
 func (f *verifyFlags) signatures() (*signatures, error) {
 	if f.keys == "" {
 		return nil, nil //nolint:nilnil // signatures are not examined
