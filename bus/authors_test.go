@@ -218,10 +218,10 @@ func send(t *testing.T, nc *nats.Conn, m *message, k *proof.Key, at time.Time) {
 
 // markOf returns the mark of the message that an event came as.
 func markOf(ev *forge.Event) string {
-	switch m := ev.Message.(type) {
-	case *forge.Submit:
+	if m := forge.As[*forge.Submit](ev.Message); m != nil {
 		return m.Intent.Origin.EventID
-	case *forge.Result:
+	}
+	if m := forge.As[*forge.Result](ev.Message); m != nil {
 		return string(m.Replica)
 	}
 	return ev.ID

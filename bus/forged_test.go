@@ -67,21 +67,25 @@ func TestForgedMessages(t *testing.T) {
 		{"with much garbage", asks, "1", approve("fix-login", "d6b94d4dcc51"), []string{strings.Repeat("A", 60_000)}, "cannot be read"},
 		{
 			"kept for an hour", asks, "1", approve("fix-login", "d6b94d4dcc51"),
-			[]string{sign("ada", asks, "1", approve("fix-login", "d6b94d4dcc51"), now.Add(-time.Hour))}, "it was sent again by another, or a clock is wrong",
+			[]string{sign("ada", asks, "1", approve("fix-login", "d6b94d4dcc51"), now.Add(-time.Hour))},
+			"it was sent again by another, or a clock is wrong",
 		},
 		{
 			"by a clock that is ahead", asks, "1", approve("fix-login", "d6b94d4dcc51"),
-			[]string{sign("ada", asks, "1", approve("fix-login", "d6b94d4dcc51"), now.Add(time.Hour))}, "a clock is wrong",
+			[]string{sign("ada", asks, "1", approve("fix-login", "d6b94d4dcc51"), now.Add(time.Hour))},
+			"a clock is wrong",
 		},
 		{"a result as another attempt's", reports, "", reviewed("fix-login", 2, forge.VerdictApproved), []string{theirs}, "content is not the one"},
 		{"another verdict", reports, "", reviewed("fix-login", 1, forge.VerdictRejected), []string{theirs}, "content is not the one"},
 		{
 			"a result as another intent's", "forge.result.review.shop.other", "", reviewed("other", 1, forge.VerdictApproved),
-			[]string{theirs}, `was signed for "forge.result.review.shop.fix-login"`,
+			[]string{theirs},
+			`was signed for "forge.result.review.shop.fix-login"`,
 		},
 		{
 			"a review by the implementer", reports, "", reviewed("fix-login", 3, forge.VerdictApproved),
-			[]string{sign("implementer", reports, "", reviewed("fix-login", 3, forge.VerdictApproved), now)}, "it was signed by implementer and came as from reviewer",
+			[]string{sign("implementer", reports, "", reviewed("fix-login", 3, forge.VerdictApproved), now)},
+			"it was signed by implementer and came as from reviewer",
 		},
 		{"a result without its signature", reports, "", reviewed("fix-login", 4, forge.VerdictApproved), nil, "nothing proves that it is from reviewer"},
 	} {

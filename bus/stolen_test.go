@@ -45,7 +45,7 @@ func results(service string) (list []string) {
 
 // TestStolenCredentials gives a thief the whole credential of each kind: a person's, a system's, a follower's, each service's; and of a task,
 // which has none. The thief tries every message with it, over its own account. Decided on is what the account's owner could say: nobody
-// approves for another, no worker speaks for another step. A change lands by the words of at least three accounts.
+// approves for another, no worker speaks for another step, and only the runner's may store for another.
 func TestStolenCredentials(t *testing.T) {
 	st := newStrict(t)
 	for thief, want := range reach {

@@ -85,7 +85,10 @@ func TestCheck(t *testing.T) {
 		{name: "as it was signed"},
 		{name: "a stored one, read much later", taken: made.Add(9 * time.Minute)},
 		{name: "a clock that is ahead", taken: made.Add(-9 * time.Minute)},
-		{name: "another person's subject", alter: func(m *signed.Message) { m.Subject = "forge.intent.shop.by.bob.approve" }, want: `was signed for "forge.intent.shop.by.ada.approve"`},
+		{
+			name: "another person's subject", alter: func(m *signed.Message) { m.Subject = "forge.intent.shop.by.bob.approve" },
+			want: `was signed for "forge.intent.shop.by.ada.approve"`,
+		},
 		{name: "another verb", alter: func(m *signed.Message) { m.Subject = "forge.intent.shop.by.ada.reject" }, want: "was signed for"},
 		{name: "another project", alter: func(m *signed.Message) { m.Subject = "forge.intent.bank.by.ada.approve" }, want: "was signed for"},
 		{name: "another id", alter: func(m *signed.Message) { m.ID = "approve/shop/fix login/2" }, want: "was signed as message"},
@@ -112,7 +115,10 @@ func TestCheck(t *testing.T) {
 		{name: "an unknown key", texts: []string{signedBy(t, "eve", approval())}, want: "not among the trusted keys", kind: signed.UnknownKey},
 		{name: "the key of an account that was removed", keys: removed, want: "not among the trusted keys", kind: signed.UnknownKey},
 		{name: "a key that was replaced", keys: former, want: "the key of ada was replaced on 2026-11-20T09:00:00Z", kind: signed.UnknownKey},
-		{name: "a message that comes an hour later", taken: made.Add(time.Hour), want: "signed at 2026-11-20T10:00:00Z and came at 2026-11-20T11:00:00Z", kind: signed.Untimely},
+		{
+			name: "a message that comes an hour later", taken: made.Add(time.Hour),
+			want: "signed at 2026-11-20T10:00:00Z and came at 2026-11-20T11:00:00Z", kind: signed.Untimely,
+		},
 		{name: "a clock that is far ahead", taken: made.Add(-time.Hour), want: "or a clock is wrong", kind: signed.Untimely},
 	} {
 		m := approval()

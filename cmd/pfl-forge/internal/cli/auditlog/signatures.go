@@ -83,30 +83,34 @@ func (s *signatures) examine(ev *forge.Event) (kind chain.Kind, detail, hint str
 
 // owner returns an error if the account that signed a proof is not the one that the event says, or the proof is for something else.
 func owner(ev *forge.Event, p *signed.Proof, account string) error {
-	author, subject := ev.Actor, p.Subject
+	author, err := senderOf(ev, p.Subject)
 	if r := forge.As[*forge.Result](ev.Message); r != nil {
 		author = r.Attempt.Step.Service()
-		var err error
-		if subject, err = subjects.Result(r); err != nil {
-			return err
-		}
-	} else {
-		from, err := subjects.ParseIntent(p.Subject)
-		if api, apiErr := subjects.ParseAPI(p.Subject); apiErr == nil {
-			from, err = api, nil
-		}
-		if err != nil || from.Project != ev.To.Project {
-			return errors.New("it was signed for another project")
-		}
-		if submit := forge.As[*forge.Submit](ev.Message); !from.Person {
-			if submit == nil {
-				return errors.New("it was signed by a system, which may only submit")
-			}
-			author = submit.Intent.Origin.System
+		var subject string
+		if subject, err = subjects.Result(r); err == nil && subject != p.Subject {
+			err = errors.New("it was signed for another attempt")
 		}
 	}
-	if account != author || subject != p.Subject {
-		return fmt.Errorf("it was signed by %s for %q, and is journaled as from %s", account, p.Subject, author)
+	if err == nil && account != author {
+		err = fmt.Errorf("it was signed by %s, and is journaled as from %s", account, author)
 	}
-	return nil
+	return err
+}
+
+// senderOf returns the account behind the event of a person or a system, which was sent to a subject.
+func senderOf(ev *forge.Event, subject string) (string, error) {
+	from, err := subjects.ParseIntent(subject)
+	if api, apiErr := subjects.ParseAPI(subject); apiErr == nil {
+		from, err = api, nil
+	}
+	submit := forge.As[*forge.Submit](ev.Message)
+	switch {
+	case err != nil || from.Project != ev.To.Project:
+		return "", errors.New("it was signed for another project")
+	case from.Person:
+		return ev.Actor, nil
+	case submit == nil:
+		return "", errors.New("it was signed by a system, which may only submit")
+	}
+	return submit.Intent.Origin.System, nil
 }
