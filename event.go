@@ -5,18 +5,18 @@ import "time"
 // Event is the input of a state machine: one thing that happened, as data. Deciding the same event
 // twice has no second effect: a machine recognises it by its ID, or by the numbers of its message.
 type Event struct {
-	// ID is unique among the events that its sender ever makes. A redelivered
-	// event has the ID of the first delivery. Never empty.
+	// ID is unique among the events that its sender ever makes. A redelivered event has the ID of the first delivery. Never empty.
 	ID string
 	// To is the state machine that decides on the event.
 	To Key
 	// At is when a runner first read the event, in UTC: the only clock of the rules. Zero until then.
 	At time.Time
-	// Actor is the person or system behind the event. For a message that an intent sends to
-	// its project it is the intent's id. Empty for results, timers and what a project sends.
+	// Actor is the person or system behind it; the intent's id for what an intent sends. Empty for results, timers and what a project sends.
 	Actor string
 	// Anchor names the record by which another machine sent it; empty if no machine did.
 	Anchor string
+	// Signature is the author's, as package bus/signed has it, and Via the account that handed it on; empty where accounts have no keys.
+	Signature, Via string
 	// Message says what happened. Never nil in an event that was accepted.
 	Message Message
 }

@@ -63,7 +63,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 		w.Report = func(error) {}
 	}
 	c := conn.New(cfg.Logger, cfg.Replicas)
-	c.Alive = cfg.Alive
+	c.Alive, c.Signer.Key = cfg.Alive, cfg.Key
 	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // dialTimeout bounds the connection to one server, and each step of the greeting.
@@ -53,6 +54,8 @@ type Config struct {
 	// Groups says whose replicas get the commands of which project. Runners need it.
 	Groups subjects.Groups
 	Logger *slog.Logger
+	// Key signs the requests and results of the account; nil: nothing is signed.
+	Key proof.Source
 	// Alive watches the loops of the connection; nil: nothing does.
 	Alive *alive.Watch
 }
@@ -60,7 +63,7 @@ type Config struct {
 // dial connects to the server, and tries for as long as Connect says.
 func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	c := conn.New(cfg.Logger, cfg.Replicas)
-	c.Alive = cfg.Alive
+	c.Alive, c.Signer.Key = cfg.Alive, cfg.Key
 	if cfg.Person != "" {
 		if err := c.AsPerson(cfg.Person, cfg.Project); err != nil {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // TLS names the files of an encrypted connection. All are PEM and are read again for each
@@ -45,6 +47,19 @@ func ReadSeed(path string) ([]byte, error) {
 	}
 	seed, err := pair.Seed()
 	return bytes.Clone(seed), err // Wipe erases the other one
+}
+
+// SigningKey returns the key by which an account signs what it sends and does. It follows from the account's nkey, whose file is read
+// again for each signature.
+func SigningKey(path, account string) proof.Source {
+	return func() (*proof.Key, error) {
+		seed, err := ReadSeed(path)
+		if err != nil {
+			return nil, err
+		}
+		defer clear(seed)
+		return proof.Derive(seed, account)
+	}
 }
 
 // PublicKey returns the public part of the nkey whose seed a file holds.

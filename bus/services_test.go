@@ -75,7 +75,7 @@ func TestServices(t *testing.T) {
 		}
 	}
 	decider(ctx, t, s.Connect(t))
-	if diff := cmp.Diff(requests.Services{Project: "shop"}, services(t, b, "shop", false)); diff != "" {
+	if diff := cmp.Diff(requests.Services{Project: "shop", Unproven: true}, services(t, b, "shop", false)); diff != "" {
 		t.Errorf("nobody is there: %s", diff)
 	}
 	decided(t, b, "old")
@@ -83,7 +83,7 @@ func TestServices(t *testing.T) {
 	announced(t, s.Connect(t), "reviewer", "r2", "site")
 	stop := announced(t, s.Connect(t), "reviewer", "r1", "shop", "site")
 	want := requests.Services{
-		Project: "shop", Known: true,
+		Project: "shop", Known: true, Unproven: true,
 		Services: []requests.Service{
 			{Service: "reviewer", Running: 2, Serves: true, Replicas: []requests.Replica{
 				{Replica: "r1", Version: "v1", Started: began},

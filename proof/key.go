@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (s Source) Key() (*Key, error) {
 // minSeed is the least number of bytes of a seed: those of a random ed25519 seed.
 const minSeed = 32
 
-// Derive returns the key of a role that follows from a secret seed, such as that
+// Derive returns the key of a role, or of an account of another name, that follows from a secret seed, such as that
 // of an nkey. It is another key than the nkey itself, because whoever runs a
 // nats-server chooses what an nkey signs.
 func Derive(seed []byte, role string) (*Key, error) {
@@ -60,11 +61,24 @@ func Derive(seed []byte, role string) (*Key, error) {
 	return &Key{role: role, private: private, signer: signer}, nil
 }
 
-// Role returns the role whose key it is.
+// Role returns the role, or the account, whose key it is.
 func (k *Key) Role() string { return k.role }
 
 // ID returns the fingerprint of the public key, as ssh-keygen -l prints it.
 func (k *Key) ID() string { return ssh.FingerprintSHA256(k.signer.PublicKey()) }
+
+// Public returns the public key.
+func (k *Key) Public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) }
+
+// Sign signs a text as it is. It has to begin with a domain of its own: the same key signs statements and
+// commits, whose texts begin with those of DSSE and of SSH signatures.
+func (k *Key) Sign(text []byte) []byte { return ed25519.Sign(k.private, text) }
+
+// AccountSigner returns the line of the key for the file of trusted keys of an installation, where it belongs to an
+// account with a role: it signs what it sends, too.
+func (k *Key) AccountSigner(role string) Signer {
+	return Signer{Principal: k.role, Namespaces: append(slices.Clone(Namespaces(role)), sends[role]), Key: k.signer.PublicKey()}
+}
 
 // Signer returns the line of the key for a file of trusted keys.
 func (k *Key) Signer() Signer {

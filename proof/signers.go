@@ -27,7 +27,25 @@ const (
 	NamespacePlan = "plan@pfl-forge"
 	// NamespaceApproval is of statements about the approvals of people.
 	NamespaceApproval = "approval@pfl-forge"
+
+	// NamespaceResult is of what workers report.
+	NamespaceResult = "result@pfl-forge"
+	// NamespaceAsk is of what people ask for and decide.
+	NamespaceAsk = "ask@pfl-forge"
+	// NamespaceSubmit is of what other systems submit.
+	NamespaceSubmit = "submit@pfl-forge"
+	// NamespaceRelay is of what a runner stores for a system that it answers at once.
+	NamespaceRelay = "relay@pfl-forge"
 )
+
+// sends has the namespace of what accounts of a role send; see package bus/signed.
+var sends = map[string]string{
+	"runner": NamespaceRelay, "analyzer": NamespaceResult, "implementer": NamespaceResult, "reviewer": NamespaceResult, "reflector": NamespaceResult,
+	"operator": NamespaceAsk, "submitter": NamespaceSubmit,
+}
+
+// Sends reports whether accounts of a role sign what they send.
+func Sends(role string) bool { return sends[role] != "" }
 
 // byRole has the namespaces of the roles that sign anything.
 var byRole = []struct {

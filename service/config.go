@@ -54,9 +54,8 @@ type Config struct {
 	Replicas int
 	// DrainTimeout is how long running attempts may go on after SIGTERM.
 	DrainTimeout time.Duration
-	// Notifications is the path of the file that says which people are notified;
-	// empty: none.
-	Notifications string
+	// Runner has the files that only runners read.
+	Runner RunnerFiles
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// LogFormat is json or text.
@@ -77,6 +76,14 @@ type Project struct {
 	URL string
 	// Group is that of the replicas that serve it; empty: those without one.
 	Group subjects.Group
+}
+
+// RunnerFiles are the paths of files for a runner.
+type RunnerFiles struct {
+	// Notifications says which people are notified; empty: none.
+	Notifications string
+	// TrustedKeys has the keys by which senders are proven; empty: see Env.Authors.
+	TrustedKeys string
 }
 
 // Pods describes the pods in which agents and commands run.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
@@ -78,14 +81,39 @@ func (e *Env) SigningKey() proof.Source {
 	if e.Config.NKey == "" {
 		return nil
 	}
+	of := bus.SigningKey(e.Config.NKey, e.Name)
 	return func() (*proof.Key, error) {
-		seed, err := bus.ReadSeed(e.Config.NKey)
+		key, err := of()
 		if err != nil {
 			return nil, fmt.Errorf("--nkey (FORGE_NKEY): %w", err)
 		}
-		defer clear(seed)
-		return proof.Derive(seed, e.Name)
+		return key, nil
 	}
+}
+
+// signersFile is the name of the file of trusted keys that auth init puts beside the nkeys.
+const signersFile = "allowed_signers"
+
+// Authors returns the keys by which senders are proven: of the file that is configured, or of the one beside the nkey. It is nil where
+// there is neither, which it logs: then nothing proves who sent a message but the permissions of NATS.
+func (e *Env) Authors() (*signed.Keys, error) {
+	path := e.Config.Runner.TrustedKeys
+	if path == "" && e.Config.NKey != "" {
+		beside := filepath.Join(filepath.Dir(e.Config.NKey), signersFile)
+		if _, err := os.Stat(beside); !errors.Is(err, fs.ErrNotExist) {
+			path = beside
+		}
+	}
+	if path == "" {
+		e.Log.Warn("no signature is asked for: nothing proves who sends requests and results but the permissions of NATS; " +
+			"pfl-forge auth init makes keys, and --trusted-keys (FORGE_TRUSTED_KEYS) names their file")
+		return nil, nil //nolint:nilnil // nothing is proven
+	}
+	keys, err := signed.OpenKeys(path, e.Log)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-keys (FORGE_TRUSTED_KEYS), or %s beside --nkey: %w", signersFile, err)
+	}
+	return keys, nil
 }
 
 // open starts the health endpoint and connects to NATS, retrying until ctx ends.
@@ -105,7 +133,7 @@ func (e *Env) open(ctx context.Context) error {
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas, Groups: e.Config.Groups(),
-		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive,
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive, Key: e.SigningKey(),
 	}
 	if cfg.NKey != "" { // a role's permissions name its inbox
 		cfg.InboxPrefix = access.Inbox(e.Name)

@@ -47,6 +47,11 @@ func settings() []setting {
 		{flag: "creds", env: "FORGE_CREDS", value: "FILE", usage: "NATS credentials", set: setFile(func(c *Config) *string { return &c.Creds })},
 		{flag: "token-file", env: "FORGE_TOKEN_FILE", value: "FILE", usage: "file that holds a NATS token", set: setTokenFile},
 		{flag: "nkey", env: "FORGE_NKEY", value: "FILE", usage: "file that holds the seed of an nkey", set: setNKey},
+		{
+			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE",
+			usage: "keys by which a runner has senders proven, instead of allowed_signers beside --nkey",
+			set:   setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
+		},
 		{flag: "tls-ca", env: "FORGE_TLS_CA", value: "FILE", usage: "authorities for the NATS servers, instead of the system's", set: setTLSCA},
 		{
 			flag: "tls-cert", env: "FORGE_TLS_CERT", value: "FILE", usage: "certificate to show to the NATS servers, with --tls-key",
@@ -81,7 +86,7 @@ func settings() []setting {
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{
 			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people",
-			set: setFile(func(c *Config) *string { return &c.Notifications }),
+			set: setFile(func(c *Config) *string { return &c.Runner.Notifications }),
 		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},

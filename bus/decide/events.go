@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
@@ -30,6 +31,8 @@ type Config struct {
 	// which an event goes to the dead letters; 0 means 5. It counts in this
 	// process: another runner begins at 0.
 	MaxErrors int
+	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
+	Authors *signed.Keys
 }
 
 // Delivery is an event that a runner has to decide on, once or again.
@@ -181,6 +184,12 @@ func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
 	c.running.Go(func() {
 		defer done()
 		defer after()
+		if in.people {
+			if err := c.provenRequest(m, &ev); err != nil {
+				c.unproven(work, in, m, err)
+				return
+			}
+		}
 		<-before
 		c.one(work, in, m, ev)
 	})

@@ -2,8 +2,6 @@ package decide
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/nats-io/nats.go"
@@ -59,6 +57,9 @@ func (c *eventConsumers) takeResult(ctx context.Context, m *nats.Msg) {
 		if relayed := wire.Relayed(m.Header); relayed != nil {
 			err = relayed
 		}
+		if err == nil {
+			err = c.provenResult(m, &ev)
+		}
 		if err != nil {
 			c.unreadableResult(work, m, err)
 			return
@@ -86,11 +87,15 @@ func (c *eventConsumers) oneResult(ctx context.Context, m *nats.Msg, ev forge.Ev
 // unreadableResult settles a message that is no result, or one of a newer version, which is
 // sent again until a runner understands it.
 func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err error) {
+	if c.unprovenResult(ctx, m, err) {
+		return
+	}
 	if _, ok := errors.AsType[*wire.UnknownError](err); !ok {
 		c.refuse(ctx, m, err.Error())
 		return
 	}
-	if err := c.events.conn.TellAs(ctx, deadResult(m), "", conn.Stored{Subject: m.Subject, Data: m.Data}, err); err != nil {
+	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
+	if err := c.events.conn.TellAs(ctx, id, "", dead, err); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, conn.ParkTime.String())
@@ -98,7 +103,8 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 
 // refuse puts a result among the dead letters. Unless that succeeds, it comes again.
 func (c *eventConsumers) refuse(ctx context.Context, m *nats.Msg, reason string) {
-	if err := c.events.conn.BuryAs(ctx, deadResult(m), "", conn.Stored{Subject: m.Subject, Data: m.Data}, reason); err != nil {
+	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
+	if err := c.events.conn.BuryAs(ctx, id, "", dead, reason); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot put a result aside; it comes again", "subject", m.Subject, "error", err)
 		c.answer(ctx, m, wire.HeaderAgain, "1s")
 		return
@@ -123,8 +129,5 @@ func (c *eventConsumers) answer(ctx context.Context, m *nats.Msg, header, value 
 	}
 }
 
-// deadResult returns the id of a result among the dead letters: each is there once.
-func deadResult(m *nats.Msg) string {
-	sum := sha256.Sum256(append([]byte(m.Subject+"\n"), m.Data...))
-	return "results/" + hex.EncodeToString(sum[:16])
-}
+// deadResults begins the ids of results among the dead letters.
+const deadResults = "results"

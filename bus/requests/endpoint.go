@@ -20,6 +20,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -67,6 +68,8 @@ type RefusedField struct {
 type ServeConfig struct {
 	// View returns everything that is known of an intent, or ErrNotFound.
 	View func(context.Context, forge.Key) (forge.View, error)
+	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
+	Authors *signed.Keys
 }
 
 // Serve answers other systems' requests at once, until ctx ends: submit, list, show and
@@ -250,6 +253,9 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 	if err != nil {
 		return nil, err
 	}
+	if ev.Signature, err = e.proven(ctx, from, r); err != nil {
+		return nil, err
+	}
 	subject, err := subjects.Submission(from.Project)
 	if err != nil {
 		return nil, err
@@ -274,6 +280,24 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 		result.Result = "known"
 	}
 	return result, nil
+}
+
+// proven returns the signature of a submission's author; empty where accounts have no keys. A submission without proof is refused, and
+// shown among the dead letters.
+func (e *endpoints) proven(ctx context.Context, from subjects.Sender, r micro.Request) (string, error) {
+	if e.cfg.Authors == nil {
+		return "", nil
+	}
+	header := nats.Header(r.Headers())
+	p, err := e.cfg.Authors.Check(conn.Signable(r.Subject(), header, r.Data()), header[signed.Header], time.Now(), signed.AuthorOf(from))
+	if err == nil {
+		return p.String(), nil
+	}
+	id, m := conn.Unstored("requests", r.Subject(), r.Data())
+	if err := e.conn.BuryAs(ctx, id, "", m, err.Error()); err != nil {
+		return "", err
+	}
+	return "", &errCode{"403", []RefusedField{{Reason: err.Error()}}}
 }
 
 // refusedField returns the reason of a ruling, without the field's name in

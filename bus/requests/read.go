@@ -81,8 +81,8 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	if ev.To.Project != from.Project {
 		return ev, wire.Garbage("Event", "it was sent to project %q, but is for %q", from.Project, ev.To.Project)
 	}
-	if ev.Anchor != "" {
-		return ev, wrong("anchor", "is for machines to say; leave it out")
+	if err := unsaid(&ev); err != nil {
+		return ev, err
 	}
 	number := 0
 	switch m := ev.Message.(type) {
@@ -103,6 +103,17 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 		return ev, wire.Garbage("Event", "%w", err)
 	}
 	return ev, nil
+}
+
+// unsaid returns an error for what no sender says of its event.
+func unsaid(ev *forge.Event) error {
+	switch {
+	case ev.Anchor != "":
+		return wrong("anchor", "is for machines to say; leave it out")
+	case ev.Signature+ev.Via != "":
+		return wrong("signature", "belongs into the headers; leave signature and via out")
+	}
+	return nil
 }
 
 // checkPersonalSubmit checks the intent that a person submits. It sets the

@@ -34,6 +34,9 @@ func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	if err != nil {
 		return err
 	}
+	if err := ss.conn.Signer.Sign(m); err != nil {
+		return err
+	}
 	_, err = ss.conn.Store(ctx, m)
 	return err
 }
@@ -59,6 +62,9 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	m.Header.Set(wire.HeaderReply, inbox)
+	if err := ss.conn.Signer.Sign(m); err != nil {
+		return forge.Ruling{}, err
+	}
 	ack, err := ss.conn.Store(ctx, m)
 	if err != nil {
 		return forge.Ruling{}, err

@@ -40,6 +40,8 @@ type Services struct {
 	// Known says that the project has a journal, or that a service that runs now has it
 	// among its projects. Its intents are accepted.
 	Known bool `json:"known"`
+	// Unproven says that the runner asks for no signatures: only permissions of NATS say who sends what.
+	Unproven bool `json:"unproven,omitempty"`
 	// Services are those that run, sorted; none if only known was asked for.
 	Services []Service `json:"services,omitempty"`
 }
@@ -139,7 +141,7 @@ func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.
 	if err != nil {
 		return nil, err
 	}
-	answer := Services{Project: from.Project, Known: slices.Contains(known, from.Project)}
+	answer := Services{Project: from.Project, Known: slices.Contains(known, from.Project), Unproven: e.cfg.Authors == nil}
 	var list []presence.Replica
 	if !brief || !answer.Known {
 		if list, err = e.gather(ctx, &answer, brief); err != nil {

@@ -82,6 +82,8 @@ type request struct {
 	// own is the id that the message gives itself, such as that of a
 	// CloudEvent; empty if it has none.
 	own string
+	// signature is the author's, in what a runner stored for a system; others may not say one.
+	signature string
 }
 
 // read returns the event that a submission stands for, or a *SubmissionError.
@@ -96,6 +98,9 @@ func (s submission) read() (forge.Event, error) {
 		return forge.Event{}, err
 	}
 	errs := s.place(&r)
+	if r.signature != "" && s.from.Named {
+		errs = append(errs, forge.FieldError{Field: "signature", Reason: "belongs into the headers; leave it out"})
+	}
 	in := r.intent
 	if e := in.Validate(); e != nil && len(errs) == 0 {
 		errs = append(errs, *e)
@@ -110,7 +115,7 @@ func (s submission) read() (forge.Event, error) {
 	}
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
-		Actor: in.Origin.System, Message: &forge.Submit{Intent: in},
+		Actor: in.Origin.System, Message: &forge.Submit{Intent: in}, Signature: r.signature,
 	}, nil
 }
 
@@ -189,7 +194,7 @@ func submitted(ev forge.Event, err error) (request, error) {
 		return request{}, wrongs(errs)
 	}
 	in.ID, in.Project = cmp.Or(in.ID, ev.To.Intent), cmp.Or(in.Project, ev.To.Project)
-	return request{intent: in, own: ev.ID}, nil
+	return request{intent: in, own: ev.ID, signature: ev.Signature}, nil
 }
 
 // place fills in the intent's project, origin and id, and returns an error for

@@ -69,6 +69,15 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	return m, nil
 }
 
+// ask signs a result and sends it. It is signed each time: by the key that the account has now, at the time at which it
+// is sent, however long it waited for a runner.
+func (rs *Results) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
+	if err := rs.conn.Signer.Sign(m); err != nil {
+		return nil, err
+	}
+	return rs.conn.Ask(ctx, m, timeout)
+}
+
 // report sends a result until it is decided. delivery counts how often a runner
 // may have got it; it does not grow where no runner was there.
 func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
@@ -78,7 +87,7 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 	}
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
-		answer, err := rs.conn.Ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), streams.AckWait))
+		answer, err := rs.ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), streams.AckWait))
 		pause := conn.Backoff(attempt)
 		switch {
 		case err == nil:

@@ -93,7 +93,11 @@ func (in *installation) configure(t *testing.T) {
 		"tls/ca.crt": read(t, out, "ca.crt"),
 	})
 	for _, account := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "operator", system} {
-		in.folder(t, account, map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")})
+		files := map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")}
+		if account == "runner" { // it asks for signatures
+			files["allowed_signers"] = read(t, out, "allowed_signers")
+		}
+		in.folder(t, account, files)
 	}
 	in.folder(t, "git", map[string]string{
 		"start.sh":       read(t, "..", "k8s", "testdata", "git", "start.sh"),

@@ -122,7 +122,7 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 		t.Errorf("%+v\n%s", got, diff)
 	}
 	call := j.calls[0]
-	if !call.ReadOnly || call.Limits.Wall != 3*time.Minute || call.Session != (agent.Session{}) {
+	if !call.ReadOnly || call.Limits.Wall != 10*time.Minute || call.Session != (agent.Session{}) {
 		t.Errorf("got %+v", call)
 	}
 	if !strings.Contains(call.Prompt, "+new\n") || strings.Contains(call.Prompt, "I am sure") {

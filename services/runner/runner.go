@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
@@ -45,6 +46,8 @@ type Config struct {
 	Notify *notify.Config
 	// Key signs which plan a merge follows, and who approved it; nil: nothing is signed.
 	Key proof.Source
+	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
+	Authors *signed.Keys
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
@@ -89,9 +92,9 @@ func Run(ctx context.Context, cfg Config) error {
 	var serving sync.WaitGroup
 	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
-		serving.Go(func() { r.serve(ctx) })
+		serving.Go(func() { r.serve(ctx, cfg.Authors) })
 	}
-	cfg.Bus.Events.Consume(ctx, decide.Config{}, r.handle)
+	cfg.Bus.Events.Consume(ctx, decide.Config{Authors: cfg.Authors}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()

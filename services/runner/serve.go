@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -28,7 +29,7 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 
 // serve answers other systems' requests until ctx ends. An error is only logged:
 // decisions go on without it.
-func (r *runner) serve(ctx context.Context) {
+func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	reading.Go(func() {
@@ -37,7 +38,7 @@ func (r *runner) serve(ctx context.Context) {
 		}
 	})
 	view := func(ctx context.Context, key forge.Key) (forge.View, error) { return View(ctx, r.bus, key) }
-	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view}); err != nil {
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view, Authors: authors}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

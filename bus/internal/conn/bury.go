@@ -2,6 +2,8 @@ package conn
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -29,6 +31,13 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 			"stream", stream, "seq", m.Seq, "subject", m.Subject, "reason", reason)
 	}
 	return err
+}
+
+// Unstored returns a message that is in no stream, such as a result, as BuryAs takes it, with its id: each is among the
+// dead letters once. kind tells the ids of some messages from those of others.
+func Unstored(kind, subject string, data []byte) (id string, m Stored) {
+	sum := sha256.Sum256(append([]byte(subject+"\n"), data...))
+	return kind + "/" + hex.EncodeToString(sum[:16]), Stored{Subject: subject, Data: data}
 }
 
 // TellAs is BuryAs for a message of a newer version, which is offered again until a replica

@@ -30,6 +30,8 @@ type Conn struct {
 	// the publishing of changes.
 	Appended chan struct{}
 	Closed   chan struct{}
+	// Signer signs the requests and results of this account.
+	Signer Signer
 
 	// connection is the present one; it changes with every reconnect.
 	connection atomic.Pointer[connection]

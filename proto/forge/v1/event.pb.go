@@ -33,6 +33,8 @@ type Event struct {
 	xxx_hidden_Actor       *string                `protobuf:"bytes,4,opt,name=actor"`
 	xxx_hidden_Message     isEvent_Message        `protobuf_oneof:"message"`
 	xxx_hidden_Anchor      *string                `protobuf:"bytes,33,opt,name=anchor"`
+	xxx_hidden_Signature   *string                `protobuf:"bytes,34,opt,name=signature"`
+	xxx_hidden_Via         *string                `protobuf:"bytes,35,opt,name=via"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -360,9 +362,29 @@ func (x *Event) GetAnchor() string {
 	return ""
 }
 
+func (x *Event) GetSignature() string {
+	if x != nil {
+		if x.xxx_hidden_Signature != nil {
+			return *x.xxx_hidden_Signature
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Event) GetVia() string {
+	if x != nil {
+		if x.xxx_hidden_Via != nil {
+			return *x.xxx_hidden_Via
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Event) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Event) SetTo(v *Key) {
@@ -375,7 +397,7 @@ func (x *Event) SetAt(v *timestamppb.Timestamp) {
 
 func (x *Event) SetActor(v string) {
 	x.xxx_hidden_Actor = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *Event) SetSubmit(v *Submit) {
@@ -604,7 +626,17 @@ func (x *Event) SetOverlapChanged(v *OverlapChanged) {
 
 func (x *Event) SetAnchor(v string) {
 	x.xxx_hidden_Anchor = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+}
+
+func (x *Event) SetSignature(v string) {
+	x.xxx_hidden_Signature = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *Event) SetVia(v string) {
+	x.xxx_hidden_Via = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *Event) HasId() bool {
@@ -873,6 +905,20 @@ func (x *Event) HasAnchor() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *Event) HasSignature() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *Event) HasVia() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *Event) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -1068,6 +1114,16 @@ func (x *Event) ClearAnchor() {
 	x.xxx_hidden_Anchor = nil
 }
 
+func (x *Event) ClearSignature() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Signature = nil
+}
+
+func (x *Event) ClearVia() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Via = nil
+}
+
 const Event_Message_not_set_case case_Event_Message = 0
 const Event_Submit_case case_Event_Message = 5
 const Event_Edit_case case_Event_Message = 6
@@ -1243,6 +1299,14 @@ type Event_builder struct {
 	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
 	// person or system may set it.
 	Anchor *string
+	// signature is the author's own, as package bus/signed of the Go module has
+	// it; empty where nobody has keys, and of what machines send. Only runners
+	// set it.
+	Signature *string
+	// via is the account that handed the event to the journal's runner: the
+	// author's own, or that of a runner that stored it for a system. Only runners
+	// set it.
+	Via *string
 }
 
 func (b0 Event_builder) Build() *Event {
@@ -1250,13 +1314,13 @@ func (b0 Event_builder) Build() *Event {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Id = b.Id
 	}
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_At = b.At
 	if b.Actor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Actor = b.Actor
 	}
 	if b.Submit != nil {
@@ -1344,8 +1408,16 @@ func (b0 Event_builder) Build() *Event {
 		x.xxx_hidden_Message = &event_OverlapChanged{b.OverlapChanged}
 	}
 	if b.Anchor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
 		x.xxx_hidden_Anchor = b.Anchor
+	}
+	if b.Signature != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		x.xxx_hidden_Signature = b.Signature
+	}
+	if b.Via != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Via = b.Via
 	}
 	return m0
 }
@@ -6300,7 +6372,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\r\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\r\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -6339,7 +6411,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
 	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
 	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12\x16\n" +
-	"\x06anchor\x18! \x01(\tR\x06anchorB\t\n" +
+	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
+	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
+	"\x03via\x18# \x01(\tR\x03viaB\t\n" +
 	"\amessage\"T\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12 \n" +

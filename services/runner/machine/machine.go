@@ -223,6 +223,7 @@ func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*ca
 			Agent: r.Agent, Model: r.Model, Session: r.Session, Usage: r.Usage, Executor: r.Executor,
 			Output: &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the answer leads to a decision that is too large to record; make it smaller"},
 		}
+		c.event.Signature = "" // its worker has not signed that
 		return d.decide(ctx, key, s, batch)
 	}
 	c.ruling = forge.Ruling{EventID: c.event.ID, Decision: forge.Refused, Intent: key.Intent, Reason: ErrTooLarge.Error()}

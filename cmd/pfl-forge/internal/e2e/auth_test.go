@@ -10,10 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -99,8 +101,18 @@ func TestGuardedCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := nc.RequestWithContext(wait.Context(t), "forge.api."+project+".from.submitter.submit",
-		[]byte(`{"title": "Append far", "body": "Please.", "recipe": "append", "with": {"LINE": "far"}, "origin": {"event_id": "1"}}`))
+	wish := nats.NewMsg("forge.api." + project + ".from.submitter.submit")
+	wish.Data = []byte(`{"title": "Append far", "body": "Please.", "recipe": "append", "with": {"LINE": "far"}, "origin": {"event_id": "1"}}`)
+	key, err := bus.SigningKey(g.seed("submitter"), "submitter")()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := signed.Sign(key, &signed.Message{Subject: wish.Subject, Payload: wish.Data}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wish.Header.Set(signed.Header, proof.String())
+	answer, err := nc.RequestMsgWithContext(wait.Context(t), wish)
 	var accepted struct{ Intent, Result string }
 	if err != nil || json.Unmarshal(answer.Data, &accepted) != nil || accepted.Result != "new" {
 		t.Fatalf("submitted: %s, %v", answer.Data, err)
@@ -125,6 +137,14 @@ func TestGuardedCluster(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s%s", args, got.code, got.stdout, got.stderr)
 		}
 	}
+	if got := g.forge("audit-log", "export"); strings.Count(got.stdout, `"via":"operator"`) != 5 || strings.Count(got.stdout, `"via":"runner"`) != 1 ||
+		!strings.Contains(got.stdout, `"via":"reviewer"`) { // two requests, the approval and the pauses of the project
+		t.Errorf("export: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	if got := g.forge("audit-log", "verify", "--trusted-keys", filepath.Join(g.keys, "allowed_signers")); got.code != 0 ||
+		!strings.Contains(got.stdout, "1 in another form; 0 are unsigned, 0 not proven") {
+		t.Errorf("verify: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
 	g.proven(len(lines)) // the line that was there at first is none of them, and the system's is
@@ -146,6 +166,13 @@ func TestGuardedCluster(t *testing.T) {
 	// An intent has 5 attempts, each with a start and an end, and a decision on its result.
 	if about := g.checkLines("append-00", "append-01", accepted.Intent); about < 3*5*3 {
 		t.Errorf("%d lines are about commands", about)
+	}
+	wish.Header.Del(signed.Header)
+	if refused, err := nc.RequestMsgWithContext(wait.Context(t), wish); err != nil || !strings.Contains(string(refused.Data), "it is not signed") {
+		t.Errorf("without a signature: %s, %v", refused.Data, err)
+	}
+	if got := g.forge("doctor"); !strings.Contains(got.stdout, "it is not signed: nothing proves that it is from submitter") {
+		t.Errorf("doctor: exit code %d\n%s", got.code, got.stdout)
 	}
 }
 

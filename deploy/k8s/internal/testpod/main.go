@@ -21,6 +21,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 )
 
 func main() {
@@ -168,12 +171,20 @@ func connect() (js jetstream.JetStream, end func(), err error) {
 	return js, nc.Close, nil
 }
 
-// publish stores a message, however long the server is away.
+// publish stores a message, signed by the key of the system, however long the server is away.
 func publish(js jetstream.JetStream, subject string, data []byte) error {
+	key, err := bus.SigningKey("/etc/forge/nats/nkey", os.Getenv("SYSTEM"))()
+	if err != nil {
+		return err
+	}
 	var failed error
 	for range 60 {
+		proof, err := signed.Sign(key, &signed.Message{Subject: subject, Payload: data}, time.Now())
+		if err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		_, err := js.Publish(ctx, subject, data)
+		_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data, Header: nats.Header{signed.Header: {proof.String()}}})
 		cancel()
 		if err == nil {
 			return nil

@@ -27,9 +27,12 @@ func main() {
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(),
 			Ready: func() { recovered.Store(true) },
 		}
-		if env.Config.Notifications != "" {
-			var err error
-			if cfg.Notify, err = notify.Load(env.Config.Notifications); err != nil {
+		var err error
+		if cfg.Authors, err = env.Authors(); err != nil {
+			return err
+		}
+		if env.Config.Runner.Notifications != "" {
+			if cfg.Notify, err = notify.Load(env.Config.Runner.Notifications); err != nil {
 				return err
 			}
 		}

@@ -94,6 +94,12 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 	if !answer.Known {
 		found = append(found, finding{"project", broken, t.Unserved(ctx).Error(), ""})
 	}
+	if answer.Unproven {
+		found = append(found, finding{
+			"signatures", warning, "the runner asks for none: nothing proves whose word a request or a result is but the permissions of NATS",
+			"`pfl-forge auth init` makes keys; give the runner their file allowed_signers with --trusted-keys",
+		})
+	}
 	for _, w := range workers {
 		// Replicas may be in groups, each with projects of its own: one of these has to have it.
 		serves := func(s requests.Service) bool { return s.Service == w.service && s.Serves }

@@ -12,13 +12,16 @@ package auditlog
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 const verifyHelp = `Check that nothing in the journals was changed, removed, added or moved since it was
@@ -29,6 +32,10 @@ another names the records by which it was told.
 That cannot show that the end of everything was cut off, or that all of it was written anew. A
 checkpoint can: --checkpoint writes one, and --since compares the journals with an earlier one.
 Keep it where nobody who runs pfl-forge or its NATS may write.
+
+With --trusted-keys, the signatures of people, systems and workers are examined, too: each is kept
+in the journal with what it signed, so that this asks no runner and trusts none. It names the events
+that are not signed.
 
 The exit code is 1 if the journals do not prove what they hold.`
 
@@ -86,7 +93,20 @@ func (s scope) key(t *target.Target) forge.Key {
 type verifyFlags struct {
 	all               bool
 	since, checkpoint string
+	keys              string
 	format            render.Format
+}
+
+// signatures returns an examination of signatures by the keys to trust; nil without them.
+func (f *verifyFlags) signatures() (*signatures, error) {
+	if f.keys == "" {
+		return nil, nil //nolint:nilnil // signatures are not examined
+	}
+	list, err := proof.ReadSigners(f.keys)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-keys: %w", err)
+	}
+	return &signatures{keys: signed.NewKeys(list)}, nil
 }
 
 // verifyCommand returns the command audit-log verify.
@@ -115,6 +135,8 @@ func verifyCommand(a *kit.App) *cobra.Command {
 	set.BoolVar(&f.all, "all", false, "the journals of every project")
 	set.StringVar(&f.since, "since", "", "compare with the checkpoint in a `file`")
 	set.StringVar(&f.checkpoint, "checkpoint", "", "write a checkpoint to a `file`, unless something is wrong")
+	set.StringVar(&f.keys, "trusted-keys", "", "examine signatures by the keys in a `file`, as auth init writes it")
+	_ = cmd.MarkFlagFilename("trusted-keys")
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }

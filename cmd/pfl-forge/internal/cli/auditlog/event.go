@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
 )
 
@@ -40,6 +42,29 @@ type Event struct {
 	Merge *Merge `json:"merge,omitempty"`
 	// Record is where it stands in the journals.
 	Record Record `json:"record"`
+	// Proof is the author's signature; nil of what is unsigned.
+	Proof *Proof `json:"proof,omitempty"`
+}
+
+// Proof is the signature of an event's author, as the runner checked it.
+type Proof struct {
+	// Via is the account that handed it to the runner that decided: the author's own, or a runner's that stored it for a system.
+	Via string `json:"via"`
+	// Key is the author's public key, in base64 as in URLs.
+	Key string `json:"key"`
+	// SignedAt is the time of the signature, by the author's clock.
+	SignedAt time.Time `json:"signed_at"`
+	// Signature has everything that was signed, and the signature, as package bus/signed reads it.
+	Signature string `json:"signature"`
+}
+
+// proofOf returns the signature of an event; nil if it has none that can be read.
+func proofOf(ev *forge.Event) *Proof {
+	p, err := signed.Parse(ev.Signature)
+	if err != nil {
+		return nil
+	}
+	return &Proof{Via: ev.Via, Key: base64.RawURLEncoding.EncodeToString(p.Key), SignedAt: p.At, Signature: ev.Signature}
 }
 
 // Author says who is behind an event. Name is the person, system or replica.
@@ -164,6 +189,7 @@ func (c *collection) add(e *journal.Entry) error {
 		data.Record = Record{
 			Journal: e.Subject, Sequence: e.Seq, Hash: e.Hash, Previous: e.Previous, Index: i, Event: ev.ID, Anchor: ev.Anchor,
 		}
+		data.Proof = proofOf(ev)
 		c.lines = append(c.lines, line{c.last[stream], stream, cloudEvent(ev, data)})
 	}
 	return nil

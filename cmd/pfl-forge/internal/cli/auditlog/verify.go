@@ -22,6 +22,8 @@ type report struct {
 	// Journals and Records count what was read.
 	Journals int `json:"journals" yaml:"journals"`
 	Records  int `json:"records"  yaml:"records"`
+	// Signatures counts events of people, systems and workers; nil without the keys to trust.
+	Signatures *signatures `json:"signatures,omitempty" yaml:"signatures,omitempty"`
 	// Findings are by journal and sequence.
 	Findings []finding `json:"findings" yaml:"findings"`
 }
@@ -44,6 +46,10 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 			return err
 		}
 	}
+	sigs, err := f.signatures()
+	if err != nil {
+		return err
+	}
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err
@@ -51,14 +57,14 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 	defer t.Close()
 	key := s.key(t)
 	began := time.Now()
-	audit, err := read(ctx, t, key)
+	audit, err := read(ctx, t, key, sigs)
 	if err != nil {
 		return err
 	}
 	if before != nil {
 		audit.Compare(before)
 	}
-	rep := reportOf(audit)
+	rep := reportOf(audit, sigs)
 	if key.Intent != "" && len(rep.Findings) == 0 && !has(audit, key) {
 		return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
 	}
@@ -84,14 +90,17 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 	return nil
 }
 
-// read returns an Audit that has read the journals of a scope.
-func read(ctx context.Context, t *target.Target, scope forge.Key) (*chain.Audit, error) {
+// read returns an Audit that has read the journals of a scope, and has their signatures examined, unless sigs is nil.
+func read(ctx context.Context, t *target.Target, scope forge.Key, sigs *signatures) (*chain.Audit, error) {
 	audit := newAudit(scope)
 	if t.Bus == nil { // nothing was ever submitted, or all of it is gone
 		return audit, nil
 	}
 	err := t.Bus.Journal.Each(ctx, scope, func(e *journal.Entry) error {
 		audit.Add(&e.Link)
+		if sigs != nil {
+			sigs.add(e)
+		}
 		return nil
 	})
 	return audit, err
@@ -117,13 +126,17 @@ func has(audit *chain.Audit, key forge.Key) bool {
 	return err == nil && slices.ContainsFunc(audit.Heads(), func(r chain.Ref) bool { return r.Subject == subject })
 }
 
-// reportOf returns the findings of an Audit as programs read them.
-func reportOf(audit *chain.Audit) report {
+// reportOf returns the findings of an Audit, and those about signatures if they were examined, as programs read them.
+func reportOf(audit *chain.Audit, sigs *signatures) report {
 	rep := report{Whole: true, Findings: []finding{}}
 	rep.Journals, rep.Records = audit.Count()
 	for _, f := range audit.Findings() {
 		rep.Whole = rep.Whole && !f.Breaks()
 		rep.Findings = append(rep.Findings, finding{f.Kind, f.Journal, f.Seq, f.Detail, f.Hint})
+	}
+	if sigs != nil {
+		rep.Whole = rep.Whole && sigs.Unproven == 0
+		rep.Signatures, rep.Findings = sigs, append(rep.Findings, sigs.found...)
 	}
 	return rep
 }
@@ -134,7 +147,7 @@ func printReport(a *kit.App, rep *report) error {
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
 		mark := style.Bad(fmt.Sprintf("%-7s", f.Kind))
-		if f.Kind == chain.Foreign {
+		if f.Kind == chain.Foreign || f.Kind == unsigned || f.Kind == reworded {
 			mark = style.Attention(fmt.Sprintf("%-7s", f.Kind))
 		}
 		fmt.Fprintf(a.Out, "%s  %s message %d: %s\n%s\n", mark, kit.Safe(f.Journal), f.Sequence, kit.Safe(f.Detail), kit.Indent("> "+f.Hint, "         "))
@@ -142,6 +155,10 @@ func printReport(a *kit.App, rep *report) error {
 	what := "whole"
 	if !rep.Whole {
 		what = "not whole"
+	}
+	if s := rep.Signatures; s != nil {
+		fmt.Fprintf(a.Out, "%d events of people, systems and workers are signed, %d in another form; %d are unsigned, %d not proven\n",
+			s.Signed, s.Reworded, s.Unsigned, s.Unproven)
 	}
 	_, err := fmt.Fprintf(a.Out, "%s with %s: %s\n", render.Count(rep.Journals, "journal"), render.Count(rep.Records, "record"), what)
 	return err

@@ -178,7 +178,7 @@ func TestRenewalKeepsTheOthers(t *testing.T) {
 	}
 	added := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--person", "ada", "--projects", "shop"))
 	conf := entry(t, added, "forge-nats-server", "auth.conf")
-	if len(added) != 2 || !strings.Contains(conf, `"_INBOX_ada.>"`) || !strings.Contains(conf, `"forge.intent.shop.by.ada.*"`) {
+	if len(added) != 3 || !strings.Contains(conf, `"_INBOX_ada.>"`) || !strings.Contains(conf, `"forge.intent.shop.by.ada.*"`) {
 		t.Errorf("%d Secrets:\n%s", len(added), conf)
 	}
 	renewed := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "server"))
@@ -349,8 +349,8 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestTrustedKeys checks that the file of trusted keys has exactly the keys that follow from the seeds of the services, each
-// for the work of its role, and that a key that was renewed stays good for what it signed before.
+// TestTrustedKeys checks that the file of trusted keys has exactly the keys that follow from the seeds of the accounts, each
+// for the work and the messages of its role, and that a key that was renewed stays good for what it signed before.
 func TestTrustedKeys(t *testing.T) {
 	first := objects(t, run(t, "", "--kubernetes"))
 	trusted := func(list []secretObject) proof.Signers {
@@ -367,10 +367,14 @@ func TestTrustedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return proof.Signers{key.Signer()}.String() == proof.Signers{{Principal: s.Principal, Namespaces: s.Namespaces, Key: s.Key}}.String()
+		role := s.Principal
+		if s.Principal == "ada" {
+			role = "operator"
+		}
+		return proof.Signers{key.AccountSigner(role)}.String() == proof.Signers{{Principal: s.Principal, Namespaces: s.Namespaces, Key: s.Key}}.String()
 	}
 	before := trusted(first)
-	if len(before) != len(proof.Roles()) {
+	if len(before) != len(basis()) {
 		t.Errorf("got %s", before)
 	}
 	for _, s := range before {
@@ -392,7 +396,9 @@ func TestTrustedKeys(t *testing.T) {
 	if len(trusted(next)) != len(before)+1 || ended != 1 {
 		t.Errorf("got %s", trusted(next))
 	}
-	if added := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--person", "ada")); len(added) != 2 {
-		t.Errorf("a person changed the trusted keys: %d Secrets", len(added))
+	added := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--person", "ada", "--follower", "tracker"))
+	list := trusted(added)
+	if last := list[len(list)-1]; len(list) != len(before)+1 || last.Principal != "ada" || !matches(last, added) {
+		t.Errorf("with ada and a follower, who signs nothing: %s", list)
 	}
 }

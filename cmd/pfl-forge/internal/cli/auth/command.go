@@ -46,7 +46,7 @@ func Command(a *kit.App) *cobra.Command {
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(initCommand(a))
+	cmd.AddCommand(initCommand(a), signCommand(a))
 	return cmd
 }
 

@@ -20,8 +20,8 @@ const (
 	serverSecret = "server"
 	// authoritySecret has the authority that we made, to renew the server's certificate.
 	authoritySecret = "ca"
-	// signersSecret has the file of keys that commits and statements are trusted by. It
-	// is no secret, but whoever may change it decides what is trusted.
+	// signersSecret has the file of keys by which runners trust messages, and everybody commits and
+	// statements. It is no secret, but whoever may change it decides what is trusted.
 	signersSecret = "signers"
 )
 
@@ -133,7 +133,7 @@ func (p *plan) keys(o *options, added []access.Account) error {
 		if err != nil {
 			return fmt.Errorf("make an nkey: %w", err)
 		}
-		if err := p.trust(u.Role, seed); err != nil {
+		if err := p.trust(&u.Account, seed); err != nil {
 			return err
 		}
 		p.renewed[u.Name] = true
@@ -146,10 +146,10 @@ func (p *plan) keys(o *options, added []access.Account) error {
 	return nil
 }
 
-// trust adds the signing key of a service, which follows from its new seed, to the
+// trust adds the signing key of an account, which follows from its new seed, to the
 // trusted ones. The former key stays good for what it signed until now.
-func (p *plan) trust(role access.Role, seed []byte) error {
-	if len(proof.Namespaces(string(role))) == 0 {
+func (p *plan) trust(account *access.Account, seed []byte) error {
+	if !proof.Sends(string(account.Role)) {
 		return nil // it signs nothing
 	}
 	var list proof.Signers
@@ -159,11 +159,11 @@ func (p *plan) trust(role access.Role, seed []byte) error {
 			return fmt.Errorf("%s: %w; move it away to begin anew", entrySigners, err)
 		}
 	}
-	key, err := proof.Derive(seed, string(role))
+	key, err := proof.Derive(seed, account.Name)
 	if err != nil {
 		return err
 	}
-	p.entry(signersSecret, entrySigners, []byte(list.Renew(key.Signer(), time.Now().UTC().Truncate(time.Second)).String()))
+	p.entry(signersSecret, entrySigners, []byte(list.Renew(key.AccountSigner(string(account.Role)), time.Now().UTC().Truncate(time.Second)).String()))
 	return nil
 }
 

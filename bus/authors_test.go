@@ -1,0 +1,376 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
+	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/proof"
+)
+
+// keyOf returns the signing key of an account of guardedServer, or of another name.
+func keyOf(t *testing.T, account string) *proof.Key {
+	t.Helper()
+	k, err := proof.Derive([]byte(strings.Repeat(account+"-", 32)), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// trusted returns the file of keys of guardedServer's accounts, without some of them.
+func trusted(t *testing.T, without ...string) string {
+	t.Helper()
+	var list proof.Signers
+	for _, a := range guardedAccounts(t) {
+		if proof.Sends(string(a.Role)) && !slices.Contains(without, a.Name) {
+			list = append(list, keyOf(t, a.Name).AccountSigner(string(a.Role)))
+		}
+	}
+	return list.String()
+}
+
+// strict is a runner that has every author proven.
+type strict struct {
+	t    *testing.T
+	s    *server.Server
+	path string // of the file of keys
+	seen chan forge.Event
+	// admin may do everything on the server, and has no key.
+	admin *nats.Conn
+	dead  *bus.Bus
+}
+
+// newStrict starts a guarded server and a strict runner. No message of an unknown key waits for its key.
+func newStrict(t *testing.T) *strict {
+	t.Helper()
+	ctx := wait.Context(t)
+	st := &strict{t: t, s: guardedServer(t), path: filepath.Join(t.TempDir(), "allowed_signers"), seen: make(chan forge.Event, 1000)}
+	st.trust(trusted(t))
+	keys, err := signed.OpenKeys(st.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys.Settling = 0
+	b := st.connect("runner", "runner")
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
+		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+		st.seen <- d.Event
+		return nil
+	})
+	ending, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Submissions.Serve(ending, requests.ServeConfig{Authors: keys}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	st.admin, _ = as(t, st.s, "admin")
+	st.dead = connectAs(ctx, t, st.s, "admin", "ADMIN")
+	scanner, _ := as(t, st.s, "scanner")
+	wait.Until(t, "submissions are answered", func() bool {
+		_, err := scanner.Request("forge.api.shop.from.scanner.submit", []byte("{}"), time.Second)
+		return err == nil
+	})
+	return st
+}
+
+// trust replaces the file of keys.
+func (st *strict) trust(text string) {
+	st.t.Helper()
+	if err := os.WriteFile(st.path+".new", []byte(text), 0o600); err != nil {
+		st.t.Fatal(err)
+	}
+	if err := os.Rename(st.path+".new", st.path); err != nil {
+		st.t.Fatal(err)
+	}
+}
+
+// connect is a bus of an account, which signs by the key of the account that is named; empty: by none.
+func (st *strict) connect(user, key string) *bus.Bus {
+	st.t.Helper()
+	cfg := bus.Config{
+		URL:      strings.Replace(st.s.ClientURL(), "://", "://"+user+":"+strings.ToUpper(user)+"@", 1),
+		Replicas: 1, InboxPrefix: "_INBOX_" + user,
+	}
+	if key != "" {
+		cfg.Key = func() (*proof.Key, error) { return keyOf(st.t, key), nil }
+	}
+	b, err := bus.Connect(wait.Context(st.t), cfg)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	st.t.Cleanup(b.Close)
+	return b
+}
+
+// reason returns why a message is among the dead letters; empty while it is not.
+func (st *strict) reason(subject, excerpt string) string {
+	st.t.Helper()
+	list, err := st.dead.Dead(wait.Context(st.t))
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	for _, d := range list {
+		if d.Subject == subject && strings.Contains(string(d.Excerpt), excerpt) {
+			return d.Reason
+		}
+	}
+	return ""
+}
+
+// message is one that somebody could send to a runner.
+type message struct {
+	// about names the message, and whose it is.
+	about, author string
+	subject       string
+	data          []byte
+	// mark is in the content, and in the event.
+	mark string
+}
+
+// messages returns one message of each kind, with a mark. Each has its author in the subject.
+func messages(t *testing.T, mark string) []message {
+	t.Helper()
+	var list []message
+	for _, person := range []struct {
+		name    string
+		project forge.ProjectID
+	}{{"ada", "shop"}, {"bob", "bank"}} {
+		for _, ev := range []forge.Event{
+			{Message: &forge.Approve{Plan: "d6b94d4dcc51"}},
+			{Message: &forge.Cancel{}},
+		} {
+			verb := map[bool]string{true: "approve", false: "cancel"}[forge.As[*forge.Approve](ev.Message) != nil]
+			ev.ID, ev.To, ev.Actor = mark+"-"+person.name+"-"+verb, forge.Key{Project: person.project, Intent: key.Intent}, person.name
+			data, err := wire.Events.Marshal(&ev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, message{
+				person.name + " " + verb, person.name, "forge.intent." + string(person.project) + ".by." + person.name + "." + verb, data, ev.ID,
+			})
+		}
+	}
+	for about, subject := range map[string]string{
+		"scanner submits": "forge.intent.shop.from.scanner.submit", "scanner asks": "forge.api.shop.from.scanner.submit",
+	} {
+		id := mark + "-" + strings.ReplaceAll(about, " ", "-")
+		list = append(list, message{about, "scanner", subject, []byte(`{"title": "t", "body": "b", "origin": {"event_id": "` + id + `"}}`), id})
+	}
+	list = append(list, message{
+		"a runner stores", "runner", "forge.intent.shop.submit",
+		[]byte(`{"title": "t", "body": "b", "origin": {"system": "scanner", "event_id": "` + mark + `-stored"}}`), mark + "-stored",
+	})
+	for _, step := range forge.Steps() {
+		replica := forge.ReplicaID(mark + "-" + string(step))
+		data, err := work.MarshalResult(forge.Result{
+			To: key, Attempt: forge.Attempt{Step: step, Number: 1, Claim: 1}, Replica: replica, Output: &forge.Failure{Reason: forge.FailCrashed},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, message{"result of " + string(step), step.Service(), "forge.result." + string(step) + ".shop.fix-login", data, string(replica)})
+	}
+	return list
+}
+
+// send sends a message with the signature of a key, made at a time; without a key with none.
+func send(t *testing.T, nc *nats.Conn, m *message, k *proof.Key, at time.Time) {
+	t.Helper()
+	out := nats.NewMsg(m.subject)
+	out.Data = m.data
+	out.Header.Set(jetstream.MsgIDHeader, m.mark)
+	if k != nil {
+		p, err := signed.Sign(k, &signed.Message{Subject: m.subject, ID: m.mark, Payload: m.data}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Header.Set(signed.Header, p.String())
+	}
+	out.Reply = "_INBOX_" + m.author + ".x" // a runner answers in the inbox of the account in the subject, or not at all
+	if err := nc.PublishMsg(out); err != nil {
+		t.Fatalf("%s: %v", m.about, err)
+	}
+}
+
+// markOf returns the mark of the message that an event came as.
+func markOf(ev *forge.Event) string {
+	if m := forge.As[*forge.Submit](ev.Message); m != nil {
+		return m.Intent.Origin.EventID
+	}
+	if m := forge.As[*forge.Result](ev.Message); m != nil {
+		return string(m.Replica)
+	}
+	return ev.ID
+}
+
+// await waits until each of the messages was decided on or is among the dead letters, and returns the events by their marks.
+func (st *strict) await(list []message) map[string]forge.Event {
+	st.t.Helper()
+	got := map[string]forge.Event{}
+	wait.Until(st.t, "all messages are decided on or put aside", func() bool {
+		for len(st.seen) > 0 {
+			ev := <-st.seen
+			got[markOf(&ev)] = ev
+		}
+		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && st.reason(m.subject, m.mark) == "" })
+	})
+	return got
+}
+
+// TestOnlyTheAuthorsWordCounts sends every kind of message in the name of each author, over a connection that may publish everything, as a
+// server that was taken over could: with the key of each account, with none, and with one that is unknown. Decided on is what its author has
+// signed, and nothing else; each other message is shown with the reason.
+func TestOnlyTheAuthorsWordCounts(t *testing.T) {
+	st := newStrict(t)
+	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector"} {
+		var k *proof.Key
+		if account != "" {
+			k = keyOf(t, account)
+		}
+		list := messages(t, "by-"+account+"x")
+		for i := range list {
+			send(t, st.admin, &list[i], k, time.Now())
+		}
+		got := st.await(list)
+		for _, m := range list {
+			ev, decided := got[m.mark]
+			if decided != (m.author == account) {
+				t.Errorf("%s signed by %q: decided on: %t", m.about, account, decided)
+			}
+			if !decided {
+				if reason := st.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
+					t.Errorf("%s signed by %q: %s", m.about, account, reason)
+				}
+				continue
+			}
+			checkProof(t, &ev, m)
+		}
+	}
+}
+
+// checkProof checks what an event keeps of the signature of its message.
+func checkProof(t *testing.T, ev *forge.Event, m message) {
+	t.Helper()
+	want := map[bool]string{true: "runner", false: m.author}[strings.HasPrefix(m.subject, "forge.api.") || m.author == "runner"]
+	if ev.Via != want {
+		t.Errorf("%s came through %q, want %q", m.about, ev.Via, want)
+	}
+	if m.author == "runner" {
+		if ev.Signature != "" {
+			t.Errorf("%s has the signature %q", m.about, ev.Signature)
+		}
+		return
+	}
+	p, err := signed.Parse(ev.Signature)
+	if err != nil || !p.Holds() || !p.Of(m.data) || p.Subject != m.subject || !slices.Equal(p.Key, keyOf(t, m.author).Public()) {
+		t.Errorf("%s keeps the proof %+v, %v", m.about, p, err)
+	}
+}
+
+// TestWordsOfRemovedAccounts removes ada and the reviewer from the file of keys while the runner goes on. What ada asks is refused.
+// The reviewer's result is shown, and taken once the key is there again: work is not lost by a file that is out of date.
+func TestWordsOfRemovedAccounts(t *testing.T) {
+	ctx := wait.Context(t)
+	st := newStrict(t)
+	ada, reviewer := st.connect("ada", "ada"), st.connect("reviewer", "reviewer")
+	ask := func(id string) (forge.Ruling, error) {
+		return ada.Submissions.Ask(ctx, forge.Event{ID: id, To: key, Actor: "ada", Message: &forge.Cancel{}})
+	}
+	if r, err := ask("1"); err != nil || r.Decision != forge.Applied {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	<-st.seen
+	st.trust(trusted(t, "ada", "reviewer"))
+	wait.Until(t, "ada is refused", func() bool {
+		r, err := ask(fmt.Sprint("2-", time.Now().UnixNano()))
+		return err == nil && r.Decision == forge.Refused && strings.Contains(r.Reason, "not among the trusted keys")
+	})
+	for len(st.seen) > 0 {
+		<-st.seen // before the file was read again
+	}
+	done := publish(ctx, reviewer, forge.Result{
+		To: key, Attempt: forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 1}, Replica: "reviewer-0",
+		Output: &forge.Failure{Reason: forge.FailCrashed},
+	})
+	wait.Until(t, "the result is shown", func() bool {
+		return strings.Contains(st.reason("forge.result.review.shop.fix-login", "reviewer-0"), "not among the trusted keys")
+	})
+	if len(st.seen) > 0 {
+		t.Errorf("a runner was given %+v", <-st.seen)
+	}
+	st.trust(trusted(t))
+	if err := wait.For(t, done); err != nil {
+		t.Errorf("the result: %v", err)
+	}
+	if ev := wait.For(t, st.seen); ev.Via != "reviewer" {
+		t.Errorf("got %+v", ev)
+	}
+}
+
+// TestNewKeysAreWaitedFor: what is signed by a key that the runner does not know yet, since the file follows, is decided on when it does.
+func TestNewKeysAreWaitedFor(t *testing.T) {
+	ctx := wait.Context(t)
+	s := guardedServer(t)
+	st := &strict{t: t, s: s, path: filepath.Join(t.TempDir(), "allowed_signers")}
+	st.trust(trusted(t, "ada"))
+	keys, err := signed.OpenKeys(st.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys.Settling = wait.Patience
+	b := st.connect("runner", "runner")
+	if err := b.Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ada := st.connect("ada", "ada")
+	asked := make(chan error, 1)
+	go func() {
+		_, err := ada.Submissions.Ask(ctx, forge.Event{ID: "1", To: key, Actor: "ada", Message: &forge.Cancel{}})
+		asked <- err
+	}()
+	admin := connectAs(ctx, t, s, "admin", "ADMIN")
+	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
+		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied})
+		return nil
+	})
+	nc, _ := as(t, s, "admin")
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it was delivered, and is to come again", func() bool {
+		cons, err := js.Consumer(ctx, "FORGE_INTENTS", "runner")
+		return err == nil && cons.CachedInfo().NumRedelivered+cons.CachedInfo().NumAckPending > 0
+	})
+	st.trust(trusted(t))
+	if err := wait.For(t, asked); err != nil {
+		t.Error(err)
+	}
+	if dead, err := admin.Dead(ctx); err != nil || len(dead) > 0 {
+		t.Errorf("dead letters: %+v, %v", dead, err)
+	}
+}

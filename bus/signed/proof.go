@@ -1,0 +1,127 @@
+package signed
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/proof"
+)
+
+// Header carries the text of a Proof.
+const Header = "Forge-Signed"
+
+const (
+	// version begins the text of a Proof.
+	version = "v1"
+	// domain begins the signed text, so that it is no signature of anything else.
+	domain = "pfl-forge signed message v1"
+	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a message.
+	maxText = 3 << 10
+	// fields is how many a text has.
+	fields = 8
+)
+
+// Message describes a message as it is sent, or as it came, to be signed or compared with a signature.
+type Message struct {
+	// Subject is where it is sent, or where it came. It names project, sender and verb, or step, project and intent.
+	Subject string
+	// ID is the message's own id, as the header Nats-Msg-Id has it; empty where the content identifies it.
+	ID string
+	// ContentType is the header of that name; it may be empty.
+	ContentType string
+	// Payload is the content.
+	Payload []byte
+}
+
+// Proof is an author's word on a message, with the signature. The zero value is none.
+type Proof struct {
+	// Subject, ID and ContentType are those of the Message that was signed.
+	Subject, ID, ContentType string
+	// At is when it was signed, by the author's clock, in UTC.
+	At time.Time
+	// Payload is the SHA-256 of the content.
+	Payload [sha256.Size]byte
+	// Key is the author's, and Signature is over all of the above and the key.
+	Key       ed25519.PublicKey
+	Signature []byte
+}
+
+// Sign returns the proof of a message, made at a time by a key.
+func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
+	p := Proof{
+		Subject: m.Subject, ID: m.ID, ContentType: m.ContentType, At: at.UTC().Round(0), Payload: sha256.Sum256(m.Payload), Key: key.Public(),
+	}
+	p.Signature = key.Sign(p.content())
+	if n := len(p.String()); n > maxText {
+		return Proof{}, fmt.Errorf("the subject and the id of a message are too long to be signed: %d bytes, and at most %d are allowed", n, maxText)
+	}
+	return p, nil
+}
+
+// content returns the text that is signed: every part after its length, so that no two lists of parts are the same bytes.
+func (p *Proof) content() []byte {
+	var b []byte
+	for _, part := range []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	return b
+}
+
+// time returns the time as it is signed.
+func (p *Proof) time() string { return p.At.Format(time.RFC3339Nano) }
+
+// Holds reports whether the signature is one of the key over the rest. Whose key it is, Keys knows.
+func (p *Proof) Holds() bool {
+	return len(p.Key) == ed25519.PublicKeySize && ed25519.Verify(p.Key, p.content(), p.Signature)
+}
+
+// Of reports whether the proof is of this content.
+func (p *Proof) Of(payload []byte) bool { return p.Payload == sha256.Sum256(payload) }
+
+// String returns the text of the proof: version, subject, id, content type, time, hash, key and signature, with spaces
+// between them and escaped as in a URL.
+func (p *Proof) String() string {
+	return strings.Join([]string{
+		version, url.QueryEscape(p.Subject), url.QueryEscape(p.ID), url.QueryEscape(p.ContentType), p.time(),
+		hex.EncodeToString(p.Payload[:]), base64.RawURLEncoding.EncodeToString(p.Key), base64.RawURLEncoding.EncodeToString(p.Signature),
+	}, " ")
+}
+
+// Parse is the reverse of String. It accepts nothing that String does not return, so that a proof has one text.
+func Parse(text string) (Proof, error) {
+	if len(text) > maxText {
+		return Proof{}, fmt.Errorf("it has %d bytes; at most %d are allowed", len(text), maxText)
+	}
+	f := strings.Split(text, " ")
+	if len(f) != fields || f[0] != version {
+		return Proof{}, fmt.Errorf("want %s and %d fields behind it", version, fields-1)
+	}
+	var p Proof
+	var errs [7]error
+	p.Subject, errs[0] = url.QueryUnescape(f[1])
+	p.ID, errs[1] = url.QueryUnescape(f[2])
+	p.ContentType, errs[2] = url.QueryUnescape(f[3])
+	p.At, errs[3] = time.Parse(time.RFC3339Nano, f[4])
+	sum, err := hex.DecodeString(f[5])
+	copy(p.Payload[:], sum)
+	errs[4] = err
+	p.Key, errs[5] = base64.RawURLEncoding.Strict().DecodeString(f[6])
+	p.Signature, errs[6] = base64.RawURLEncoding.Strict().DecodeString(f[7])
+	p.At = p.At.UTC()
+	switch {
+	case errors.Join(errs[:]...) != nil, p.String() != text:
+		return Proof{}, errors.New("a field of it has another form than those that are made")
+	case len(p.Key) != ed25519.PublicKeySize, len(p.Signature) != ed25519.SignatureSize:
+		return Proof{}, errors.New("key or signature has another length than those of ed25519")
+	}
+	return p, nil
+}
