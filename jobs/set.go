@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -50,9 +51,9 @@ type Host struct {
 	// Allow returns nil if a configuration may have effect on this machine; nil: all may, since
 	// whoever runs the service answers for its projects.
 	Allow func(context.Context, *config.Project) error
-	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
-	// and projects cannot mount more paths in it.
-	RequireSandbox bool
+	// Sandbox is the demand of whoever runs the process. A project's policy can only be
+	// stricter.
+	Sandbox demand.Demand
 	// Private are paths that no sandbox shows, whatever a project's configuration grants. They
 	// may be empty.
 	Private []string

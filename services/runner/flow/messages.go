@@ -118,7 +118,8 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
 		Title: s.commitTitle(t), Approver: s.Plan.Gate.Approver, Statements: s.statements(t),
-		Claims: s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared != "" && t.Cleared == c.PatchID),
+		Claims:   s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared != "" && t.Cleared == c.PatchID),
+		Scripted: s.Intent.Scripted(),
 	}}
 }
 
