@@ -112,7 +112,7 @@ func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 		if ctx.Err() != nil || errors.Is(err, process.ErrLost) {
 			return nil, err
 		}
-		if own(j) && !needed {
+		if p.by == byCommands && own(j) && !needed {
 			return nil, nil //nolint:nilnil // the person could as well run it by hand
 		}
 		return nil, noSandbox(j, err, needed)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
@@ -202,6 +203,33 @@ func TestWithoutSandbox(t *testing.T) {
 				t.Errorf("refused with\n%s\nwant\n%s", f.Message, tt.says)
 			}
 		})
+	}
+}
+
+// TestNoModelIsOwn: what drives a model is refused where no sandbox can be made, also when it
+// reflects on an intent for which only recipes worked.
+func TestNoModelIsOwn(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"})
+	state, s := t.TempDir(), &scribe{}
+	set, err := jobs.OpenSet(t.Context(), jobs.Host{
+		StateDir: state, Owner: process.NewOwner(state).RunIn(offering{name: forge.ExecutorNamespaces}), Log: slog.New(slog.DiscardHandler),
+		Agents: []agent.Agent{s},
+	}, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: scripted, Attempt: forge.Attempt{Step: forge.StepReflect}}
+	res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+		_, err := j.Run(ctx, agent.Call{Role: agent.RoleReview})
+		return err
+	})
+	if f := res.Failure(); f == nil || f.Reason != forge.FailSandbox || s.call.ScratchDir != "" {
+		t.Errorf("got %+v; called: %t", f, s.call.ScratchDir != "")
 	}
 }
 
