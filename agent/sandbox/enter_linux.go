@@ -23,7 +23,7 @@ func (s *Spec) Attributes() *syscall.SysProcAttr {
 		Setsid:     true,
 		Cloneflags: flags,
 		// Its privileges in its own namespaces, which are no privileges outside of them.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
+		AmbientCaps: privileges(),
 	}
 }
 
@@ -49,6 +49,20 @@ func (u User) keep() error {
 		}
 	}
 	return nil
+}
+
+// privileges returns those that a process keeps in its own namespaces when it executes the
+// supervisor. Root keeps all, as it would if it were root inside from the first moment: what
+// is mounted over its caches belongs to it, and may be closed to everybody.
+func privileges() []uintptr {
+	if os.Getuid() != 0 {
+		return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+	}
+	var all []uintptr
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		all = append(all, c)
+	}
+	return all
 }
 
 // Enter gives the calling process, which was started with Attributes by that user, the file

@@ -158,8 +158,10 @@ func TestKeysAreNotReadByOthers(t *testing.T) {
 	for _, tt := range [][]string{
 		{"pfl-forge", "status", "--server", server, "--project", "shop"},
 		{"pfl-forge", "run", "--server", server, "--project", "shop"},
-		{"runner", "--server", server}, {"analyzer", "--server", server, "--project", "shop=" + dir},
-		{"implementer", "--server", server, "--project", "shop=" + dir}, {"reviewer", "--server", server, "--project", "shop=" + dir},
+		{"runner", "--server", server},
+		{"analyzer", "--server", server, "--project", "shop=" + dir},
+		{"implementer", "--server", server, "--project", "shop=" + dir},
+		{"reviewer", "--server", server, "--project", "shop=" + dir},
 		{"reflector", "--server", server, "--project", "shop=" + dir},
 	} {
 		t.Run(strings.Join(tt[:2], " "), func(t *testing.T) {
