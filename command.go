@@ -12,30 +12,25 @@ type Command struct {
 	To Key
 	// Attempt is the attempt to make. The result repeats it, and is only decided on while that attempt is open.
 	Attempt Attempt
-	// Replica is the one worker that may take the command, because it has the
-	// task's checkout and session. Empty if any worker of the step may.
+	// Replica is the one worker that may take the command, because it has the task's checkout and session. Empty if any worker of the step may.
 	Replica ReplicaID
 	// Intent is the intent as it was when the command was issued. Zero for merge.
 	Intent Intent
-	// Task is the task as it was when the command was issued. Zero for merge,
-	// reflect, and the steps that are about the intent as a whole.
+	// Task is the task as it was when the command was issued. Zero for merge, reflect, and the steps that are about the intent as a whole.
 	Task Task
 	// Session is the id of the agent's session, chosen before any process starts, so
 	// that a session outlives the process. Empty where no agent is called.
 	Session string
-	// Resume says that an earlier attempt began the session. A worker that finds the
-	// session's file resumes it in any case.
+	// Resume says that an earlier attempt began the session. A worker that finds the session's file resumes it in any case.
 	Resume bool
 	// LimitedAgents are the agents that have reached a limit of their provider.
 	// The worker calls another one if the project's configuration lists one.
 	LimitedAgents []string
-	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was reserved
-	// for it; the worker then goes by the project's configuration.
+	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was reserved for it; the worker then goes by the project's configuration.
 	BudgetUSD float64
 	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
-	// Input holds the step's own data, besides the intent and the task. HasInput
-	// reports whether it is of the type that the step takes.
+	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
 	Input Input
 }
 
@@ -44,13 +39,11 @@ func (c *Command) ID() string {
 	return strings.Join([]string{string(c.To.Project), string(c.To.Intent), c.Attempt.String()}, "/")
 }
 
-// Result is a worker's report of one attempt: facts, from which the rules
-// decide what follows.
+// Result is a worker's report of one attempt: facts, from which the rules decide what follows.
 type Result struct {
 	// To is the intent that the command was for.
 	To Key
-	// Attempt is the attempt that the command asked for. A result whose attempt is
-	// not open any more changes nothing but the costs.
+	// Attempt is the attempt that the command asked for. A result whose attempt is not open any more changes nothing but the costs.
 	Attempt Attempt
 	// Replica is the worker that made the attempt.
 	Replica ReplicaID

@@ -254,6 +254,8 @@ type QueueMerge struct {
 	Statements []Envelope
 	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
 	Claims []string
+	// Scripted says that nothing of the change is a model's or another system's: see Intent.
+	Scripted bool
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.

@@ -102,6 +102,11 @@ func (a *Attributes) validate() *FieldError {
 	return nil
 }
 
+// Scripted reports whether a recipe alone works on the intent, as a person wished: nothing that it runs is a model's or another system's.
+func (i *Intent) Scripted() bool {
+	return i.Source == SourceHuman && i.Parent == "" && i.Recipe != "" && (i.Agent == "" || i.Agent == "recipe")
+}
+
 // NeedsClarification reports whether some question is not answered yet.
 func (i *Intent) NeedsClarification() bool {
 	return slices.ContainsFunc(i.Clarifications, func(c Clarification) bool { return c.Answer == nil })

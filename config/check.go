@@ -61,18 +61,13 @@ func (c *checker) project(p *Project) {
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
 	c.patterns("policy.protected_paths", p.Policy.ProtectedPaths)
 	c.approvals(&p.Policy)
-	c.oneOf("policy.sandbox", string(p.Policy.Sandbox),
-		[]string{string(SandboxOff), string(SandboxAuto), string(SandboxRequire)})
+	if p.Policy.Sandbox == "off" {
+		c.fail("policy.sandbox", "no repository can turn the sandbox off: who runs pfl-forge may, for a machine, with FORGE_SANDBOX=unconfined; remove it")
+	} else {
+		c.oneOf("policy.sandbox", string(p.Policy.Sandbox), []string{string(SandboxAuto), string(SandboxRequire)})
+	}
 	c.oneOf("policy.network", string(p.Policy.Network), []string{string(NetworkFull), string(NetworkModel)})
 	c.oneOf("policy.command_network", string(p.Policy.CommandNetwork), []string{string(NetworkFull), string(NetworkNone)})
-	if p.Policy.Sandbox == SandboxOff {
-		if p.Policy.Network != NetworkFull {
-			c.fail("policy.network", "%s needs the sandbox, and policy.sandbox is off", p.Policy.Network)
-		}
-		if p.Policy.CommandNetwork != NetworkFull {
-			c.fail("policy.command_network", "%s needs the sandbox, and policy.sandbox is off", p.Policy.CommandNetwork)
-		}
-	}
 	c.grants("policy.sandbox_read", p.Policy.SandboxRead)
 	c.grants("policy.sandbox_write", p.Policy.SandboxWrite)
 	c.within("policy.max_depth", p.Policy.MaxDepth, 0, maxDepth)

@@ -58,15 +58,12 @@ var classes = map[string]class{
 	"agents.*.read_only":           {means: "lets this program read the repository without a sandbox", weakens: true},
 	"triage_tools":                 {means: "are the tools of agents that only read", weakens: true, stricter: fewer},
 	"worker_tools":                 {means: "are the tools of agents that implement", weakens: true, stricter: fewer},
-	"policy.sandbox": {
-		means: "says whether agents and commands are kept from your files, keys and network", weakens: true, stricter: is(SandboxRequire),
-	},
-	"policy.network":         {means: "says what agents can connect to", weakens: true, stricter: is(NetworkModel)},
-	"policy.command_network": {means: "says what commands can connect to", weakens: true, stricter: is(NetworkNone)},
-	"policy.sandbox_read":    {means: "can be read by agents and commands", weakens: true},
-	"policy.sandbox_write":   {means: "can be written to by agents and commands", weakens: true},
-	"policy.trusted_origins": {means: "are systems whose intents run without an approval", weakens: true},
-	"policy.protected_paths": {means: "are the only files whose change waits for you", weakens: true, stricter: more},
+	"policy.network":               {means: "says what agents can connect to", weakens: true, stricter: is(NetworkModel)},
+	"policy.command_network":       {means: "says what commands can connect to", weakens: true, stricter: is(NetworkNone)},
+	"policy.sandbox_read":          {means: "can be read by agents and commands", weakens: true},
+	"policy.sandbox_write":         {means: "can be written to by agents and commands", weakens: true},
+	"policy.trusted_origins":       {means: "are systems whose intents run without an approval", weakens: true},
+	"policy.protected_paths":       {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
@@ -76,7 +73,7 @@ var classes = map[string]class{
 	"recipes.*.tasks.*.name": {}, "recipes.*.tasks.*.title": {}, "recipes.*.tasks.*.depends_on": {}, "recipes.*.tasks.*.files": {},
 	"timeouts.analyze": {}, "timeouts.implement": {}, "timeouts.verify": {}, "timeouts.review": {}, "timeouts.idle": {},
 	"budget.intent_usd": {}, "budget.project_usd": {}, "budget.day_usd": {}, "budget.call_usd": {},
-	"policy.approvers": {}, "policy.approvals.count": {}, "policy.approvals.not_requester": {}, "policy.max_depth": {},
+	"policy.approvers": {}, "policy.approvals.count": {}, "policy.approvals.not_requester": {}, "policy.max_depth": {}, "policy.sandbox": {},
 	"reflection.enabled": {}, "reflection.max_generation": {}, "reflection.proposals_a_day": {}, "reflection.proposals_a_time": {},
 }
 

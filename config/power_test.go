@@ -51,7 +51,7 @@ func TestPowers(t *testing.T) {
 		"triage_tools: [Read]":                                                               "",
 		"worker_tools: [Read, Bash, WebFetch]":                                               "!worker_tools=Read|Bash|WebFetch",
 		"policy: {protected_paths: []}":                                                      "!policy.protected_paths=",
-		"policy: {sandbox: off}\nverify: [make, go vet]":                                     "!policy.sandbox=off verify=make|go vet",
+		"policy: {sandbox_read: [/x]}\nverify: [make, go vet]":                               "!policy.sandbox_read=/x verify=make|go vet",
 		"policy: {sandbox_read: [~/.ssh], trusted_origins: [x]}":                             "!policy.sandbox_read=~/.ssh !policy.trusted_origins=x",
 		"agents: {a: {command: [x, -y]}}\nroles: {review: a}\nfallback: [codex]\nagent: a\n": "agent=a agents.a.command=x|-y fallback=codex roles.review=a",
 		"worktree_dir: /tmp/x\nworktree_setup: [npm ci]":                                     "worktree_dir=/tmp/x worktree_setup=npm ci",
@@ -88,7 +88,7 @@ func TestDigest(t *testing.T) {
 	seen := map[string]string{}
 	for _, text := range []string{
 		"verify: [a, b]", "verify: [\"a\\nb\"]", "verify: [b, a]", "worktree_setup: [a, b]", "verify: [a]\nworktree_setup: [b]",
-		"recipes: {r: {run: a}}", "recipes: {s: {run: a}}", "recipes: {r: {run: a, check: a}}", "policy: {sandbox: off}",
+		"recipes: {r: {run: a}}", "recipes: {s: {run: a}}", "recipes: {r: {run: a, check: a}}", "policy: {sandbox_read: [/x]}",
 		"recipes: {r: {run: a, params: [{name: A, default: ''}]}}", "recipes: {r: {run: a, params: [{name: A}]}}",
 	} {
 		p, err := Parse([]byte(text))

@@ -145,16 +145,16 @@ type Reflection struct {
 	ProposalsATime int `yaml:"proposals_a_time"`
 }
 
-// Sandbox says whether agents and commands run isolated from the machine.
+// Sandbox says how much agents and commands are isolated from the machine. A project can
+// ask for more than the user of the machine does, and never for less.
 type Sandbox string
 
 // The sandbox modes.
 const (
-	// SandboxOff isolates nothing.
-	SandboxOff Sandbox = "off"
-	// SandboxAuto isolates where the machine offers what that takes.
+	// SandboxAuto isolates, unless the user of the machine says otherwise. Where there is no
+	// sandbox, only recipes run that this user wished for.
 	SandboxAuto Sandbox = "auto"
-	// SandboxRequire refuses to run anything where the machine does not.
+	// SandboxRequire runs nothing without a sandbox, whatever the user says.
 	SandboxRequire Sandbox = "require"
 )
 

@@ -51,7 +51,7 @@ func (j *Job) chosen() string {
 // read_only setting, keeps it from writing.
 func (j *Job) can(name string) bool {
 	own := j.Config.Agents[name]
-	return len(own.Command) == 0 || own.ReadOnly || j.Config.Policy.Sandbox != config.SandboxOff ||
+	return len(own.Command) == 0 || own.ReadOnly || !unconfined(j) ||
 		j.Command.Attempt.Step == forge.StepImplement || j.Command.Attempt.Step == forge.StepExecute
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
@@ -34,7 +35,6 @@ fallback: [codex, ours, careful, gemini]
 agents:
   ours: {command: [ours]}
   careful: {command: [careful], read_only: true}
-policy: {sandbox: off}
 models: {default: sonnet}
 `
 
@@ -93,7 +93,7 @@ func choose(t *testing.T, settings, gone string, cmd forge.Command) *jobs.Job {
 	state := t.TempDir()
 	owner := process.NewOwner(state)
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{
-		StateDir: state, Owner: owner, Agents: append([]agent.Agent{recipe.New(owner)}, agents...), Log: slog.New(slog.DiscardHandler),
+		StateDir: state, Owner: owner, Sandbox: demand.Unconfined, Agents: append([]agent.Agent{recipe.New(owner)}, agents...), Log: slog.New(slog.DiscardHandler),
 		Own: func(name string, c config.AgentConfig) agent.Agent {
 			if c.Command[0] != name {
 				t.Errorf("%s has the command %q", name, c.Command)

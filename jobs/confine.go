@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // confinement remembers the machine's sandboxes, and the directories of its system.
@@ -24,8 +25,6 @@ type confinement struct {
 
 	mu    sync.Mutex
 	tried map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
-
-	warn sync.Once
 }
 
 // view returns the mounts of the system's directories, and the person's home
@@ -92,15 +91,16 @@ func (j *Job) confine(ctx context.Context, p place) (*sandbox.Spec, error) {
 
 // sandbox returns the sandbox of one command: the system's directories read-only, the
 // directories that it works in, and the paths that the project's configuration
-// grants. It returns nil if the policy turns the sandbox off, or wants one only where
-// the machine offers it and it does not. If one is required and cannot be had, the
-// error is a forge.FailSandbox.
+// grants. It returns nil if the user of the machine wants none, and if none can be made for
+// a recipe of that user's own. Otherwise, what cannot have one is not run: the error is a
+// forge.FailSandbox. A network that the policy takes away is only to be had with one.
 func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 	policy := j.Config.Policy
-	if j.host.RequireSandbox {
+	if j.host.Sandbox == demand.Require {
 		policy.Sandbox, policy.SandboxRead, policy.SandboxWrite = config.SandboxRequire, nil, nil
 	}
-	if policy.Sandbox == config.SandboxOff {
+	needed := policy.Sandbox == config.SandboxRequire || p.network != config.NetworkFull
+	if unconfined(j) && !needed {
 		return nil, nil //nolint:nilnil // no sandbox is an answer
 	}
 	c := j.host.confinement
@@ -112,11 +112,10 @@ func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 		if ctx.Err() != nil || errors.Is(err, process.ErrLost) {
 			return nil, err
 		}
-		if policy.Sandbox == config.SandboxRequire || spec.Network == sandbox.NetworkNone {
-			return nil, j.host.noSandbox(err)
+		if p.by == byCommands && own(j) && !needed {
+			return nil, nil //nolint:nilnil // the person could as well run it by hand
 		}
-		c.warn.Do(func() { j.host.Log.WarnContext(ctx, "agents and commands run without a sandbox", "reason", err) })
-		return nil, nil //nolint:nilnil // as said in policy.sandbox
+		return nil, noSandbox(j, err, needed)
 	}
 	if g := j.host.Gateway; g != nil && p.by == byModels {
 		spec.Listen, spec.Serve = g.Address(), g.Serve
@@ -131,15 +130,37 @@ func (j *Job) sandbox(ctx context.Context, p place) (*sandbox.Spec, error) {
 	return &spec, err
 }
 
+// unconfined reports whether the user of the machine wants no sandbox, and the project does
+// not require one.
+func unconfined(j *Job) bool {
+	return j.host.Sandbox == demand.Unconfined && j.Config.Policy.Sandbox != config.SandboxRequire
+}
+
+// own reports whether all that the job runs is the person's own: in their repository on their
+// machine, a recipe that they wished for. A service has nothing of its own, since others
+// send it intents and push to its repositories.
+func own(j *Job) bool {
+	if m, ok := j.Command.Input.(*forge.MergeInput); ok {
+		return j.Store.WorkTree() != "" && m.Change != nil && m.Change.Scripted
+	}
+	return j.Store.WorkTree() != "" && j.Command.Intent.Scripted()
+}
+
 // noSandbox returns the failure of a command that is not run because of err, with what a
-// person can do: an operator where the service requires a sandbox, and otherwise whoever
-// looks after the project.
-func (h *Host) noSandbox(err error) error {
-	e := h.Owner.Executor()
+// person can do: an operator where the service requires a sandbox, whoever looks after the
+// project where that does (needed), and otherwise the user of the machine.
+func noSandbox(j *Job, err error, needed bool) error {
+	e := j.host.Owner.Executor()
 	switch {
-	case !h.RequireSandbox:
+	case j.host.Sandbox != demand.Require && needed:
 		return agent.Fail(forge.FailSandbox,
 			"%v; see pfl-forge doctor for what this machine offers. Allow it %s, or change policy in %s", err, e.Needs(), config.FileName)
+	case j.host.Sandbox != demand.Require:
+		return agent.Fail(forge.FailSandbox,
+			"%v. Without a sandbox, nothing runs here that an agent or another system wrote: it would reach your files, keys and logins. "+
+				"Allow %s (pfl-forge doctor says more), or use a machine or container that has nothing of yours. "+
+				"To run it unconfined on this one all the same, set %s=%s where pfl-forge runs; no file of a repository can. Then: pfl-forge retry %s",
+			err, e.Needs(), demand.Variable, demand.Unconfined, j.Command.To.Intent)
 	case e.Name() == forge.ExecutorPods:
 		return agent.Fail(forge.FailSandbox, "%v; nothing runs elsewhere than in a pod here. Allow this service %s", err, e.Needs())
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
 // look runs a recipe that says what it can see. private is what no project can grant.
-func look(t *testing.T, require bool, private, policy string, paths ...string) (string, *forge.Failure) {
+func look(t *testing.T, demand demand.Demand, private, policy string, paths ...string) (string, *forge.Failure) {
 	t.Helper()
 	config := policy + "\nagent: recipe\nrecipes:\n  look:\n    run: |\n"
 	for _, path := range paths {
@@ -29,7 +30,7 @@ func look(t *testing.T, require bool, private, policy string, paths ...string) (
 	state := t.TempDir()
 	owner := process.NewOwner(state)
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{
-		StateDir: state, Owner: owner, Agents: []agent.Agent{recipe.New(owner)}, RequireSandbox: require, Log: slog.New(slog.DiscardHandler),
+		StateDir: state, Owner: owner, Agents: []agent.Agent{recipe.New(owner)}, Sandbox: demand, Log: slog.New(slog.DiscardHandler),
 		Private: []string{"", private},
 	}, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
 	if err != nil {
@@ -74,28 +75,28 @@ func TestGrants(t *testing.T) {
 	offered := process.Probe(t.Context(), sandbox.NetworkFull) == nil
 	for _, tt := range []struct {
 		name, policy string
-		require      bool
+		demand       demand.Demand
 		private      string
 		want         []string
 	}{
 		{
-			"off", "policy: {sandbox: off, " + grants, false, "",
+			"unconfined", "policy: {" + grants, demand.Unconfined, "",
 			[]string{"read " + read, "write " + read, "read " + written, "write " + written, "read " + other, "write " + other, "read " + inside, "write " + inside},
 		},
 		{
-			"required by the project", "policy: {sandbox: require, " + grants, false, "",
+			"required by the project", "policy: {sandbox: require, " + grants, demand.Unconfined, "",
 			[]string{"read " + read, "read " + written, "write " + written, "read " + inside},
 		},
-		{"but what is private", "policy: {sandbox: require, " + grants, false, read, []string{"read " + written, "write " + written}},
+		{"but what is private", "policy: {sandbox: require, " + grants, "", read, []string{"read " + written, "write " + written}},
 		{
-			"also within what is granted", "policy: {sandbox: require, sandbox_read: [" + dir + "]}", false, read,
+			"also within what is granted", "policy: {sandbox: require, sandbox_read: [" + dir + "]}", "", read,
 			[]string{"read " + read, "read " + written, "read " + other},
 		},
-		{"required by the service", "policy: {sandbox: off, " + grants, true, "", []string{}},
+		{"required by the service", "policy: {" + grants, demand.Require, "", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text, failure := look(t, tt.require, tt.private, tt.policy, read, written, other, inside)
-			if !offered && tt.name != "off" {
+			text, failure := look(t, tt.demand, tt.private, tt.policy, read, written, other, inside)
+			if !offered && tt.name != "unconfined" {
 				if failure == nil || failure.Reason != forge.FailSandbox {
 					t.Errorf("there is no sandbox, and %+v", failure)
 				}

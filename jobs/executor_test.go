@@ -3,14 +3,18 @@ package jobs_test
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
@@ -48,12 +52,12 @@ const (
 )
 
 // verifyIn opens a repository with an executor and verifies its tip.
-func verifyIn(t *testing.T, e process.Executor, require bool, config string) forge.Result {
+func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config string, intent forge.Intent) forge.Result {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": config})
 	state := t.TempDir()
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{
-		StateDir: state, Owner: process.NewOwner(state).RunIn(e), RequireSandbox: require, Log: slog.New(slog.DiscardHandler),
+		StateDir: state, Owner: process.NewOwner(state).RunIn(e), Sandbox: demand, Log: slog.New(slog.DiscardHandler),
 	}, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +67,15 @@ func verifyIn(t *testing.T, e process.Executor, require bool, config string) for
 			t.Error(err)
 		}
 	}()
-	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}}
+	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: intent}
 	return set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		_, err := j.Verify(ctx, j.Tip)
 		return err
 	})
 }
+
+// scripted is an intent for which only a recipe works, as a person wished.
+var scripted = forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{Recipe: "tidy"}}
 
 // The record of an attempt says what its commands ran in: the weakest of them, and nothing
 // where none ran.
@@ -77,36 +84,32 @@ func TestExecutorIsReported(t *testing.T) {
 	pods := offering{name: forge.ExecutorPods, offers: []sandbox.Network{full, none}}
 	for name, tt := range map[string]struct {
 		executor offering
-		require  bool
+		demand   demand.Demand
 		config   string
 		want     forge.Executor
 		fails    bool
 	}{
-		"pods":            {pods, true, verifies, forge.ExecutorPods, false},
-		"namespaces":      {offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{full}}, false, verifies, forge.ExecutorNamespaces, false},
-		"a command fails": {pods, true, "verify: [\"false\"]\n", forge.ExecutorPods, false},
-		"there is none":   {offering{name: forge.ExecutorNamespaces}, false, verifies, forge.ExecutorNone, false},
-		"turned off": {
-			offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{full}},
-			false, verifies + "policy: {sandbox: \"off\"}\n",
-			forge.ExecutorNone, false,
-		},
-		"no command":      {pods, true, "{}\n", "", false},
-		"refused":         {offering{name: forge.ExecutorNamespaces}, true, verifies, "", true},
-		"nowhere for now": {offering{name: forge.ExecutorPods, lost: true}, true, verifies, "", true},
+		"pods":            {pods, demand.Require, verifies, forge.ExecutorPods, false},
+		"namespaces":      {offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{full}}, "", verifies, forge.ExecutorNamespaces, false},
+		"a command fails": {pods, demand.Require, "verify: [\"false\"]\n", forge.ExecutorPods, false},
+		"there is none":   {offering{name: forge.ExecutorNamespaces}, "", verifies, forge.ExecutorNone, false},
+		"unconfined":      {offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{full}}, demand.Unconfined, verifies, forge.ExecutorNone, false},
+		"no command":      {pods, demand.Require, "{}\n", "", false},
+		"refused":         {offering{name: forge.ExecutorNamespaces}, demand.Require, verifies, "", true},
+		"nowhere for now": {offering{name: forge.ExecutorPods, lost: true}, demand.Require, verifies, "", true},
 		"the weakest": {
 			offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{none}},
-			false, verifies + "worktree_setup: [\"true\"]\n" + noNetwork,
+			"", verifies + "worktree_setup: [\"true\"]\n" + noNetwork,
 			forge.ExecutorNone, false,
 		},
 		"none set up": {
 			offering{name: forge.ExecutorNamespaces, offers: []sandbox.Network{none}},
-			false, verifies + noNetwork,
+			"", verifies + noNetwork,
 			forge.ExecutorNamespaces, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := verifyIn(t, tt.executor, tt.require, tt.config)
+			res := verifyIn(t, tt.executor, tt.demand, tt.config, scripted)
 			if res.Executor != tt.want || (res.Failure() != nil) != tt.fails {
 				t.Errorf("%q, want %q; %+v", res.Executor, tt.want, res.Failure())
 			}
@@ -129,7 +132,7 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 		"pods": {offering{name: forge.ExecutorPods}, []string{"what the test says"}, []string{"--pod-template", "pfl-forge.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := verifyIn(t, tt.executor, true, verifies+"policy: {sandbox: \"off\"}\n")
+			res := verifyIn(t, tt.executor, demand.Require, verifies, scripted)
 			f := res.Failure()
 			if f == nil || f.Reason != forge.FailSandbox {
 				t.Fatalf("got %+v", f)
@@ -145,5 +148,115 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWithoutSandbox is a machine where no sandbox can be made: what a model or another system
+// had a part in is refused with what a person can do, and nothing of it runs; what the
+// person wished for of their own recipes runs. No configuration of a repository changes
+// that, only the word of whoever runs the process does.
+func TestWithoutSandbox(t *testing.T) {
+	const refused = "the sandbox cannot be made. Without a sandbox, nothing runs here that an agent or another system wrote: it would reach your files, keys and logins. " +
+		"Allow what the test says (pfl-forge doctor says more), or use a machine or container that has nothing of yours. " +
+		"To run it unconfined on this one all the same, set FORGE_SANDBOX=unconfined where pfl-forge runs; no file of a repository can. Then: pfl-forge retry fix"
+	ran := filepath.Join(t.TempDir(), "ran")
+	verifies := "verify: ['touch " + ran + "']\n"
+	system, proposed, child, agents := scripted, scripted, scripted, scripted
+	system.Source, proposed.Source, child.Parent, agents.Agent = forge.SourceSystem, forge.SourceReflection, "big", "claude"
+	for name, tt := range map[string]struct {
+		demand demand.Demand
+		intent forge.Intent
+		config string
+		says   string // by what it is refused; empty: it runs
+	}{
+		"a recipe of the person":     {"", scripted, verifies, ""},
+		"which needs no network":     {"", scripted, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
+		"where one is required":      {"", scripted, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
+		"of an agent":                {"", forge.Intent{Source: forge.SourceHuman}, verifies, refused},
+		"of an agent and a recipe":   {"", agents, verifies, refused},
+		"of another system":          {"", system, verifies, refused},
+		"of a reflection":            {"", proposed, verifies, refused},
+		"of an agent's plan":         {"", child, verifies, refused},
+		"of nobody":                  {"", forge.Intent{}, verifies, refused},
+		"with auto":                  {"", system, verifies + "policy: {sandbox: auto}\n", refused},
+		"turned off by the project":  {"", system, verifies + "policy: {sandbox: \"off\"}\n", "no repository can turn the sandbox off"},
+		"unconfined by the project":  {"", system, verifies + "policy: {sandbox: unconfined}\n", "is not one of auto, require"},
+		"unconfined":                 {demand.Unconfined, system, verifies, ""},
+		"unconfined, but it differs": {demand.Unconfined, system, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
+		"unconfined with no network": {demand.Unconfined, system, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := verifyIn(t, offering{name: forge.ExecutorNamespaces}, tt.demand, tt.config, tt.intent)
+			f := res.Failure()
+			_, err := os.Stat(ran)
+			_ = os.Remove(ran)
+			if tt.says == "" {
+				if f != nil || err != nil || res.Executor != forge.ExecutorNone {
+					t.Errorf("refused: %+v, %v; in %q", f, err, res.Executor)
+				}
+				return
+			}
+			if f == nil || err == nil || res.Executor != "" {
+				t.Fatalf("%+v; it ran: %t, in %q", f, err == nil, res.Executor)
+			}
+			if tt.says == refused && f.Message != refused || !strings.Contains(f.Message, tt.says) {
+				t.Errorf("refused with\n%s\nwant\n%s", f.Message, tt.says)
+			}
+		})
+	}
+}
+
+// TestNoModelIsOwn: what drives a model is refused where no sandbox can be made, also when it
+// reflects on an intent for which only recipes worked.
+func TestNoModelIsOwn(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"})
+	state, s := t.TempDir(), &scribe{}
+	set, err := jobs.OpenSet(t.Context(), jobs.Host{
+		StateDir: state, Owner: process.NewOwner(state).RunIn(offering{name: forge.ExecutorNamespaces}), Log: slog.New(slog.DiscardHandler),
+		Agents: []agent.Agent{s},
+	}, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: scripted, Attempt: forge.Attempt{Step: forge.StepReflect}}
+	res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+		_, err := j.Run(ctx, agent.Call{Role: agent.RoleReview})
+		return err
+	})
+	if f := res.Failure(); f == nil || f.Reason != forge.FailSandbox || s.call.ScratchDir != "" {
+		t.Errorf("got %+v; called: %t", f, s.call.ScratchDir != "")
+	}
+}
+
+// TestServiceHasNoRecipeOfItsOwn: a service's projects and intents are those of others, so that
+// nothing of them runs where no sandbox can be made.
+func TestServiceHasNoRecipeOfItsOwn(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": verifies})
+	state := t.TempDir()
+	set, err := jobs.OpenSet(t.Context(), jobs.Host{
+		StateDir: state, Owner: process.NewOwner(state).RunIn(offering{name: forge.ExecutorNamespaces}), Log: slog.New(slog.DiscardHandler),
+	}, []jobs.Source{{Project: repotest.Project, URL: r.Origin()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, cmd := range []forge.Command{{Intent: scripted}, {Input: &forge.MergeInput{Change: &forge.QueueMerge{Scripted: true}}}} {
+		cmd.To = forge.Key{Project: repotest.Project, Intent: "fix"}
+		res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
+			_, err := j.Verify(ctx, j.Tip)
+			return err
+		})
+		if f := res.Failure(); f == nil || f.Reason != forge.FailSandbox {
+			t.Errorf("got %+v", f)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -52,9 +53,9 @@ type Host struct {
 	Allow func(context.Context, *config.Project) error
 	// Alone says that one person, the user of this machine, is all that could approve.
 	Alone bool
-	// RequireSandbox overrides the projects' policy: nothing runs without a sandbox,
-	// and projects cannot mount more paths in it.
-	RequireSandbox bool
+	// Sandbox is the demand of whoever runs the process. A project's policy can only be
+	// stricter.
+	Sandbox demand.Demand
 	// Private are paths that no sandbox shows, whatever a project's configuration grants. They
 	// may be empty.
 	Private []string

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/credentials"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // Config has the settings of a service. [Parse] fills and checks it; after that it is
@@ -63,9 +64,8 @@ type Config struct {
 
 	// Pods says where agents and commands run.
 	Pods Pods
-	// RequireSandbox runs everything in a sandbox, without the paths that projects
-	// grant.
-	RequireSandbox bool
+	// Sandbox says what may run without one.
+	Sandbox demand.Demand
 }
 
 // Project is a served repository.
@@ -212,6 +212,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s exclude each other: give one", strings.Join(given, " and "))
 	case c.NKey != "" && userInServer.MatchString(c.Server):
 		return errors.New("--nkey (FORGE_NKEY): --server (FORGE_SERVER) names a user or a token, which would count instead: leave it out")
+	case c.Pods.Template != "" && c.Sandbox == demand.Unconfined:
+		return errors.New("--pod-template (FORGE_POD_TEMPLATE) has everything run in pods, and --sandbox=unconfined (FORGE_SANDBOX) nothing: leave one out")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
 		return errors.New(tlsPairSettings + ": give both or none")
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	supervised "github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
@@ -30,6 +31,7 @@ const overtime = 5 * time.Second
 // calls run. The first SIGTERM or SIGINT ends run's context: run then finishes or
 // hands back what it is doing, and returns nil. A second one exits at once.
 func Main(name string, run func(ctx context.Context, env *Env) error) {
+	_ = supervised.Protect() // it holds keys; elsewhere than on Linux there is nothing like it
 	CollectSeldom(os.Getenv)
 	os.Exit(newProcess(name).main(run))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // setting is one setting of a service, given as a flag or in the environment.
@@ -76,7 +77,7 @@ func settings() []setting {
 		{flag: "clone", env: "FORGE_CLONE", value: "WHEN", usage: "clone projects at the start, or each at its first-use", initial: fixed("start"), set: setClone},
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez, /readyz and /metrics there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
-		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: as each says; require: always", initial: fixed("project"), set: setSandbox},
+		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: needed for what others wrote; require: always; unconfined: never", initial: fixed("project"), set: setSandbox},
 		{
 			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
 			set: setFile(func(c *Config) *string { return &c.Pods.Template }),
@@ -278,13 +279,9 @@ func setLogLevel(c *Config, s string) error {
 	return nil
 }
 
-// setSandbox maps the modes to RequireSandbox.
-func setSandbox(c *Config, s string) error {
-	if s != "project" && s != "require" {
-		return fmt.Errorf("%q is not project or require", s)
-	}
-	c.RequireSandbox = s == "require"
-	return nil
+func setSandbox(c *Config, s string) (err error) {
+	c.Sandbox, err = demand.Parse(s)
+	return err
 }
 
 func setPodImage(c *Config, s string) error {

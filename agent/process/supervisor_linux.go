@@ -36,12 +36,15 @@ type order struct {
 	// Sandbox is the spec whose Attributes the supervisor was started with; nil if
 	// there is none.
 	Sandbox *sandbox.Spec
+	// User is that of the service.
+	User sandbox.User
 	// Group is the control group of supervisor and command; may be empty.
 	Group string
 	// MaxSilence is the time without a heartbeat after which the command is killed; 0
 	// means that there are no heartbeats.
 	MaxSilence time.Duration
-	// Protect keeps the command from tracing the supervisor; see the function.
+	// Protect keeps a command without a sandbox from tracing the supervisor; see the
+	// function.
 	Protect bool
 }
 
@@ -106,11 +109,6 @@ func superviseTree() (verdict, error) {
 	if err := json.NewDecoder(lifeline).Decode(&o); err != nil {
 		return verdict{}, err // the service is gone
 	}
-	if o.Protect {
-		if err := Protect(); err != nil {
-			return verdict{}, err
-		}
-	}
 	sacrifice()
 	sys := &syscall.SysProcAttr{Setsid: true}
 	if o.Sandbox != nil {
@@ -118,6 +116,11 @@ func superviseTree() (verdict, error) {
 			return verdict{Sandbox: true}, err
 		}
 	} else {
+		if o.Protect {
+			if err := Protect(); err != nil {
+				return verdict{}, err
+			}
+		}
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return verdict{}, err
 		}
@@ -176,7 +179,7 @@ func reserveThreads() {
 // which will start the command.
 func enter(o *order) error {
 	runtime.LockOSThread()
-	if err := o.Sandbox.Enter(); err != nil {
+	if err := o.Sandbox.Enter(o.User); err != nil {
 		return err
 	}
 	if o.Sandbox.Listens() {

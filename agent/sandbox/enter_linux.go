@@ -22,18 +22,53 @@ func (s *Spec) Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:     true,
 		Cloneflags: flags,
-		// The user stays the same inside, so that files keep their owner.
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
 		// Its privileges in its own namespaces, which are no privileges outside of them.
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
+		AmbientCaps: privileges(),
 	}
 }
 
-// Enter gives the calling process, which was started with Attributes, the file system,
-// limits and network of the spec. Its threads keep their privileges until Restrict.
-func (s *Spec) Enter() error {
-	for _, step := range []func() error{s.buildRoot, s.setLimits, s.startLoopback} {
+// User is the user and group of a process.
+type User struct {
+	UID, GID int
+}
+
+// Caller returns those of this process.
+func Caller() User { return User{os.Getuid(), os.Getgid()} }
+
+// keep makes the user the same inside as outside, so that files keep their owner. The process
+// does it itself: the one that started it cannot if it may not be traced, as nothing of what
+// that one starts can be until it executes another program.
+func (u User) keep() error {
+	for _, m := range []struct{ file, line string }{
+		{"setgroups", "deny"}, // else a group could not be kept without privileges
+		{"uid_map", fmt.Sprintf("%d %d 1", u.UID, u.UID)},
+		{"gid_map", fmt.Sprintf("%d %d 1", u.GID, u.GID)},
+	} {
+		if err := os.WriteFile("/proc/self/"+m.file, []byte(m.line), 0); err != nil {
+			return fmt.Errorf("keep the user: %w", err)
+		}
+	}
+	return nil
+}
+
+// privileges returns those that a process keeps in its own namespaces when it executes the
+// supervisor. Root keeps all, as it would if it were root inside from the first moment: what
+// is mounted over its caches belongs to it, and may be closed to everybody.
+func privileges() []uintptr {
+	if os.Getuid() != 0 {
+		return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+	}
+	var all []uintptr
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Enter gives the calling process, which was started with Attributes by that user, the file
+// system, limits and network of the spec. Its threads keep their privileges until Restrict.
+func (s *Spec) Enter(of User) error {
+	for _, step := range []func() error{of.keep, s.buildRoot, s.setLimits, s.startLoopback} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -4,11 +4,13 @@ package main
 import (
 	"os"
 
+	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
 func main() {
+	_ = process.Protect() // it holds keys; elsewhere than on Linux there is nothing like it
 	service.CollectSeldom(os.Getenv)
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 }

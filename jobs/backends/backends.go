@@ -25,6 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 )
@@ -85,7 +86,9 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	host := Host(env.Config.StateDir, executor, env.Credentials, env.Log)
 	host.Private = append(host.Private, env.Config.CredentialsDir)
 	watchCredentials(env)
-	host.RequireSandbox = env.Config.RequireSandbox || executor != nil
+	if host.Sandbox = env.Config.Sandbox; executor != nil {
+		host.Sandbox = demand.Require
+	}
 	host.FirstUse = env.Config.CloneAtFirstUse
 	host.Metrics = env.Metrics
 	announce(ctx, env, &host)

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 )
 
@@ -40,15 +41,16 @@ func TestDescribe(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		executor process.Executor
-		required bool
+		demand   demand.Demand
 		want     presence.Executor
 	}{
-		"pods":       {inPods, true, presence.Executor{Name: forge.ExecutorPods, Image: "x:1", RuntimeClass: "gvisor", Required: true}},
-		"namespaces": {machine{}, false, presence.Executor{Name: forge.ExecutorNamespaces}},
-		"none":       {machine{err: errors.New("no way")}, false, presence.Executor{Name: forge.ExecutorNone, Reason: "no way"}},
-		"refused":    {machine{err: errors.New("no way")}, true, presence.Executor{Name: forge.ExecutorNone, Reason: "no way", Required: true}},
+		"pods":       {inPods, demand.Require, presence.Executor{Name: forge.ExecutorPods, Image: "x:1", RuntimeClass: "gvisor", Required: true}},
+		"namespaces": {machine{}, "", presence.Executor{Name: forge.ExecutorNamespaces}},
+		"none":       {machine{err: errors.New("no way")}, "", presence.Executor{Name: forge.ExecutorNone, Reason: "no way", Required: true}},
+		"refused":    {machine{err: errors.New("no way")}, demand.Require, presence.Executor{Name: forge.ExecutorNone, Reason: "no way", Required: true}},
+		"unconfined": {machine{}, demand.Unconfined, presence.Executor{Name: forge.ExecutorNone, Reason: "FORGE_SANDBOX=unconfined"}},
 	} {
-		got := backends.Describe(t.Context(), process.NewOwner(t.TempDir()).RunIn(tt.executor), tt.required)
+		got := backends.Describe(t.Context(), process.NewOwner(t.TempDir()).RunIn(tt.executor), tt.demand)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 )
@@ -54,7 +55,14 @@ func (w *world) secret(name string) string {
 	return "CANARY-" + name + "-" + rand.Text()
 }
 
+// newWorld is newWorldOf where nobody says anything on sandboxes but the project.
 func newWorld(t *testing.T, policy string) *world {
+	t.Helper()
+	return newWorldOf(t, demand.ByProject, policy)
+}
+
+// newWorldOf opens a world's repository on a machine whose user has that demand.
+func newWorldOf(t *testing.T, demand demand.Demand, policy string) *world {
 	t.Helper()
 	w := &world{}
 	w.evil = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -77,6 +85,7 @@ func newWorld(t *testing.T, policy string) *world {
 	w.plant(t, home)
 
 	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), nil, backends.Environment, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w.host.Sandbox = demand
 	if w.set, err = jobs.OpenSet(t.Context(), w.host, []jobs.Source{{Project: "shop", Path: w.repo.Dir}}); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +246,6 @@ func (w *world) guarded(t *testing.T, dir string) {
 const (
 	alone   = "policy: {sandbox: require, command_network: none, network: model}\n"
 	network = "policy: {sandbox: require}\n"
-	open    = "policy: {sandbox: off}\n"
 )
 
 // harmless fails if the intruder found or did something.
@@ -280,7 +288,7 @@ func offered(t *testing.T) bool {
 
 // TestIntruderWithoutSandbox makes sure that the intruder finds what there is to find.
 func TestIntruderWithoutSandbox(t *testing.T) {
-	w := newWorld(t, open)
+	w := newWorldOf(t, demand.Unconfined, "policy: {sandbox: auto}\n")
 	_, out := w.work(t, "intrude")
 	for _, name := range w.names {
 		if name == "environment" || name == "model-key" {

@@ -119,7 +119,8 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
 		Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Statements: s.statements(t),
-		Claims: s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared.Of(c)),
+		Claims:   s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared.Of(c)),
+		Scripted: s.Intent.Scripted(),
 	}}
 }
 

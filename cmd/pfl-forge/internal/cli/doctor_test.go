@@ -90,7 +90,7 @@ func TestDoctorShowsExecutors(t *testing.T) {
 	} {
 		o.announceReplica(&presence.Replica{Service: "implementer", ID: forge.ReplicaID(id), Version: "v1", Projects: []forge.ProjectID{"shop"}, Executor: in})
 	}
-	out := o.expect(kit.ExitError, "i3, i4: agents and commands run without a sandbox: unshare: operation not permitted\n", "shop", "doctor")
+	out := o.expect(kit.ExitError, "i3, i4: agents and commands run unconfined: unshare: operation not permitted\n", "shop", "doctor")
 	for _, line := range []string{
 		"fail  implementer   i5: agents and commands are refused: no user namespaces\n" + strings.Repeat(" ", 20) + "> give it --pod-template (FORGE_POD_TEMPLATE)",
 		"implementer\ti1\tv1\tshop\t-\tpods (registry.example.com/agent:v1, gvisor)\t", "implementer\ti2\tv1\tshop\t-\tnamespaces\t",

@@ -14,8 +14,7 @@ import (
 
 // gated is a project with a recipe that waits until a file of the test is there.
 func gated(gate string) map[string]string {
-	return map[string]string{"pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
-recipes:
+	return map[string]string{"pfl-forge.yaml": `recipes:
   good: {run: 'echo x > "$FORGE_INTENT.txt"'}
   gated:
     params: [{name: GATE, default: ` + gate + `}]
@@ -31,7 +30,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
-	r := newRepo(t, gated(gate))
+	r := newUnconfined(t, gated(gate))
 	r.draft("slow", "recipe: gated")
 	r.draft("after", "recipe: good\ndepends_on: [slow]")
 	run := r.start("run")

@@ -100,7 +100,6 @@ var hostiles = []hostile{
 // limit; to the others it must not matter how busy the machine is.
 func hostileProject(out string) string {
 	text := `parallel_workers: 4
-policy: {sandbox: off} # this is about git, and must hold without one
 timeouts: {implement: 4s}
 max_review_retries: 0
 recipes:
@@ -138,7 +137,7 @@ func TestHostileRecipes(t *testing.T) {
 	t.Parallel()
 	hostiles := testsize.First(core, hostiles)
 	out := t.TempDir()
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": hostileProject(out), "mine.txt": "mine\n", ".gitignore": "/.forge/\n"})
+	r := newUnconfined(t, map[string]string{"pfl-forge.yaml": hostileProject(out), "mine.txt": "mine\n", ".gitignore": "/.forge/\n"})
 	r.git("tag", "before")
 	r.git("branch", "elsewhere")
 	r.write("mine.txt", "mine, changed\n")

@@ -18,7 +18,6 @@ import (
 var counting = map[string]string{"pfl-forge.yaml": `agent: counter
 parallel_workers: 3
 reflection: {enabled: false}
-policy: {sandbox: off}
 verify: [test ! -e broken]
 agents:
   counter:
@@ -60,7 +59,7 @@ agents:
 func TestKilledGoals(t *testing.T) {
 	testsize.OnlyFull(t)
 	const kills = 30
-	r := newRepo(t, counting)
+	r := newUnconfined(t, counting)
 	names := []string{"a", "b", "c"}
 	for _, n := range names {
 		args := []string{"goal", "run", "--detach", "--id", "goal-" + n, "Fill file-" + n}

@@ -14,8 +14,7 @@ const lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 
 // changing is a project whose recipes change a file that a person may work on.
 func changing(gate string) map[string]string {
-	return map[string]string{"a.txt": lines, ".gitignore": "/.forge/\n", "pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
-recipes:
+	return map[string]string{"a.txt": lines, ".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
   last: {run: echo ours >> a.txt}
   gated:
     params: [{name: GATE, default: ` + gate + `}]
@@ -75,7 +74,7 @@ func TestUncommittedWork(t *testing.T) {
 			files[c.name+".txt"] = c.first
 		}
 	}
-	r := newRepo(t, files)
+	r := newUnconfined(t, files)
 	for _, c := range all {
 		c.person(r, c.name+".txt")
 		r.draft(c.name, "recipe: "+c.recipe)
@@ -144,7 +143,7 @@ func TestCommitMeanwhile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			gate := filepath.Join(t.TempDir(), "gate")
-			r := newRepo(t, changing(gate))
+			r := newUnconfined(t, changing(gate))
 			r.draft("change", "recipe: gated")
 			run := r.start("run")
 			run.until("the recipe runs", func() bool { return exists(gate + ".reached") })
@@ -175,7 +174,7 @@ func TestCommitWhileVerifying(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)
 	files["pfl-forge.yaml"] += "verify:\n  - git rev-parse HEAD^ >> " + gate + ".verified; until test -e " + gate + "; do sleep 0.02; done\n"
-	r := newRepo(t, files)
+	r := newUnconfined(t, files)
 	r.draft("change", "recipe: last")
 	run := r.start("run")
 	run.until("it is verified", func() bool { return exists(gate + ".verified") })
@@ -203,7 +202,7 @@ func TestOtherBranchMeanwhile(t *testing.T) {
 			gate := filepath.Join(t.TempDir(), "gate")
 			files := changing(gate)
 			files["pfl-forge.yaml"] = base + files["pfl-forge.yaml"]
-			r := newRepo(t, files)
+			r := newUnconfined(t, files)
 			r.draft("change", "recipe: gated")
 			run := r.start("run")
 			run.until("the recipe runs", func() bool { return exists(gate + ".reached") })
@@ -235,7 +234,7 @@ func TestUnfinishedMergeMeanwhile(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)
 	files["f"] = "f\n"
-	r := newRepo(t, files)
+	r := newUnconfined(t, files)
 	r.draft("change", "recipe: gated")
 	run := r.start("run")
 	run.until("the recipe runs", func() bool { return exists(gate + ".reached") })
@@ -266,7 +265,7 @@ func TestBrokenConfigMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	files := changing(gate)
-	r := newRepo(t, files)
+	r := newUnconfined(t, files)
 	r.draft("change", "recipe: gated")
 	run := r.start("run")
 	run.until("the recipe runs", func() bool { return exists(gate + ".reached") })

@@ -20,6 +20,20 @@ import (
 type repo struct {
 	t   testing.TB
 	dir string
+	// env has the person's own settings, as NAME=value.
+	env []string
+}
+
+// unconfined is the word of a person who has everything run without a sandbox, as tests need
+// whose recipes wait for files of the test.
+const unconfined = "FORGE_SANDBOX=unconfined"
+
+// newUnconfined is newRepo of a person who says unconfined.
+func newUnconfined(t testing.TB, files map[string]string) *repo {
+	t.Helper()
+	r := newRepo(t, files)
+	r.env = append(r.env, unconfined)
+	return r
 }
 
 // newRepo makes a repository on branch main with these files committed. Paths
@@ -112,7 +126,7 @@ func (r *repo) must(code int, args ...string) result {
 func (r *repo) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "pfl-forge"), args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.Env = append(append(os.Environ(), "NO_COLOR=1"), r.env...)
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }

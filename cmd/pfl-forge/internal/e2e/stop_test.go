@@ -18,7 +18,6 @@ import (
 func halves() map[string]string {
 	return map[string]string{"pfl-forge.yaml": `
 parallel_workers: 8
-policy: {sandbox: "off"}
 recipes:
   halves:
     tasks:
@@ -77,7 +76,7 @@ func (r *repo) keeps(task, file string) {
 // the work is kept, and what is resumed goes on.
 func TestStopped(t *testing.T) {
 	testsize.OnlyFull(t)
-	r := newRepo(t, halves())
+	r := newUnconfined(t, halves())
 	run := r.start("run", "--watch")
 	defer func() { run.signal(os.Interrupt); run.wait(130) }()
 	r.must(0, "create", "work", "--title", "Work", "--recipe", "halves")
@@ -109,7 +108,7 @@ func TestStopped(t *testing.T) {
 // Everything at once.
 func TestEverythingCancelled(t *testing.T) {
 	testsize.OnlyFull(t)
-	r := newRepo(t, halves())
+	r := newUnconfined(t, halves())
 	run := r.start("run", "--watch")
 	defer func() { run.signal(os.Interrupt); run.wait(130) }()
 	r.must(0, "create", "work", "--title", "Work", "--recipe", "halves")
@@ -129,7 +128,7 @@ func TestEverythingCancelled(t *testing.T) {
 func BenchmarkStop(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		r := newRepo(b, halves())
+		r := newUnconfined(b, halves())
 		run := r.start("run", "--watch")
 		var pids []int
 		for _, id := range []string{"work", "rest"} {

@@ -21,7 +21,6 @@ import (
 func TestTranscriptsOutliveTheirStream(t *testing.T) {
 	testsize.OnlyFull(t)
 	c := newCluster(t, map[string]string{"pfl-forge.yaml": `base_branch: main
-policy: {sandbox: off} # the recipe waits for the test
 recipes:
   wait:
     params: [{name: GO, question: "For which file?"}]
@@ -29,7 +28,7 @@ recipes:
       echo "a life begins"
       until test -e "$GO"; do sleep 0.05; done
       echo "it ends"; echo x > waited.txt
-`})
+`}, unconfined)
 	one, two := c.procs[3], c.procs[4]
 	two.kill() // it would wait for the lease of the other one
 	goOn := filepath.Join(c.dir, "go")

@@ -16,8 +16,7 @@ import (
 // waiting is a project whose recipes wait: for a file of the test, for answers, or
 // for approval.
 func waiting(gate string) map[string]string {
-	return map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `policy: {sandbox: off} # recipes wait for files of the test
-recipes:
+	return map[string]string{".gitignore": "/.forge/\n", "pfl-forge.yaml": `recipes:
   gated:
     params: [{name: GATE, default: ` + gate + `}]
     run: |
@@ -39,7 +38,7 @@ func TestTwoRuns(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
-	r := newRepo(t, waiting(gate))
+	r := newUnconfined(t, waiting(gate))
 	r.draft("slow", "recipe: gated")
 	first := r.start("run")
 	first.until("the recipe runs", func() bool { return exists(gate + ".slow.1") })
@@ -64,7 +63,7 @@ func TestTwoRuns(t *testing.T) {
 func TestCommandsDuringRun(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
-	r := newRepo(t, waiting(gate))
+	r := newUnconfined(t, waiting(gate))
 	r.draft("slow", "recipe: gated")
 	r.draft("unwanted", "recipe: gated")
 	r.draft("ask", "recipe: ask")
@@ -99,7 +98,7 @@ func TestCommandsWithoutRun(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
-	r := newRepo(t, waiting(gate))
+	r := newUnconfined(t, waiting(gate))
 	write(t, gate, "")
 	for id, front := range map[string]string{
 		"ask": "recipe: ask", "ask-in-file": "recipe: ask\nwith: {WHY: because}", "risky": "recipe: risky",
@@ -174,7 +173,7 @@ func TestInterrupt(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
-	r := newRepo(t, waiting(gate))
+	r := newUnconfined(t, waiting(gate))
 	r.draft("slow", "recipe: gated")
 	r.draft("after", "recipe: good\ndepends_on: [slow]")
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -46,8 +47,8 @@ type RunConfig struct {
 	Trust *trust.Guard
 	// Keys has the key that signs what the run merges; empty: nothing is signed.
 	Keys proof.Folder
-	// RequireSandbox runs nothing without a sandbox, whatever the repository says.
-	RequireSandbox bool
+	// Sandbox is the word of the person on it; a repository can only be stricter.
+	Sandbox demand.Demand
 }
 
 // Run works on everything that can go on without a person, and returns when

@@ -75,12 +75,20 @@ func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.
 	return stops
 }
 
+// unconfined says in one line that commands run beside the person's files, and which.
+func unconfined(in presence.Executor) string {
+	if in.Required {
+		return "unconfined: no sandbox can be made here, so only recipes run that you ask for yourself; pfl-forge doctor says why"
+	}
+	return "unconfined: agents and commands run without a sandbox and reach your files, keys and logins (" + in.Reason + ")"
+}
+
 // startWorkers starts the workers of every step, which share the permits for agents
 // and stop when ctx ends. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
-	host.Allow, host.RequireSandbox, host.Alone = r.Trust.Check, r.RequireSandbox, true // only this user reaches the server
-	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))                // where an agent could say that it is trusted, or sign
+	host.Allow, host.Sandbox, host.Alone = r.Trust.Check, r.Sandbox, true // only this user reaches the server
+	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))  // where an agent could say that it is trusted, or sign
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
 	if err != nil {
 		return nil, err
@@ -90,7 +98,11 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
 	workers := r.workers(repos)
-	for _, stop := range r.announce(ctx, workers, backends.Describe(ctx, host.Owner, host.RequireSandbox)) {
+	in := backends.Describe(ctx, host.Owner, host.Sandbox)
+	if in.Name == forge.ExecutorNone {
+		r.Observer.Notice(unconfined(in))
+	}
+	for _, stop := range r.announce(ctx, workers, in) {
 		context.AfterFunc(ctx, stop)
 	}
 	for _, w := range workers {

@@ -101,9 +101,9 @@ var reasons = []Reason{
 		"update it, then retry; pfl-forge doctor says which version is needed",
 	},
 	{
-		forge.FailSandbox, "project or operator requires a sandbox, and this worker has none",
+		forge.FailSandbox, "there is no sandbox on this machine for what an agent or another system wrote, or for what has to have one",
 		inbox,
-		"run the worker where there is one, on Kubernetes with --pod-template, or set policy.sandbox to auto; pfl-forge doctor says what is missing",
+		"allow one (pfl-forge doctor says what is missing), run the worker where there is one, or on Kubernetes with --pod-template; to run it unconfined on your own machine, FORGE_SANDBOX=unconfined",
 	},
 	{
 		forge.FailPromptTooLong, "the session is too long for the model",

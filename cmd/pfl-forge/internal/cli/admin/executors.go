@@ -73,8 +73,8 @@ func checkExecutors(replicas []replica) []finding {
 			who += " and " + render.Count(more, "other")
 		}
 		f := finding{
-			Check: g.service, Health: warning, Detail: fmt.Sprintf("%s: agents and commands run without a sandbox: %s", who, g.reason),
-			Hint: "give it --pod-template on Kubernetes, or allow it user namespaces; with --sandbox=require it refuses them",
+			Check: g.service, Health: warning, Detail: fmt.Sprintf("%s: agents and commands run unconfined: %s", who, g.reason),
+			Hint: "leave out --sandbox=unconfined (FORGE_SANDBOX); give it --pod-template on Kubernetes, or allow it user namespaces",
 		}
 		if g.required {
 			f.Health, f.Detail = broken, fmt.Sprintf("%s: agents and commands are refused: %s", who, g.reason)

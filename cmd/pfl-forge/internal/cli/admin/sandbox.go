@@ -9,30 +9,39 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // isolation checks the parts that keep agents and commands away from the machine, each part by
 // itself.
 func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
-	return append(checkSandbox(ctx, &cfg.Policy), checkProcesses(), checkKey(a, cfg))
+	word, err := run.Demand(a)
+	if err != nil {
+		return []finding{{"sandbox", broken, err.Error(), "set it to one of these, or unset it"}, checkProcesses(), checkKey(a, cfg)}
+	}
+	return append(checkSandbox(ctx, word, &cfg.Policy), checkProcesses(), checkKey(a, cfg))
 }
 
 // checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
 // way.
-func checkSandbox(ctx context.Context, policy *config.Policy) []finding {
-	if policy.Sandbox == config.SandboxOff {
+func checkSandbox(ctx context.Context, word demand.Demand, policy *config.Policy) []finding {
+	required := word == demand.Require || policy.Sandbox == config.SandboxRequire
+	if word == demand.Unconfined && !required {
 		return []finding{{
-			"sandbox", warning, "turned off by policy.sandbox: agents and commands have the same access to files and network as you", "",
+			"sandbox", warning, "unconfined, as " + demand.Variable + " says: agents and commands reach your files, keys, logins and network",
+			"unset " + demand.Variable,
 		}}
 	}
 	if err := process.Probe(ctx, sandbox.NetworkFull); err != nil {
 		f := finding{
-			"sandbox", warning, fmt.Sprintf("%v: agents and commands run without a sandbox", err),
-			"allow user namespaces for this user (a sysctl, AppArmor, or the container's seccomp profile may block them)",
+			"sandbox", warning, fmt.Sprintf("%v: what an agent or another system wrote is refused; recipes that you ask for run unconfined", err),
+			"allow user namespaces for this user (a sysctl, AppArmor, or the container's seccomp profile may block them); " +
+				demand.Variable + "=" + string(demand.Unconfined) + " runs everything with access to all that is yours",
 		}
-		if policy.Sandbox == config.SandboxRequire {
-			f.Health, f.Detail = broken, fmt.Sprintf("%v, and policy.sandbox requires one: nothing runs", err)
+		if required {
+			f.Health, f.Detail = broken, fmt.Sprintf("%v, and one is required: nothing runs", err)
 		}
 		return []finding{f}
 	}

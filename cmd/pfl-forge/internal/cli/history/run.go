@@ -145,7 +145,7 @@ func ranIn(e forge.Executor) string {
 	case forge.ExecutorNamespaces:
 		return "in namespaces"
 	case forge.ExecutorNone:
-		return "without a sandbox"
+		return "unconfined"
 	}
 	return ""
 }

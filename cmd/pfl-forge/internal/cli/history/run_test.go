@@ -45,7 +45,7 @@ func TestTimeline(t *testing.T) {
 		"    +1m30s  fix-001                   review 2     rejected         1m15s  claude, opus, 41.2k tokens, $0.19, session 0123, in pods",
 		"    +1m30s  fix-001                   -> rework: the review rejected the change; the same session continues with its feedback (no test)",
 		"    +1m31s  fix-001                   rebase       ok                1.0s  in namespaces",
-		"    +1m32s  fix-001                   merge        merged            0.0s  without a sandbox",
+		"    +1m32s  fix-001                   merge        merged            0.0s  unconfined",
 		"    +1m33s  fix-001                   summarize    ok                0.0s",
 		"    +1m35s                            -> of-tomorrow",
 	}

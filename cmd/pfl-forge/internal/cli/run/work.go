@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/notify"
@@ -55,7 +56,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	if err != nil {
 		return nil, err
 	}
-	require, err := sandboxFloor(a)
+	sandboxes, err := Demand(a)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	for {
 		o, err := local.Run(ctx, local.RunConfig{
 			Keys: local.Keys(a.Getenv),
-			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, RequireSandbox: require,
+			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, Sandbox: sandboxes,
 		})
 		var held *natsd.HeldError
 		if !errors.As(err, &held) {
@@ -83,17 +84,13 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	}
 }
 
-// sandboxFloor reports whether this user has nothing run without a sandbox, whatever a
-// repository says.
-func sandboxFloor(a *kit.App) (bool, error) {
-	switch mode := a.Getenv("FORGE_SANDBOX"); mode {
-	case "", "project":
-		return false, nil
-	case "require":
-		return true, nil
-	default:
-		return false, fmt.Errorf("FORGE_SANDBOX: %q is not project or require", mode)
+// Demand returns the word of this user on sandboxes. No repository has one.
+func Demand(a *kit.App) (demand.Demand, error) {
+	d, err := demand.Parse(a.Getenv(demand.Variable))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", demand.Variable, err)
 	}
+	return d, nil
 }
 
 // holder returns who runs already, and since when.

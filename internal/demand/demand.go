@@ -1,0 +1,34 @@
+// Package demand is the word of whoever runs this program on whether agents and commands
+// need a sandbox. It stands in their environment or on the command line, and never in a
+// repository, whose own policy can only be stricter.
+package demand
+
+import "fmt"
+
+// Demand is that word. The zero value is ByProject.
+type Demand string
+
+// The demands.
+const (
+	// ByProject runs nothing that a model or another system wrote without a sandbox.
+	ByProject Demand = ""
+	// Require runs nothing at all without one, and grants nothing beside it.
+	Require Demand = "require"
+	// Unconfined makes no sandbox, except for projects that require one: agents and
+	// commands reach all that the user of the process reaches.
+	Unconfined Demand = "unconfined"
+)
+
+// Variable is the environment variable that has the demand.
+const Variable = "FORGE_SANDBOX"
+
+// Parse returns the demand of a text; ByProject for an empty one, and for project.
+func Parse(s string) (Demand, error) {
+	switch d := Demand(s); d {
+	case "", "project":
+		return ByProject, nil
+	case Require, Unconfined:
+		return d, nil
+	}
+	return "", fmt.Errorf("%q is not project, %s or %s", s, Require, Unconfined)
+}
