@@ -156,7 +156,8 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 // person wished for of their own recipes runs. No configuration of a repository changes
 // that, only the word of whoever runs the process does.
 func TestWithoutSandbox(t *testing.T) {
-	const refused = "the sandbox cannot be made. Without a sandbox, nothing runs here that an agent or another system wrote: it would reach your files, keys and logins. " +
+	const refused = "the sandbox cannot be made. Without a sandbox, nothing runs here that an agent or another system wrote: " +
+		"it would reach your files, keys and logins. " +
 		"Allow what the test says (pfl-forge doctor says more), or use a machine or container that has nothing of yours. " +
 		"To run it unconfined on this one all the same, set FORGE_SANDBOX=unconfined where pfl-forge runs; no file of a repository can. Then: pfl-forge retry fix"
 	ran := filepath.Join(t.TempDir(), "ran")

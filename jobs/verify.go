@@ -68,7 +68,9 @@ func (j *Job) setUp(ctx context.Context, c *checkout.Checkout, layer string) (*f
 
 // commands runs command lines in a checkout, in order, until one fails. What they cache is in
 // the layer.
-func (j *Job) commands(ctx context.Context, c *checkout.Checkout, layer string, what telemetry.Command, lines []string, network config.Network) (*forge.VerifyReport, error) {
+func (j *Job) commands(
+	ctx context.Context, c *checkout.Checkout, layer string, what telemetry.Command, lines []string, network config.Network,
+) (*forge.VerifyReport, error) {
 	if len(lines) == 0 { // then it does not matter whether there is a sandbox
 		return &forge.VerifyReport{Passed: true}, nil
 	}

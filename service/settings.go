@@ -77,7 +77,10 @@ func settings() []setting {
 		{flag: "clone", env: "FORGE_CLONE", value: "WHEN", usage: "clone projects at the start, or each at its first-use", initial: fixed("start"), set: setClone},
 		{flag: "listen", env: "FORGE_LISTEN", value: "HOST:PORT", usage: "serve /livez, /readyz and /metrics there; empty: nowhere", set: setListen},
 		{flag: "workers", env: "FORGE_WORKERS", value: "N", usage: "attempts at the same time", initial: fixed("4"), set: setWorkers},
-		{flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: needed for what others wrote; require: always; unconfined: never", initial: fixed("project"), set: setSandbox},
+		{
+			flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: needed for what others wrote; require: always; unconfined: never",
+			initial: fixed("project"), set: setSandbox,
+		},
 		{
 			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
 			set: setFile(func(c *Config) *string { return &c.Pods.Template }),

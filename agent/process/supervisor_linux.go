@@ -102,6 +102,16 @@ func closeInherited() error {
 	return nil
 }
 
+// adopt prepares this process to end a command without a sandbox, with all that it starts.
+func adopt(o *order) error {
+	if o.Protect {
+		if err := Protect(); err != nil {
+			return err
+		}
+	}
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
 // superviseTree runs the command that the order describes.
 func superviseTree() (verdict, error) {
 	var o order
@@ -116,12 +126,7 @@ func superviseTree() (verdict, error) {
 			return verdict{Sandbox: true}, err
 		}
 	} else {
-		if o.Protect {
-			if err := Protect(); err != nil {
-				return verdict{}, err
-			}
-		}
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		if err := adopt(&o); err != nil {
 			return verdict{}, err
 		}
 		// init runs on the main thread, which lives as long as this process:

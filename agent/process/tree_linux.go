@@ -139,7 +139,8 @@ func (w *pipes) closeSupervisorEnds() {
 func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
 	pulse := c.Owner.silenceLimit()
 	err := json.NewEncoder(w.lifeline).Encode(order{
-		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, User: sandbox.Caller(), Group: group, MaxSilence: pulse, Protect: protected.Load(),
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, User: sandbox.Caller(), Group: group,
+		MaxSilence: pulse, Protect: protected.Load(),
 	})
 	if err != nil {
 		return // the supervisor is gone; readVerdict reports that

@@ -12,5 +12,10 @@ func Content(ev *forge.Event) ([]byte, error) {
 		return wire.Results.Marshal(r)
 	}
 	sent := forge.Event{ID: ev.ID, To: ev.To, Actor: ev.Actor, Message: ev.Message}
+	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
+		in := submit.Intent
+		in.Requesters = nil // the runner notes those, of whom the signature speaks
+		sent.Message = &forge.Submit{Intent: in, Preapproved: submit.Preapproved}
+	}
 	return wire.Events.Marshal(&sent)
 }

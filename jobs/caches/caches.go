@@ -137,7 +137,7 @@ func (c *Caches) Keep(ctx context.Context, layer string, tree git.OID, landed La
 // Settle takes over the layers that wait, of trees that have landed. It asks for those only if a layer waits.
 func (c *Caches) Settle(ctx context.Context, landed Landed) error {
 	if list, err := os.ReadDir(filepath.Join(c.dir, awaited)); err != nil || len(list) == 0 {
-		return nil //nolint:nilerr // nothing waits
+		return nil
 	}
 	lock, err := git.LockFile(ctx, filepath.Join(c.dir, lockFile))
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *Caches) settle(ctx context.Context, landed Landed) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var errs []error
 	var left []fs.FileInfo
 	for _, w := range waiting {

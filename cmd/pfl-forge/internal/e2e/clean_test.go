@@ -16,6 +16,7 @@ import (
 var cleaning = map[string]string{
 	"log.txt": "begin\n",
 	"pfl-forge.yaml": `base_branch: main
+policy: {approvals: {not_requester: false}}
 recipes:
   append:
     params: [{name: LINE, question: "Which line?"}]

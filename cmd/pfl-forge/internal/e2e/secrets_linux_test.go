@@ -86,7 +86,7 @@ func TestKeysAreNotReadByOthers(t *testing.T) {
 		to := filepath.Join(dir, filepath.Base(from))
 		data, err := os.ReadFile(from)
 		if err == nil {
-			err = os.WriteFile(to, data, 0o755) //nolint:gosec // a program
+			err = os.WriteFile(to, data, 0o755)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ func (r *repo) bare(code int, env []string, args ...string) string {
 	cmd := r.command(ctx, args...)
 	inner := append([]string{"-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`, cmd.Path}, args...)
 	outer := exec.CommandContext(ctx, "/bin/sh", inner...)
-	outer.Dir, outer.Env, outer.WaitDelay = cmd.Dir, append(cmd.Env, env...), cmd.WaitDelay
+	outer.Dir, outer.Env, outer.WaitDelay = cmd.Dir, slices.Concat(cmd.Env, env), cmd.WaitDelay
 	outer.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -61,7 +62,12 @@ verify: [test -e .env]
 agents:
   mine:
     read_only: true
-    command: [sh, -c, 'cat >/dev/null; touch %s; printf "{\"type\": \"result\", \"model\": \"m\", \"answer\": {\"type\": \"fix\", \"risk\": \"low\", \"tasks\": [], \"nothing_to_do\": \"it is there\"}}"']
+    command:
+    - sh
+    - -c
+    - >-
+      cat >/dev/null; touch %s; printf
+      "{\"type\": \"result\", \"model\": \"m\", \"answer\": {\"type\": \"fix\", \"risk\": \"low\", \"tasks\": [], \"nothing_to_do\": \"it is there\"}}"
 recipes:
   own: {run: echo a >a}
 `, started),
@@ -82,7 +88,8 @@ recipes:
 	}
 
 	r.must(0, "retry", "agents")
-	r.holds(r.bare(0, []string{unconfined}, "run"), "unconfined: agents and commands run without a sandbox and reach your files, keys and logins (FORGE_SANDBOX=unconfined)")
+	r.holds(r.bare(0, []string{unconfined}, "run"),
+		"unconfined: agents and commands run without a sandbox and reach your files, keys and logins (FORGE_SANDBOX=unconfined)")
 	if !exists(started) {
 		t.Error("the agent was not started")
 	}

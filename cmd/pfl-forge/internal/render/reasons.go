@@ -103,7 +103,8 @@ var reasons = []Reason{
 	{
 		forge.FailSandbox, "there is no sandbox on this machine for what an agent or another system wrote, or for what has to have one",
 		inbox,
-		"allow one (pfl-forge doctor says what is missing), run the worker where there is one, or on Kubernetes with --pod-template; to run it unconfined on your own machine, FORGE_SANDBOX=unconfined",
+		"allow one (pfl-forge doctor says what is missing), run the worker where there is one, or on Kubernetes with --pod-template; " +
+			"to run it unconfined on your own machine, FORGE_SANDBOX=unconfined",
 	},
 	{
 		forge.FailPromptTooLong, "the session is too long for the model",
