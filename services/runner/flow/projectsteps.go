@@ -59,7 +59,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	}
 	p.state.Knowledge.Learn(m)
 	p.state.Reflection.Ended(id, m)
-	p.state.Scheduler.TellFamily(&p.out, id)
+	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
 	p.state.Queue.Forget(id)
 	p.state.Ledger.Close(&p.out, id, m.SpentUSD, p.now)
 	p.state.Scheduler.Wake(&p.out, id)

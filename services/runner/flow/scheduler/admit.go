@@ -43,15 +43,15 @@ func (s *State) Admit(out *outbox.Messages, id forge.IntentID, brief Briefing) {
 	s.admit(out, id, s.Intents[id], brief)
 }
 
-// admit lets an intent begin and tells it of the others. A child waits for its
-// parent's plan, so that its siblings are known, and does not begin at all if a
-// person stopped the parent.
+// admit lets an intent begin and tells it of the others. A child waits until its
+// parent has a plan, so that its siblings are known, or has ended without one, and does
+// not begin at all if a person stopped the parent.
 func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief Briefing) {
 	if s.cancelReason(in) != "" {
 		s.cancel(out, id, in)
 		return
 	}
-	if p := s.active(in.Parent); p != nil && !slices.Contains(p.Children, id) {
+	if p := s.active(in.Parent); p != nil && p.Status == forge.StatusProposed {
 		return
 	}
 	a := forge.RunAdmitted{Run: in.Run}
@@ -165,11 +165,13 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 	return forge.Applied, nil
 }
 
-// TellFamily tells the parent of an intent that it ended, and its children to stop
-// if a person stopped it.
-func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID) {
+// TellFamily tells the parent of an intent that it ended. Its children stop if a person
+// stopped it; otherwise those that waited for its plan begin.
+func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, brief Briefing) {
 	if stoppedByPerson(s.Intents[id].Status) {
 		s.cancelChildren(out, id)
+	} else {
+		s.admitChildren(out, id, brief)
 	}
 	s.tellParent(out, id)
 }

@@ -17,7 +17,7 @@
 //	Plan   RunAdmitted to its children that wait for that; DependencyEnded for what has
 //	       ended already, what does not exist, and what waits for the intent itself
 //	End    DependencyEnded to those that wait for it; ChildChanged to its parent; Cancel to
-//	       its children if a person stopped it
+//	       its children if a person stopped it, otherwise RunAdmitted to those that wait
 //
 // Each of the three has two halves, so that the other parts of a project can act
 // between them: the first keeps what the message says, the second sends the answers
