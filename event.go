@@ -332,7 +332,7 @@ type ChildChanged struct {
 
 // RunReflected tells an intent what a reflection made of its run or observations.
 type RunReflected struct {
-	// Run is the run that was reflected upon.
+	// Run is the run that was reflected upon; 0 if only observations were read.
 	Run int
 	// Step records the reflection, with what it cost.
 	Step StepRecord

@@ -206,6 +206,8 @@ func (in *installation) startService(t *testing.T, service, name string) {
 			"FORGE_SERVER": "tls://nats:4222", "FORGE_NKEY": "/etc/forge/nats/nkey", "FORGE_TLS_CA": "/etc/forge/nats/ca.crt",
 			"FORGE_LISTEN": ":8080", "FORGE_PROJECTS": "shop=http://git:8080/shop.git", "FORGE_STREAM_REPLICAS": strconv.Itoa(servers),
 			"FORGE_REPLICA": name,
+			// The runtime gives no user namespaces, so there is no sandbox here.
+			"FORGE_SANDBOX": "unconfined",
 		},
 		Networks: []string{in.network}, NetworkAliases: map[string][]string{in.network: {name}},
 	}, in.config+"/"+service+":/etc/forge/nats:ro")

@@ -170,7 +170,7 @@ func TestRealRun(t *testing.T) {
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
 	notHappened := map[string]bool{
 		"Waits for a person": true, "Why attempts fail": true, "Dollars in an hour": true, "Tokens in an hour": true, "Budget left": true,
-		"Start of pods, p95": true, "Pods lost in an hour": true, "Pods refused in an hour": true,
+		"Start of pods, p95": true, "Pods lost in an hour": true, "Pods refused in an hour": true, "Reads refused in an hour": true,
 	}
 	for title, query := range queries(t) {
 		q, err := engine.NewInstantQuery(t.Context(), world, nil, query, time.Unix(0, 0).Add(8*time.Minute))

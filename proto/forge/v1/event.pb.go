@@ -5747,7 +5747,7 @@ func (x *RunReflected) ClearStep() {
 type RunReflected_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// run is the run that was reflected upon.
+	// run is the run that was reflected upon; 0 if only observations were read.
 	Run *int32
 	// step records the reflection, with what it cost.
 	Step *StepRecord

@@ -19,11 +19,7 @@ import (
 // nobody would know whether silence means that all is well.
 func TestPlantedBugs(t *testing.T) {
 	testsize.OnlyFull(t) // compiling the rules anew takes longer than all other tests of the simulator
-	paths, err := filepath.Glob("testdata/planted/*.txtar")
-	if err != nil || len(paths) < 10 {
-		t.Fatalf("%d planted bugs, %v; want at least 10", len(paths), err)
-	}
-	for _, path := range paths {
+	for _, path := range plantedBugs(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			overlay := plant(t, path)
@@ -38,6 +34,24 @@ func TestPlantedBugs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPlantedBugsHaveTheirPlace makes sure, without compiling anything, that a
+// change of the rules took the bug that is planted in them along.
+func TestPlantedBugsHaveTheirPlace(t *testing.T) {
+	for _, path := range plantedBugs(t) {
+		plant(t, path)
+	}
+}
+
+// plantedBugs returns the files that describe a bug.
+func plantedBugs(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/planted/*.txtar")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d planted bugs, %v; want at least 10", len(paths), err)
+	}
+	return paths
 }
 
 // plant writes an overlay in which one place of one file is changed.

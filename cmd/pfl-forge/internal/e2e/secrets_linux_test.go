@@ -70,7 +70,7 @@ func TestKeysAreNotReadByOthers(t *testing.T) {
 	if os.Getuid() == 0 { // who may trace everything
 		user = &syscall.Credential{Uid: nobody, Gid: nobody}
 	}
-	dir, err := os.MkdirTemp("", "pfl-forge-keys-") //nolint:usetesting // the other user could not enter that
+	dir, err := os.MkdirTemp("/tmp", "pfl-forge-keys-") //nolint:usetesting // the other user may not enter that, or TMPDIR
 	if err != nil {
 		t.Fatal(err)
 	}

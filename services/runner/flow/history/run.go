@@ -84,9 +84,9 @@ func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.RunReflecte
 	i := slices.IndexFunc(s.Runs, func(h forge.History) bool { return h.Run == r.Run })
 	if i < 0 {
 		if !slices.ContainsFunc(s.Observations, func(o forge.Observation) bool { return !o.Processed && slices.Contains(r.Read, o.ID) }) {
-			return rule.Ignore("run %d of %q has not ended", r.Run, id)
+			return rule.Ignore("none of the runs of %q that have ended, and none of its unread observations, is in the reflection", id)
 		}
-		s.Observations = processed(s.Observations, r.Read)
+		s.read(r.Read)
 		return forge.Applied, nil
 	}
 	if slices.ContainsFunc(s.Runs[i].StepResults, func(o forge.StepRecord) bool {
@@ -95,10 +95,17 @@ func (s *State) Reflected(now time.Time, id forge.IntentID, r *forge.RunReflecte
 		return rule.Ignore("reflection %d is known", r.Step.Attempt)
 	}
 	s.Usage = s.Usage.Add(r.Step.Usage)
-	s.Runs = slices.Clone(s.Runs)
+	s.read(r.Read)
 	reflectedOn(&s.Runs[i], now, r)
-	s.Observations = processed(s.Observations, r.Read)
 	return forge.Applied, nil
+}
+
+// read marks observations as read, also in the records of the runs that made them.
+func (s *State) read(ids []string) {
+	s.Observations, s.Runs = processed(s.Observations, ids), slices.Clone(s.Runs)
+	for i := range s.Runs {
+		s.Runs[i].Observations = processed(s.Runs[i].Observations, ids)
+	}
 }
 
 // reflectedOn adds to a run's record what a reflection made of it.
@@ -112,7 +119,6 @@ func reflectedOn(h *forge.History, now time.Time, r *forge.RunReflected) {
 		h.Adjustments = append(h.Adjustments, forge.Adjustment{Rule: rule.Proposed, Detail: fmt.Sprintf("%s: %s", p.ID, p.Title), At: now})
 	}
 	h.Adjustments = append(h.Adjustments, r.Dropped...)
-	h.Observations = processed(h.Observations, r.Read)
 }
 
 // processed returns the observations with those marked that were read.

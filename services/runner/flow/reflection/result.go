@@ -175,9 +175,9 @@ func (s *State) reportAll(
 	step.Usage = forge.Usage{}
 	for _, id := range read {
 		owner := ownerOf(id)
-		if in, ok := c.Intent(owner); ok && !told[owner] {
+		if _, ok := c.Intent(owner); ok && !told[owner] {
 			told[owner] = true
-			s.report(out, owner, &forge.RunReflected{Run: in.Run, Step: step, Read: readOf(read, owner)})
+			s.report(out, owner, &forge.RunReflected{Step: step, Read: readOf(read, owner)})
 		}
 	}
 }
