@@ -17,6 +17,9 @@ func mayMount(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("mounting is not permitted:", err)
+		}
 		t.Skip("mounting is not permitted:", err)
 	}
 	must(t, unix.Unmount(dir, unix.MNT_DETACH))

@@ -55,8 +55,9 @@ func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *pro
 		report.Doubt("its plan was approved by the policy of %s, which cannot be read: %v", policy.Short(), err)
 		return nil
 	}
-	// A file that leaves it open binds nobody here: whether one person could approve was known
-	// to the worker alone, and the runner has signed what followed from it.
+	// Where the file does not say whether a requester may approve, the statement's own count
+	// stands: the default depends on how many people can approve, which no commit records,
+	// and the runner applied it before it signed.
 	not := p.Policy.Approvals.NotRequester
 	report.Hold(need, proof.Floor{Count: p.Policy.Approvals.Count, NotRequester: not != nil && *not, Approvers: p.Policy.Approvers})
 	return nil
