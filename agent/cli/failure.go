@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,13 +62,17 @@ func Classify(status int, said string) *agent.Failure {
 }
 
 // ExitFailure returns why a CLI ended without success, from its message or else its
-// stderr. An unrecognized one is FailCrashed.
+// stderr. An unrecognized one is FailCrashed. The failure has a message even if the CLI
+// printed none, because a person reads it.
 func ExitFailure(report process.Report, status int, said string) *agent.Failure {
 	stderr := strings.TrimSpace(term.Sanitize(string(report.Stderr)))
 	if strings.TrimSpace(said) == "" {
 		said = stderr
 	}
 	if f := Classify(status, said); f != nil {
+		if strings.TrimSpace(f.Message) == "" {
+			f.Message = fmt.Sprintf("it ended with status %d and printed no message", report.ExitCode)
+		}
 		return f
 	}
 	return agent.Fail(forge.FailCrashed, "it ended with status %d; %s", report.ExitCode, said)
