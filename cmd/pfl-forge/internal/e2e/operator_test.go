@@ -79,7 +79,8 @@ func TestOperator(t *testing.T) {
 		{`it wants your word`, "approve it"},
 		{`❯.approve it`, "\r"},
 		{`(?i)do you want to proceed\?`, "\r"}, // it decides nothing without the person
-		{`that is done`, "\x03"},
+		// While the turn goes on, the key would interrupt it; its duration is shown once it is over.
+		{`(?s)that is done.*✻ \S+ for \d+s`, "\x03"},
 		{`(?i)again to exit`, "\x03"},
 	}
 	for _, line := range talk {
