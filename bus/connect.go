@@ -26,7 +26,7 @@ const dialTimeout = 2 * time.Second
 const reconnectDelay = 500 * time.Millisecond
 
 // Config says how to reach the server. At most one of Token, ReadToken, Creds and
-// NKey is set.
+// NKey is set, or the two of a login: ReadToken and NKey.
 type Config struct {
 	// URL is nats://host:port; several are separated by commas.
 	URL   string
@@ -145,7 +145,8 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 		}))
 	case cfg.Creds != "":
 		opts = append(opts, nats.UserCredentials(cfg.Creds))
-	case cfg.NKey != "":
+	}
+	if cfg.NKey != "" {
 		dialed.key = &keyFile{path: cfg.NKey, log: c.Log}
 		opts = append(opts, dialed.key.option)
 	}

@@ -23,6 +23,8 @@ type Key struct {
 	role    string
 	private ed25519.PrivateKey
 	signer  ssh.Signer
+	// certificate says whose key it is, where no file of trusted keys has it; empty otherwise.
+	certificate string
 }
 
 // Source returns the key to sign with. It is asked for each signature, so a key
@@ -66,6 +68,16 @@ func (k *Key) Role() string { return k.role }
 
 // ID returns the fingerprint of the public key, as ssh-keygen -l prints it.
 func (k *Key) ID() string { return ssh.FingerprintSHA256(k.signer.PublicKey()) }
+
+// Certified returns the key with the certificate that says whose it is.
+func (k *Key) Certified(c *Certificate) *Key {
+	certified := *k
+	certified.role, certified.certificate = c.Account, c.String()
+	return &certified
+}
+
+// Certificate returns the text of the key's certificate; empty if it has none.
+func (k *Key) Certificate() string { return k.certificate }
 
 // Public returns the public key.
 func (k *Key) Public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) }

@@ -36,12 +36,14 @@ const (
 	NamespaceSubmit = "submit@pfl-forge"
 	// NamespaceRelay is of what a runner stores for a system that it answers at once.
 	NamespaceRelay = "relay@pfl-forge"
+	// NamespaceCertify is of certificates, which say whose key of a login another one is.
+	NamespaceCertify = "certify@pfl-forge"
 )
 
 // sends has the namespace of what accounts of a role send; see package bus/signed.
 var sends = map[string]string{
 	"runner": NamespaceRelay, "analyzer": NamespaceResult, "implementer": NamespaceResult, "reviewer": NamespaceResult, "reflector": NamespaceResult,
-	"operator": NamespaceAsk, "submitter": NamespaceSubmit,
+	"operator": NamespaceAsk, "submitter": NamespaceSubmit, "auth": NamespaceCertify,
 }
 
 // Sends reports whether accounts of a role sign what they send.

@@ -25,11 +25,13 @@ const (
 	// Follower is another system that follows changes, by a consumer that an administrator
 	// has made under its name.
 	Follower Role = "follower"
+	// Auth is the service that lets in people who log in elsewhere, and services with a token.
+	Auth Role = "auth"
 )
 
 // Roles returns every role, services first.
 func Roles() []Role {
-	return append(Services(), Operator, Submitter, Follower)
+	return append(Services(), Auth, Operator, Submitter, Follower)
 }
 
 // Services returns the roles that services have.
@@ -48,6 +50,8 @@ type Account struct {
 	Projects []forge.ProjectID
 	// NoClean says that the person may not have removed what intents left.
 	NoClean bool
+	// Login says that the person comes by a login, and is in no configuration of the server.
+	Login bool
 }
 
 // NewAccount returns an account, or an error that says what is wrong with the name, which is
@@ -56,7 +60,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	if !slices.Contains(Roles(), role) {
 		return Account{}, fmt.Errorf("there is no role %q", role)
 	}
-	if slices.Contains(Services(), role) {
+	if role == Auth || slices.Contains(Services(), role) {
 		if name != "" && name != string(role) || len(projects) > 0 {
 			return Account{}, fmt.Errorf("the service %s has no name and no projects of its own", role)
 		}
@@ -65,7 +69,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	if _, err := forge.ParseReplicaID(name); err != nil {
 		return Account{}, fmt.Errorf("name of the account %q: use a-z, 0-9 and hyphens", name)
 	}
-	if slices.Contains(Services(), Role(name)) || slices.Contains(reserved, name) {
+	if slices.Contains(Services(), Role(name)) || Role(name) == Auth || slices.Contains(reserved, name) {
 		return Account{}, fmt.Errorf("name of the account %q: it is taken by pfl-forge itself", name)
 	}
 	for _, p := range projects {
@@ -76,12 +80,27 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	return Account{Name: name, Role: role, Projects: projects}, nil
 }
 
-// reserved are names that no account may have: those of other Secrets, and of an inbox.
-var reserved = []string{"server", "ca", "signers", presence}
+// reserved are names that no account may have: those of other Secrets, and of inboxes.
+var reserved = []string{"server", "ca", "signers", presence, logins}
 
 // Inbox returns the prefix of the subjects on which an account gets its answers. No
 // other account may listen there.
 func Inbox(account string) string { return "_INBOX_" + account }
+
+// logins names the inboxes of people who come by a login: those who answer them have a right to all of these, since nobody knows
+// beforehand who comes.
+const logins = "login"
+
+// LoginInbox returns what Inbox does for a person who comes by a login, or for the key of one whose name is not known yet.
+func LoginInbox(name string) string { return Inbox(logins) + "." + name }
+
+// Inbox returns the prefix of the subjects on which the account gets its answers.
+func (a Account) Inbox() string {
+	if a.Login {
+		return LoginInbox(a.Name)
+	}
+	return Inbox(a.Name)
+}
 
 // presence names the inbox in which services say that they are there.
 const presence = "services"

@@ -22,10 +22,12 @@ type Right struct {
 // Rights returns everything that the account may do. all are the accounts of the
 // installation, this one among them: a service answers in their inboxes.
 func (a Account) Rights(all []Account) []Right {
-	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{Inbox(a.Name) + ".>"}}}
+	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{a.Inbox() + ".>"}}}
 	switch a.Role {
 	case Runner:
 		return append(list, runner(all)...)
+	case Auth:
+		return append(list, auth()...)
 	case Operator:
 		return append(list, a.operator()...)
 	case Submitter:
@@ -55,10 +57,11 @@ func runner(all []Account) []Right {
 	commands = append(commands, api("CONSUMER.INFO", streams.Commands, "*"))
 	var inboxes []string
 	for _, other := range all {
-		if other.Role != Follower {
+		if other.Role != Follower && other.Role != Auth {
 			inboxes = append(inboxes, Inbox(other.Name)+".>")
 		}
 	}
+	inboxes = append(inboxes, LoginInbox(">"))
 	return []Right{
 		{Why: "makes the streams", Publish: append(stores, "$JS.API.STREAM.NAMES")},
 		{Why: "makes streams in memory anew that have no leader", Publish: []string{
@@ -176,7 +179,30 @@ func cleans(all []Account) Right {
 			r.Publish = append(r.Publish, Inbox(other.Name)+".>")
 		}
 	}
+	r.Publish = append(r.Publish, LoginInbox(">"))
 	return r
+}
+
+// auth returns the rights of the service that lets in people and services by their tokens, besides its inbox.
+func auth() []Right {
+	return []Right{
+		{
+			Why:     "is asked by the server whom to let in, and answers it alone",
+			Publish: []string{"$SYS._INBOX.>"}, Subscribe: []string{subjects.ServerAsks},
+		},
+		{
+			Why:     "certifies the keys of people who log in",
+			Publish: []string{LoginInbox(">")}, Subscribe: []string{subjects.EveryCertify},
+		},
+	}
+}
+
+// Login returns the rights of somebody who has shown a token and is about to have the key of a login certified, whose public
+// part key is.
+func Login(key string) []Right {
+	return []Right{{
+		Why: "has the key of a login certified", Publish: []string{subjects.Certify(key)}, Subscribe: []string{LoginInbox(key) + ".>"},
+	}}
 }
 
 // operator returns the rights of a person with the command line. There is none on JetStream: what

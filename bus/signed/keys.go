@@ -189,9 +189,17 @@ func (k *Keys) by(p *Proof, at time.Time, from Author) error {
 	if !p.Holds() {
 		return refuse(Forged, "its signature does not hold")
 	}
-	lines := k.of(p.Key)
+	if p.Certificate != "" {
+		return k.byLogin(p, at, from)
+	}
+	return k.listed(p.Key, at, from, "signed it")
+}
+
+// listed checks that the file has a key as the author's at a time. did says what the key has done, for errors.
+func (k *Keys) listed(key ed25519.PublicKey, at time.Time, from Author, did string) error {
+	lines := k.of(key)
 	if len(lines) == 0 {
-		return refuse(UnknownKey, "the key that signed it is not among the trusted keys: an account that was removed, or a file of keys that is out of date")
+		return refuse(UnknownKey, "the key that %s is not among the trusted keys: an account that was removed, or a file of keys that is out of date", did)
 	}
 	var err error
 	for i := range lines {
@@ -210,9 +218,43 @@ func (k *Keys) by(p *Proof, at time.Time, from Author) error {
 	return err
 }
 
+// certifier is the account whose key certifies those of logins.
+const certifier = "auth"
+
+// byLogin checks that the certificate of a proof says that its key is the author's at a time. Only people have such keys.
+func (k *Keys) byLogin(p *Proof, at time.Time, from Author) error {
+	c, err := proof.ParseCertificate(p.Certificate)
+	switch {
+	case err != nil:
+		return refuse(Forged, "%v", err)
+	case !c.Holds(), !c.Key.Equal(p.Key):
+		return refuse(Forged, "its certificate does not hold for its key")
+	case c.Account != from.Account:
+		return refuse(Forged, "it was signed by %s and came as from %s", c.Account, from.Account)
+	case from.Namespace != proof.NamespaceAsk:
+		return refuse(Forged, "the key of a login may sign only %s, not %s", proof.NamespaceAsk, from.Namespace)
+	}
+	issuer := Author{proof.NamespaceCertify, certifier}
+	if err := k.listed(c.Issuer, at, issuer, "certified its key"); err != nil {
+		return err
+	}
+	if at.Before(c.From.Add(-grace)) || at.After(c.Until.Add(grace)) {
+		return refuse(Untimely, "the login of %s was good from %s until %s: pfl-forge login begins a new one",
+			c.Account, c.From.Format(time.RFC3339), c.Until.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // Confirm says who signed a proof that a journal keeps, without the message: the account of the key. The signature has to hold, for
 // one of the namespaces of what people, systems and workers send, by a key that was in use then. Error: *Error.
 func (k *Keys) Confirm(p *Proof) (account string, err error) {
+	if p.Certificate != "" {
+		c, err := proof.ParseCertificate(p.Certificate)
+		if err == nil {
+			err = k.by(p, p.At, Author{proof.NamespaceAsk, c.Account})
+		}
+		return c.Account, err
+	}
 	err = refuse(UnknownKey, "the key that signed it is not among the trusted keys")
 	for _, s := range k.of(p.Key) {
 		for _, n := range []string{proof.NamespaceAsk, proof.NamespaceSubmit, proof.NamespaceResult} {

@@ -155,3 +155,23 @@ func ProjectOf(subject string) (forge.ProjectID, bool) {
 	p, err := forge.ParseProjectID(t[at])
 	return p, err == nil
 }
+
+const (
+	// ServerAsks is where the server asks whether to let somebody in, and as whom.
+	ServerAsks = "$SYS.REQ.USER.AUTH"
+	// EveryCertify matches the requests to certify the key of a login.
+	EveryCertify = "forge.auth.*.certify"
+)
+
+// Certify is where the holder of an nkey, whose public part key is, has the key of a login certified.
+func Certify(key string) string { return strings.Replace(EveryCertify, "*", key, 1) }
+
+// ParseCertify returns the key in a subject of Certify.
+func ParseCertify(s string) (key string, err error) {
+	before, after, _ := strings.Cut(EveryCertify, "*")
+	key, ok := strings.CutPrefix(s, before)
+	if key, found := strings.CutSuffix(key, after); ok && found && key != "" && !strings.Contains(key, ".") {
+		return key, nil
+	}
+	return "", fmt.Errorf("subject %.100q is not %s", s, EveryCertify)
+}

@@ -38,7 +38,8 @@ const Inbox = "_INBOX"
 // the inbox _INBOX, on which no account with a name may listen. A sender without a name may speak
 // for all, and have any inbox.
 func InboxOf(sender, subject string) string {
-	own := strings.HasPrefix(subject, Inbox+".") || strings.HasPrefix(subject, Inbox+"_"+sender+".")
+	own := strings.HasPrefix(subject, Inbox+".") || strings.HasPrefix(subject, Inbox+"_"+sender+".") ||
+		sender != "" && strings.HasPrefix(subject, Inbox+"_login."+sender+".") // of a person who comes by a login
 	if own || sender == "" && strings.HasPrefix(subject, Inbox) {
 		return subject
 	}

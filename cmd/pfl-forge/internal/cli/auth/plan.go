@@ -75,6 +75,9 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.logins && access.Find(p.users, string(access.Auth)) < 0 {
+		added = append(added, access.Account{Name: string(access.Auth), Role: access.Auth})
+	}
 	if !exists {
 		added = append(basis(), added...)
 	}
@@ -82,7 +85,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system or --follower to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower or --logins to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
@@ -138,12 +141,27 @@ func (p *plan) keys(o *options, added []access.Account) error {
 		}
 		p.renewed[u.Name] = true
 		u.Proof = access.NKey(public)
+		if u.Role == access.Auth {
+			if u.Issuer, err = issuerOf(seed); err != nil {
+				return err
+			}
+		}
 		p.entry(u.Name, entrySeed, seed)
 		if ca := p.whole[serverSecret][entryCA]; ca != nil {
 			p.entry(u.Name, entryCA, ca)
 		}
 	}
 	return nil
+}
+
+// issuerOf returns the public key of the credentials that the account auth signs.
+func issuerOf(seed []byte) (string, error) {
+	pair, err := access.Issuer(seed)
+	if err != nil {
+		return "", err
+	}
+	defer pair.Wipe()
+	return pair.PublicKey()
 }
 
 // trust adds the signing key of an account, which follows from its new seed, to the

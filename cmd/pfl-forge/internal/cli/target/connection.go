@@ -1,6 +1,8 @@
 package target
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +44,50 @@ func connection(a *kit.App) (bus.Config, error) {
 	if err := encryption(a, &cfg); err != nil {
 		return cfg, err
 	}
+	if cfg.Token+cfg.Creds+cfg.NKey == "" && !userInfo.MatchString(cfg.URL) && cfg.InboxPrefix == "" {
+		if in, err := loggedIn(a, &cfg); in || err != nil {
+			return cfg, err
+		}
+	}
 	return cfg, account(a, &cfg)
+}
+
+// loggedIn has the connection made by a login, if there is one at the server.
+func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
+	person, err := loginOf(a, cfg.URL).Use(cfg)
+	switch {
+	case errors.Is(err, bus.ErrNoLogin):
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.Person != "" && a.Person != person:
+		return false, kit.Usage(fmt.Errorf("--person: %s is logged in at this server, and not %s", person, a.Person))
+	}
+	a.Person = person
+	return true, nil
+}
+
+// loginOf returns the login at a server.
+func loginOf(a *kit.App, server string) bus.Login {
+	state := a.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		state = filepath.Join(a.Getenv("HOME"), ".local", "state")
+	}
+	sum := sha256.Sum256([]byte(server))
+	return bus.Login(filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])))
+}
+
+// LoginAt returns how to reach the server that the flags name, without credentials, and the login there.
+func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
+	cfg := bus.Config{URL: a.Server}
+	if a.Context != "" {
+		known, err := natsContext(a, a.Context)
+		if err != nil {
+			return cfg, "", err
+		}
+		cfg.URL, cfg.TLS = known.URL, known.TLS
+	}
+	return cfg, loginOf(a, cfg.URL), encryption(a, &cfg)
 }
 
 // encryption fills in the files of an encrypted connection, and checks them together with
