@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// ErrNoLogin is returned where nobody has logged in.
-var ErrNoLogin = errors.New("nobody is logged in: pfl-forge login")
+// ErrNoLogin is returned where there is no login.
+var ErrNoLogin = errors.New("there is no login: pfl-forge login begins one")
 
 // Login is a folder, for its owner alone, with the key of a login and the certificate that says whose it is, for some hours.
 type Login string

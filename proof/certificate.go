@@ -6,14 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// LoginRole is what the keys of logins are derived for: whose they are is not known before they are certified.
+// LoginRole takes the place of the role where the key of a login is derived: whose it is is not known before it is certified.
 const LoginRole = "login"
 
 const (
@@ -31,7 +30,7 @@ const (
 var connectionKeys = regexp.MustCompile(`^U[A-Z2-7]{55}$`)
 
 // Certificate says that two keys are a person's for some hours: the one that signs what the person asks for and decides, and the one
-// by which they connect. It is signed by a key with NamespaceCertify. It makes nobody anything but a person.
+// by which they connect. It is signed by a key with NamespaceCertify. Its owner can speak as a person alone, never as a service.
 type Certificate struct {
 	// Account is the name of the person.
 	Account string
@@ -77,12 +76,12 @@ func (c *Certificate) Holds() bool {
 	return len(c.Issuer) == ed25519.PublicKeySize && ed25519.Verify(c.Issuer, c.content(), c.Signature)
 }
 
-// String returns the text of the certificate: version, account, login (escaped as in a URL), the two keys, the two times in seconds
-// since 1970, issuer and signature, with commas between them.
+// String returns the text of the certificate: version, account, login, the two keys, the two times in seconds since 1970,
+// issuer and signature, with commas between them. Bytes and the login are in base64 as in URLs, without padding.
 func (c *Certificate) String() string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return strings.Join([]string{
-		certificateVersion, c.Account, url.QueryEscape(c.Login), c.Connection, encode(c.Key), seconds(c.From), seconds(c.Until),
+		certificateVersion, c.Account, encode([]byte(c.Login)), c.Connection, encode(c.Key), seconds(c.From), seconds(c.Until),
 		encode(c.Issuer), encode(c.Signature),
 	}, ",")
 }
@@ -102,7 +101,8 @@ func ParseCertificate(text string) (Certificate, error) {
 	decode := base64.RawURLEncoding.Strict().DecodeString
 	c := Certificate{Account: f[1], Connection: f[3]}
 	var errs [6]error
-	c.Login, errs[0] = url.QueryUnescape(f[2])
+	login, err := decode(f[2])
+	c.Login, errs[0] = string(login), err
 	c.Key, errs[1] = decode(f[4])
 	c.From, errs[2] = parseSeconds(f[5])
 	c.Until, errs[3] = parseSeconds(f[6])

@@ -87,11 +87,12 @@ var reserved = []string{"server", "ca", "signers", presence, logins}
 // other account may listen there.
 func Inbox(account string) string { return "_INBOX_" + account }
 
-// logins names the inboxes of people who come by a login: those who answer them have a right to all of these, since nobody knows
-// beforehand who comes.
+// logins names the inboxes of people who come by a login: those who answer them have a right to all of these, since it is not
+// known beforehand who comes.
 const logins = "login"
 
-// LoginInbox returns what Inbox does for a person who comes by a login, or for the key of one whose name is not known yet.
+// LoginInbox returns the prefix of the subjects on which a person who comes by a login gets answers, or the key of one whose name is not
+// known yet. No other person, and no other key, may listen there: names are in lower case, and keys in upper case.
 func LoginInbox(name string) string { return Inbox(logins) + "." + name }
 
 // Inbox returns the prefix of the subjects on which the account gets its answers.

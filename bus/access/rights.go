@@ -197,8 +197,8 @@ func auth() []Right {
 	}
 }
 
-// Login returns the rights of somebody who has shown a token and is about to have the key of a login certified, whose public
-// part key is.
+// Login returns the rights of a person who has shown a token and is about to have the key of a login certified, whose public part
+// key is. The subject names that key, so a connection has no other one certified.
 func Login(key string) []Right {
 	return []Right{{
 		Why: "has the key of a login certified", Publish: []string{subjects.Certify(key)}, Subscribe: []string{LoginInbox(key) + ".>"},

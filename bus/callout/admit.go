@@ -18,14 +18,16 @@ import (
 // toCertify bounds a connection by which a person has the key of a login certified.
 const toCertify = time.Minute
 
-// admission says as whom somebody is let in, and until when.
+// admission says as which account a connection is let in, and until when. The server closes it then, and the client makes a new one,
+// which is decided about by the rules of that time.
 type admission struct {
 	name   string
 	rights []access.Right
 	until  time.Time
 }
 
-// admit decides about one connection.
+// admit decides about one connection. What proves a person is a certificate with the key that it is for; the token of an issuer does no
+// more than to have that key certified. A service comes by its token alone, as Kubernetes replaces that by itself.
 func (s *service) admit(ctx context.Context, req *jwt.AuthorizationRequestClaims) (*admission, error) {
 	key, err := provenKey(req)
 	if err != nil {
@@ -119,7 +121,8 @@ func provenKey(req *jwt.AuthorizationRequestClaims) (string, error) {
 	return key, nil
 }
 
-// answer returns what the server is told: a credential, or that there is none.
+// answer returns the text that the server gets: a credential, or that there is none. A client is never told why it is not let in: the
+// reason may be about another person.
 func (s *service) answer(req *jwt.AuthorizationRequestClaims, a *admission) (string, error) {
 	out := jwt.NewAuthorizationResponseClaims(req.UserNkey)
 	out.Audience = req.Server.ID

@@ -19,9 +19,9 @@ const maxRequest = 16 << 10
 
 // request asks for a certificate.
 type request struct {
-	// Token is what the issuer has signed.
+	// Token is the text that the issuer has signed.
 	Token string `json:"token"`
-	// Key is the public key of what the person will sign.
+	// Key is the public key that will sign for the person.
 	Key []byte `json:"key"`
 }
 
@@ -29,46 +29,62 @@ type request struct {
 type reply struct {
 	// Certificate is the text of a proof.Certificate.
 	Certificate string `json:"certificate,omitempty"`
-	// Error is for the person.
+	// Error is for the person, who has shown a token to be here at all.
 	Error string `json:"error,omitempty"`
 }
 
-// certify answers a request on the subject of a key.
-func (s *service) certify(ctx context.Context, m *nats.Msg) (*reply, error) {
-	key, err := subjects.ParseCertify(m.Subject)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.HasPrefix(m.Reply, access.LoginInbox(key)+".") {
-		return nil, errors.New("the answer is wanted elsewhere than in the inbox of the key")
-	}
+// certify returns the certificate that a request asks for, which came on the subject of a key. The token is verified once more: that
+// the server lets this connection publish here is not all that a certificate is made on.
+func (s *service) certify(ctx context.Context, key string, data []byte) (proof.Certificate, error) {
 	var req request
-	if len(m.Data) > maxRequest || json.Unmarshal(m.Data, &req) != nil {
-		return &reply{Error: fmt.Sprintf("want a token and a key, in JSON of at most %d bytes", maxRequest)}, nil
+	if len(data) > maxRequest || json.Unmarshal(data, &req) != nil {
+		return proof.Certificate{}, fmt.Errorf("want a token and a key, in JSON of at most %d bytes", maxRequest)
 	}
 	known, err := s.Book.Verify(ctx, req.Token, key)
-	if err == nil && !known.Account.Login {
-		err = errors.New("the token is a service's, which signs by its nkey")
-	}
-	var all []access.Account
-	if err == nil {
-		all, err = s.Accounts()
-	}
-	if err == nil {
-		err = free(known.Account, all)
-	}
 	if err != nil {
-		return &reply{Error: err.Error()}, nil
+		return proof.Certificate{}, err
+	}
+	if !known.Account.Login {
+		return proof.Certificate{}, errors.New("the token is a service's, which signs by its nkey")
+	}
+	all, err := s.Accounts()
+	if err != nil {
+		return proof.Certificate{}, err
+	}
+	if err := free(known.Account, all); err != nil {
+		return proof.Certificate{}, err
 	}
 	now := s.Now()
 	c, err := proof.Certify(s.key, proof.Certificate{
 		Account: known.Account.Name, Login: known.Issuer, Connection: key, Key: req.Key, From: now, Until: now.Add(known.Session),
 	})
-	if err != nil {
-		return &reply{Error: err.Error()}, nil
+	if err == nil {
+		s.Log.InfoContext(ctx, "a login begins", "account", c.Account, "issuer", c.Login, "until", c.Until)
 	}
-	s.Log.Info("a login begins", "account", c.Account, "issuer", c.Login, "until", c.Until)
-	return &reply{Certificate: c.String()}, nil
+	return c, err
+}
+
+// personAsks answers a person who logs in, in the inbox of the key and nowhere else.
+func (s *service) personAsks(ctx context.Context, m *nats.Msg) error {
+	key, err := subjects.ParseCertify(m.Subject)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(m.Reply, access.LoginInbox(key)+".") {
+		return errors.New("the answer is wanted elsewhere than in the inbox of the key")
+	}
+	var r reply
+	if c, err := s.certify(ctx, key, m.Data); err != nil {
+		s.Log.WarnContext(ctx, "a login is refused", "error", err)
+		r.Error = err.Error()
+	} else {
+		r.Certificate = c.String()
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return m.Respond(data)
 }
 
 // Certify has the key of a login certified, over a connection that shows the same token by the nkey whose public part is given. It

@@ -2,7 +2,6 @@ package callout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -45,7 +44,7 @@ type Config struct {
 	Now func() time.Time
 	// Log hears who is let in, and who is not and why.
 	Log *slog.Logger
-	// Ready is called when the service answers; nil: nobody is told.
+	// Ready is called when the service answers; it may be nil.
 	Ready func()
 }
 
@@ -75,7 +74,7 @@ func Serve(ctx context.Context, nc *nats.Conn, cfg Config) error {
 			select {
 			case slots <- struct{}{}:
 			default:
-				s.Log.Warn("too many connections at once: one is not decided about", "at_a_time", atATime)
+				s.Log.WarnContext(ctx, "too many connections at once: one is not decided about", "at_a_time", atATime)
 				return
 			}
 			running.Go(func() {
@@ -83,7 +82,7 @@ func Serve(ctx context.Context, nc *nats.Conn, cfg Config) error {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), decideFor)
 				defer cancel()
 				if err := handle(ctx, m); err != nil {
-					s.Log.Warn("a request is not answered", "error", err)
+					s.Log.WarnContext(ctx, "a request is not answered", "error", err)
 				}
 			})
 		}
@@ -120,7 +119,8 @@ func Serve(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	return nil
 }
 
-// serverAsks answers the server about one connection.
+// serverAsks answers the server about one connection. A request that cannot be read is not answered: the server takes that for a no
+// when its time is over.
 func (s *service) serverAsks(ctx context.Context, m *nats.Msg) error {
 	req, err := jwt.DecodeAuthorizationRequestClaims(string(m.Data))
 	if err != nil {
@@ -128,29 +128,13 @@ func (s *service) serverAsks(ctx context.Context, m *nats.Msg) error {
 	}
 	a, err := s.admit(ctx, req)
 	if err != nil {
-		s.Log.Warn("not let in", "from", req.ClientInformation.Host, "connection", fmt.Sprintf("%.100q", req.ConnectOptions.Name), "error", err)
+		s.Log.WarnContext(ctx, "not let in", "from", req.ClientInformation.Host, "connection", fmt.Sprintf("%.100q", req.ConnectOptions.Name), "error", err)
 	} else {
-		s.Log.Debug("let in", "account", a.name, "from", req.ClientInformation.Host, "until", a.until)
+		s.Log.DebugContext(ctx, "let in", "account", a.name, "from", req.ClientInformation.Host, "until", a.until)
 	}
 	text, err := s.answer(req, a)
 	if err != nil {
 		return err
 	}
 	return m.Respond([]byte(text))
-}
-
-// personAsks answers a person who logs in.
-func (s *service) personAsks(ctx context.Context, m *nats.Msg) error {
-	r, err := s.certify(ctx, m)
-	if err != nil {
-		return err
-	}
-	if r.Error != "" {
-		s.Log.Warn("a login is refused", "error", r.Error)
-	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return m.Respond(data)
 }

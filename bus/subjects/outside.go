@@ -157,7 +157,7 @@ func ProjectOf(subject string) (forge.ProjectID, bool) {
 }
 
 const (
-	// ServerAsks is where the server asks whether to let somebody in, and as whom.
+	// ServerAsks is where the server asks whether to let a connection in, and as which account.
 	ServerAsks = "$SYS.REQ.USER.AUTH"
 	// EveryCertify matches the requests to certify the key of a login.
 	EveryCertify = "forge.auth.*.certify"

@@ -28,7 +28,7 @@ type Book struct {
 	issuers map[string]*issuer
 }
 
-// Known is somebody whom the book knows.
+// Known is a person or a service with a token that counts.
 type Known struct {
 	// Account is theirs.
 	Account access.Account
@@ -76,7 +76,7 @@ func (b *Book) current() (*Rules, map[string]*issuer) {
 	return b.rules, b.issuers
 }
 
-// Verify returns whose a token is, or says why nobody's. key is the public key that the sender has proven to hold; empty for none.
+// Verify returns whose a token is, or why it counts for no account. key is the public key that the sender has proven to hold; empty for none.
 func (b *Book) Verify(ctx context.Context, token, key string) (Known, error) {
 	rules, issuers := b.current()
 	url, err := issuerOf(token)
@@ -105,7 +105,8 @@ func (b *Book) Person(issuer, name string) (access.Account, error) {
 	return rules.person(issuer, name)
 }
 
-// issuerOf returns the issuer that a token claims to be of. Nothing is believed yet.
+// issuerOf returns the issuer that a token claims to be of. Nothing is believed yet: it only says by whose keys the token is
+// verified, and an issuer that the file does not name is never asked.
 func issuerOf(token string) (string, error) {
 	if len(token) > maxToken || !compact.MatchString(token) {
 		return "", fmt.Errorf("this is no token of at most %d bytes in the compact form of a signed JWT", maxToken)

@@ -56,6 +56,7 @@ func TestTokens(t *testing.T) {
 	i, other := issuertest.Start(t), issuertest.Start(t)
 	book, _ := open(t, fmt.Sprintf(rules, i.URL), time.Now)
 	now := time.Now()
+	impostor := map[string]any{"iss": i.URL}
 	rs256 := map[string]any{"alg": "RS256", "kid": "x"}
 	for name, c := range map[string]struct{ token, key, want, reason string }{
 		"ada":               {token: i.Sign(nil), want: "ada"},
@@ -94,7 +95,7 @@ func TestTokens(t *testing.T) {
 		"HS256":             {token: i.Forge(map[string]any{"alg": "HS256"}, nil), reason: "malformed"},
 		"unknown kid":       {token: i.Forge(rs256, nil), reason: "failed to verify"},
 		"kid as a path":     {token: i.Forge(map[string]any{"alg": "RS256", "kid": "../../etc/passwd"}, nil), reason: "failed to verify"},
-		"own key in header": {token: other.Forge(map[string]any{"alg": "RS256", "jku": other.URL + "/keys"}, map[string]any{"iss": i.URL}), reason: "failed to verify"},
+		"own key in header": {token: other.Forge(map[string]any{"alg": "RS256", "jku": other.URL + "/keys"}, impostor), reason: "failed to verify"},
 		"huge":              {token: i.Sign(map[string]any{"x": strings.Repeat("x", 1<<16)}), reason: "at most"},
 		"empty":             {reason: "compact form"},
 		"JSON":              {token: `{"payload": "e30", "signatures": []}`, reason: "compact form"},
@@ -118,7 +119,8 @@ func TestTokens(t *testing.T) {
 func TestEmailHasToBeVerified(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
-	book, _ := open(t, fmt.Sprintf("issuers: [{url: %s, audience: pfl-forge, claim: email, require_nonce: true, people: [{is: a@b.c, account: ada}]}]\n", i.URL), time.Now)
+	book, _ := open(t, fmt.Sprintf("issuers: [{url: %s, audience: pfl-forge, claim: email, require_nonce: true,\n"+
+		"  people: [{is: a@b.c, account: ada}]}]\n", i.URL), time.Now)
 	bound := identity.Nonce("UKEY")
 	for _, verified := range []any{nil, false, "true", 1, "yes"} {
 		if got, err := book.Verify(wait.Context(t), i.Sign(map[string]any{"nonce": bound, "email": "a@b.c", "email_verified": verified}), "UKEY"); err == nil {

@@ -23,7 +23,7 @@ import (
 const (
 	// maxToken bounds a token, in bytes.
 	maxToken = 12 << 10
-	// maxAnswer bounds what an issuer says of itself and its keys, in bytes.
+	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
 	maxAnswer = 1 << 20
 	// askFor bounds a question to an issuer: the server that waits for us waits little longer.
 	askFor = 3 * time.Second
@@ -35,7 +35,7 @@ const (
 	maxAge = 24 * time.Hour
 )
 
-// algorithms are those of asymmetric keys: what a public key verifies by another algorithm, anybody can make.
+// algorithms are those of asymmetric keys. By another one the public key would be the secret, and whoever has read it could sign.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
 // compact matches a token in the one form that is taken.
@@ -73,11 +73,12 @@ func newIssuer(rule Rule, now func() time.Time) (*issuer, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	// Each unknown key id has an issuer asked for its keys, and anybody can make up ids.
+	// Each unknown key id has an issuer asked for its keys, and ids can be made up.
 	limit := rate.NewLimiter(rate.Every(200*time.Millisecond), 10)
 	client := &http.Client{Timeout: askFor, Transport: &guarded{transport, limit, rule.TokenFile}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the issuer leads elsewhere: give its own address")
 	}}
+	// It never follows: a redirect would let a page of the issuer's site choose whose keys count.
 	return &issuer{rule: rule, now: now, client: client}, nil
 }
 
@@ -114,7 +115,7 @@ type bounded struct {
 	io.Closer
 }
 
-// claims returns what a token says, if the issuer has signed it, for us and for now. key is that of the connection with which the
+// claims returns the claims of a token, if the issuer has signed it, for us and for now. key is that of the connection with which the
 // token came.
 func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, error) {
 	v, err := s.ask(ctx)
@@ -147,7 +148,7 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 	return claims, nil
 }
 
-// ask returns what verifies tokens by the keys of the issuer. It asks the issuer at first and again after a while; an issuer
+// ask returns the verifier that has the keys of the issuer. It asks the issuer at first and again after a while; an issuer
 // that does not answer then leaves its former keys in force.
 func (s *issuer) ask(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	s.mu.Lock()

@@ -92,7 +92,7 @@ func Parse(name string, data []byte) (*Rules, error) {
 	return &r, nil
 }
 
-// check refuses what makes no sense, and fills in what is left out.
+// check refuses rules that make no sense, and fills in defaults.
 func (r *Rules) check() error {
 	if d, err := r.session(); err != nil || d < time.Minute || d > maxSession {
 		return fmt.Errorf("session: %q is no time between 1m and %s, such as 8h", r.Session, maxSession)
@@ -122,7 +122,8 @@ func (r *Rules) session() (time.Duration, error) {
 	return time.ParseDuration(r.Session)
 }
 
-// check does the same for one issuer.
+// check does the same for one issuer. An address without TLS is one of this machine: keys that came over a network in the clear would
+// be those of whoever is on the way.
 func (r *Rule) check() error {
 	u, err := url.Parse(r.URL)
 	switch {
@@ -138,6 +139,11 @@ func (r *Rule) check() error {
 	if r.Claim == "" {
 		r.Claim = defaultClaim
 	}
+	return r.checkEntries()
+}
+
+// checkEntries refuses accounts that there cannot be.
+func (r *Rule) checkEntries() error {
 	for i, e := range r.People {
 		if err := e.check(access.Operator); err != nil {
 			return fmt.Errorf("people[%d]: %w", i, err)
@@ -154,6 +160,7 @@ func (r *Rule) check() error {
 	if r.Pattern == nil {
 		return nil
 	}
+	var err error
 	if r.Pattern.match, err = regexp.Compile(`^(?:` + r.Pattern.Match + `)$`); err != nil || r.Pattern.match.NumSubexp() < 1 {
 		return fmt.Errorf("pattern: match: %q is no regular expression whose first group is the name of an account", r.Pattern.Match)
 	}
@@ -189,7 +196,7 @@ func newPerson(name string, projects []string, noClean bool) (access.Account, er
 	return account, err
 }
 
-// account returns whose account the claims of a token are, or why they are nobody's.
+// account returns whose account the claims of a token are, or why they are of no account. A value that is listed counts before the pattern, and services before people.
 func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, error) {
 	if sub, _ := claims[defaultClaim].(string); sub != "" {
 		for _, e := range rule.Services {

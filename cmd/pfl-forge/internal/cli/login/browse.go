@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
 
-// outcome is what the page of the issuer has led to.
+// outcome has the code with which the page of the issuer has led back, or the error.
 type outcome struct {
 	code string
 	err  error
@@ -65,7 +65,8 @@ func browse(ctx context.Context, a *kit.App, issuer, client, key string) (string
 	return token, nil
 }
 
-// callback takes what the page of the issuer leads back with. What has another state, somebody else made up.
+// callback answers the browser that the page of the issuer leads back. A request with another state is not from that page: it is
+// refused, and the login goes on.
 func callback(state string, came chan<- outcome) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
