@@ -22,10 +22,10 @@ const (
 	// minOutput is the least output, in tokens, that a request is forwarded with, unless it
 	// asks for less: below that a model can say nothing of use.
 	minOutput = 1024
-	// maxOutput is what a model writes at most where a request does not say.
+	// maxOutput bounds the output, in tokens, of a request that does not say how much it allows.
 	maxOutput = 128_000
-	// preamble and framing are what a provider adds to a request and to each of its texts, in
-	// tokens; maxMedia is what a picture takes at most.
+	// preamble and framing are the tokens that a provider adds to a request and to each of its
+	// texts; maxMedia bounds those of a picture.
 	preamble = 600
 	framing  = 8
 	maxMedia = 6000
@@ -88,7 +88,7 @@ func (a *api) knob(endpoint string) (knob, bool) {
 // seed makes the hashes of texts of this process.
 var seed = maphash.MakeSeed()
 
-// read returns what a request costs at the most; nil if it costs nothing. A request that
+// read returns the cost of a request at the most; nil if it costs nothing. A request that
 // could be read in two ways is refused, because the provider may read it in the dearer one.
 func (a *api) read(endpoint string, body []byte) (*request, *refusal) {
 	knob, costs := a.knob(endpoint)

@@ -46,7 +46,7 @@ type Grant struct {
 	requests int
 	// limited is until when the model refuses requests.
 	limited time.Time
-	// purse has what requests may cost that have not ended.
+	// purse has the money of requests that have not ended.
 	purse purse
 }
 

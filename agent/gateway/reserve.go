@@ -18,8 +18,8 @@ const (
 
 // purse is the money of a call: what its requests have cost is in Grant.byModel.
 type purse struct {
-	// reserved is what the requests that run cost at the most, and held what those may have
-	// cost that ended without saying so.
+	// reserved bounds the cost of the requests that run, and held that of those which ended
+	// without saying it.
 	reserved, held float64
 	// running counts the requests that run.
 	running int
@@ -31,15 +31,15 @@ type purse struct {
 	refused bool
 }
 
-// reservation is the money that one request may cost.
+// reservation holds the money of one request.
 type reservation struct {
 	grant   *Grant
 	request *request
-	// usd is the most that the request costs, and input the part of it that is certain.
+	// usd bounds the cost of the request, input the part of it that is for its text, and each is the cost of a token of output.
 	usd, input, each float64
 }
 
-// reserve reserves what a request can cost, and returns the request as it is to be sent. It
+// reserve reserves the money of a request, and returns the request as it is to be sent. It
 // waits for requests beside it whose end may leave enough.
 func (g *Grant) reserve(ctx context.Context, q *request, body []byte) (*reservation, []byte, *refusal) {
 	for {
@@ -106,7 +106,7 @@ func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan
 	return r, fits, nil
 }
 
-// release ends a reservation; held is what the request may have cost beside what was counted.
+// release ends a reservation; held bounds the cost of the request beside the tokens that were counted.
 func (r *reservation) release(held float64) {
 	g := r.grant
 	g.mu.Lock()
@@ -141,7 +141,7 @@ func (r *reservation) settle(m *meter) {
 	}
 }
 
-// remember notes what a request had, now that its answer says how many tokens it was.
+// remember notes the tokens of a request that was answered.
 func (g *Grant) remember(q *request, u forge.Usage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
