@@ -218,7 +218,7 @@ func FuzzAnswers(f *testing.F) {
 // What an agent says instead of a change is one thing, and complete; empty texts say nothing.
 func TestParseWord(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"summary":"done"}`:                                                          "",
+		`{"summary":"done"}`: "",
 		`{"summary":"x","blocked":{"reason":"","question":" "}}`:                      "",
 		`{"summary":"x","nothing_to_do":"a.go:1 has it"}`:                             "a.go:1 has it",
 		`{"summary":"x","blocked":{"reason":"r","question":"q"}}`:                     "q",
