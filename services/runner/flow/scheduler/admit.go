@@ -190,7 +190,7 @@ func (s *State) Wake(out *outbox.Messages, id forge.IntentID) {
 
 // free tells the intents that ended blocked that one they depend on is done after all: those
 // that depend on an intent that got done, or the intent itself if it is blocked although what
-// it depends on got done meanwhile. Whether that was what blocked it, an intent knows itself.
+// it depends on got done meanwhile. An intent knows itself which one has blocked it.
 func (s *State) free(out *outbox.Messages, id forge.IntentID) {
 	tell := func(blocked, done forge.IntentID) {
 		run := s.Intents[blocked].Run
