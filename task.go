@@ -45,6 +45,18 @@ type Task struct {
 	Write *FileWrite
 	// Criteria are those of a goal's task; nil otherwise.
 	Criteria []string
+	// Requirements are what a review answers by their numbers, which count from 1. See
+	// Asked.
+	Requirements []string
+}
+
+// Asked returns the requirements of the task: its own, or the title where the plan names
+// none.
+func (t *Task) Asked() []string {
+	if len(t.Requirements) == 0 {
+		return []string{t.Title}
+	}
+	return t.Requirements
 }
 
 // Complexity picks the model that implements a task.
@@ -86,10 +98,13 @@ type Review struct {
 	// Head is the commit that was read. A review of another commit counts for
 	// nothing.
 	Head string
-	// Verdict approves or rejects the commit.
+	// Verdict approves or rejects the commit. In a result it is the reviewer's word; in the state of a
+	// task it is what the rules made of the claims and issues.
 	Verdict Verdict
-	// Issues have to be resolved; at least one in a rejection, none in an
-	// approval.
+	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code
+	// decides.
+	Claims []Claim
+	// Issues have to be resolved. With an issue, the rules reject.
 	Issues []string
 	// Suggestions are possible improvements. They do not hold an approval back.
 	Suggestions []string

@@ -28,6 +28,8 @@ type TaskDoc struct {
 	DependsOn []string `schema:"task" yaml:"depends_on"`
 	// Criteria are a goal's: all of them have to be met.
 	Criteria []string `yaml:"criteria,omitempty"`
+	// Requirements are what a review answers by their numbers, from 1; without any it is the title.
+	Requirements []string `yaml:"requirements,omitempty"`
 	// Name is the recipe's name of the task.
 	Name string `yaml:"name,omitempty"`
 	// Item is the line of the recipe's each that the task stands for.
@@ -62,7 +64,7 @@ func taskDocOf(t *forge.Task) TaskDoc {
 	d := TaskDoc{
 		ID: string(t.ID), IntentID: string(t.IntentID), Title: t.Title, Status: string(t.Status), Plan: t.Plan,
 		RelevantFiles: t.RelevantFiles, Steps: t.Steps, Context: t.Context, Complexity: string(t.Complexity),
-		DependsOn: texts(t.DependsOn), Criteria: t.Criteria, Name: t.Name, Item: t.Item, Attempts: t.Attempts,
+		DependsOn: texts(t.DependsOn), Criteria: t.Criteria, Requirements: t.Requirements, Name: t.Name, Item: t.Item, Attempts: t.Attempts,
 		Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
 	if t.Attempts > 0 {
@@ -82,6 +84,8 @@ type ReviewDoc struct {
 	// Head is exactly the commit that was reviewed.
 	Head    string `schema:"commit"  yaml:"head"`
 	Verdict string `schema:"Verdict" yaml:"verdict"`
+	// Claims answer the requirements; a recipe's check has none.
+	Claims []claimDoc `yaml:"requirements,omitempty"`
 	// Issues are the reasons of a rejection.
 	Issues []string `yaml:"issues"`
 	// Suggestions can come with an approval, too.
@@ -92,7 +96,7 @@ type ReviewDoc struct {
 func reviewDocOf(r *forge.Review) ReviewDoc {
 	return ReviewDoc{
 		TaskID: string(r.TaskID), Attempt: r.Attempt, Head: r.Head, Verdict: string(r.Verdict),
-		Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
+		Claims: claimDocs(r.Claims), Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
 	}
 }
 
