@@ -279,16 +279,6 @@ type Rebase struct {
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
 type Envelope string
 
-// VerifyReport is the result of the project's verify commands on one tree.
-type VerifyReport struct {
-	// Passed says that every command exited with 0.
-	Passed bool
-	// Command is the first one that failed; empty if all passed.
-	Command string
-	// Output is the end of that command's output.
-	Output string
-}
-
 // MergeOutcome is how a merge ended.
 type MergeOutcome string
 
