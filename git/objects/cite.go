@@ -47,6 +47,24 @@ func (db *Database) Entry(ctx context.Context, commit git.OID, p git.Path) (Entr
 	return EntrySubmodule, nil
 }
 
+// Differs reports whether a path is another entry in one commit than in the other: other content,
+// another mode, or only in one of them.
+func (db *Database) Differs(ctx context.Context, a, b git.OID, p git.Path) (bool, error) {
+	r := db.NewReader(ctx)
+	defer r.Close()
+	var sides [2]treeEntry
+	for i, o := range []git.OID{a, b} {
+		c, err := r.Commit(o)
+		if err != nil {
+			return false, err
+		}
+		if sides[i], err = r.at(c.Tree, string(p)); err != nil {
+			return false, err
+		}
+	}
+	return sides[0] != sides[1], nil
+}
+
 // Lines is a range of lines, from 1, both ends included.
 type Lines struct{ From, To int }
 

@@ -29,6 +29,7 @@ type Store interface {
 	ReadFile(ctx context.Context, commit git.OID, p git.Path, limit int) ([]byte, error)
 	Entry(ctx context.Context, commit git.OID, p git.Path) (objects.EntryKind, error)
 	ChangedLines(ctx context.Context, base, head git.OID, p git.Path) (added, removed []objects.Lines, err error)
+	Differs(ctx context.Context, a, b git.OID, p git.Path) (bool, error)
 	Contains(ctx context.Context, commit git.OID, below git.Path, text string) (string, error)
 	Tree(ctx context.Context, commit git.OID) (git.OID, error)
 }
@@ -48,6 +49,9 @@ type Judged struct {
 // Resolve looks up the evidence of claims, and returns them with what was found. The
 // claims that it is given stay as they are. An error is one of the store or of ctx: wrong evidence is none.
 func (j *Judged) Resolve(ctx context.Context, claims []forge.Claim) ([]forge.Claim, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
 	tree, err := j.Store.Tree(ctx, j.Head)
 	if err != nil {
 		return nil, err
@@ -155,12 +159,15 @@ func (l *lookup) file(c *forge.Citation) (unchanged bool, err error) {
 
 // diff looks lines up that the change adds, or removes if each is marked so.
 func (l *lookup) diff(c *forge.Citation) error {
+	if l.Base == l.Head {
+		return refuse("nothing was changed, so there is no diff")
+	}
+	if p, err := git.ParsePath(c.Ref); err == nil && c.Quote == "" && !reference.MatchString(c.Ref) {
+		return l.whole(p)
+	}
 	p, in, err := parseRef(c.Ref)
 	if err != nil {
 		return err
-	}
-	if l.Base == l.Head {
-		return refuse("nothing was changed, so there is no diff")
 	}
 	quote, err := checked(c.Quote)
 	if err != nil {
@@ -176,6 +183,32 @@ func (l *lookup) diff(c *forge.Citation) error {
 		why = l.changes(l.Base, p, c.Ref, gone, in)
 	}
 	return why
+}
+
+// whole looks a path up that the change adds or changes and that has no lines to quote: it is
+// binary, empty, a link, or only its mode or name is another.
+func (l *lookup) whole(p git.Path) error {
+	name := git.Clip(string(p))
+	differs, err := l.Store.Differs(l.ctx, l.Base, l.Head, p)
+	if err != nil {
+		return err
+	}
+	kind, err := l.Store.Entry(l.ctx, l.Head, p)
+	switch {
+	case err != nil:
+		return err
+	case !differs:
+		return refuse("the change does not touch %s", name)
+	case kind == objects.EntryNone || kind == objects.EntryDirectory:
+		return refuse("%s is no file that the change adds or changes", name)
+	case kind != objects.EntryFile:
+		return nil
+	}
+	added, removed, err := l.Store.ChangedLines(l.ctx, l.Base, l.Head, p)
+	if err == nil && len(added)+len(removed) > 0 {
+		return refuse("%s has lines; cite those that show it", name)
+	}
+	return err
 }
 
 // changes looks a quote up in the lines of a commit that the change adds or removes.

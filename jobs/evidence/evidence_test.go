@@ -101,6 +101,14 @@ func TestResolve(t *testing.T) {
 		{"diff", "list.md:2", "- first entry of it", changed},
 		{"diff", "list.md:2", "+- first entry of it", changed},
 		{"diff", "legacy.txt:1-2", "-kept for the legacy importer\n-second line", changed},
+		{"diff", "bin.dat", "", changed},
+		{"diff", "link.go", "", changed},
+		{"diff", "module", "", changed},
+		{"diff", "cart.go", "", "has lines; cite those that show it"},
+		{"diff", "keep/a.txt", "", "does not touch keep/a.txt"},
+		{"diff", "legacy.txt", "", "is no file that the change adds or changes"},
+		{"diff", "none.go", "", "does not touch none.go"},
+		{"diff", "keep", "", "does not touch keep"},
 		{"command", "tests", "", changed},
 		{"command", "r1", "ok cart", "the quote is not in the output of r1"},
 		{"command", "r1", "ok  \tcart", changed},
@@ -304,6 +312,10 @@ func (m memory) ChangedLines(_ context.Context, _, _ git.OID, p git.Path) (added
 		added = []objects.Lines{{From: 1, To: 1 + strings.Count(string(m), "\n")}}
 	}
 	return added, nil, nil
+}
+
+func (m memory) Differs(_ context.Context, _, _ git.OID, p git.Path) (bool, error) {
+	return p == "f.txt", nil
 }
 
 func (m memory) Contains(_ context.Context, commit git.OID, _ git.Path, text string) (string, error) {

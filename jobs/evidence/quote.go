@@ -16,7 +16,7 @@ const maxQuote = 4000
 // common are words that stand in every program, and show nothing by themselves.
 var common = []string{
 	"begin", "break", "case", "catch", "continue", "default", "do", "done", "elif", "else", "end", "endif", "except", "false", "fi",
-	"finally", "for", "func", "function", "if", "import", "let", "new", "nil", "none", "null", "package", "pass", "return", "self", "then",
+	"finally", "for", "func", "function", "if", "let", "nil", "none", "null", "pass", "return", "self", "then",
 	"this", "true", "try", "var", "void", "while",
 }
 

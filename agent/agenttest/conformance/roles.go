@@ -59,8 +59,10 @@ var roleScripts = map[agent.Role]roleScript{
 // plan returns an analysis with one task.
 func plan() object {
 	return object{"type": "feature", "risk": "low", "tasks": list{
-		object{"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low",
-			"requirements": list{"The greeting is to the world"}},
+		object{
+			"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low",
+			"requirements": list{"The greeting is to the world"},
+		},
 	}}
 }
 

@@ -20,7 +20,7 @@ var approval = object{"requirements": list{met()}, "verdict": "approved", "issue
 
 // met returns a claim that a requirement or criterion is met.
 func met() object {
-	return object{"number": 1, "met": true, "confidence": 0.9, "note": "it is there", "evidence": list{
+	return object{"number": 1.0, "met": true, "confidence": 0.9, "note": "it is there", "evidence": list{
 		object{"kind": "file", "ref": "greeting.txt:2", "quote": "hello world"},
 	}}
 }
