@@ -54,7 +54,7 @@ type Citation struct {
 	Quote string
 	// Resolved says that code found it as it is cited.
 	Resolved bool
-	// Reason says why it was not found; empty if it was, or nobody looked yet.
+	// Reason says why it was not found; empty if it was, or has not been looked up yet.
 	Reason string
 	// Unchanged says that it was so before the change, too: by itself it shows
 	// nothing of what the change does.

@@ -327,8 +327,8 @@ type Knowledge struct {
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
 	Head string
-	// Complete says that every criterion is met. In a result it is the judge's word; in the state of a
-	// goal it is what the rules made of the claims.
+	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has
+	// the verdict that the rules derive from the claims.
 	Complete bool
 	// Claims answer the criteria. In the state of a goal there is one for each, in their order.
 	Claims []Claim

@@ -28,8 +28,7 @@ type Task struct {
 	Status TaskStatus
 	// Name is the recipe's name of the task; empty without a recipe.
 	Name string
-	// Item is the line of the recipe's each that the task stands for; empty without
-	// one.
+	// Item is the line of the recipe's each that the task stands for; empty without one.
 	Item string
 	// Attempts counts the implementations that were begun.
 	Attempts int
@@ -39,20 +38,20 @@ type Task struct {
 	Head string
 	// Commit is the task's commit on the base branch; empty until it is merged.
 	Commit string
-	// Failure says, for a person, why the task failed or waits.
+	// Failure says, for a person, why the task failed or waits, or is done without a commit.
 	Failure string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
 	// Criteria are those of a goal's task; nil otherwise.
 	Criteria []string
-	// Requirements are what a review answers by their numbers, which count from 1. See
-	// Asked.
+	// Requirements are answered by a review, by their numbers, which count from 1. See
+	// Required.
 	Requirements []string
 }
 
-// Asked returns the requirements of the task: its own, or the title where the plan names
+// Required returns the requirements of the task: its own, or the title where the plan names
 // none.
-func (t *Task) Asked() []string {
+func (t *Task) Required() []string {
 	if len(t.Requirements) == 0 {
 		return []string{t.Title}
 	}
@@ -95,11 +94,10 @@ type Review struct {
 	TaskID TaskID
 	// Attempt is the implementation that was read, from 1.
 	Attempt int
-	// Head is the commit that was read. A review of another commit counts for
-	// nothing.
+	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
-	// Verdict approves or rejects the commit. In a result it is the reviewer's word; in the state of a
-	// task it is what the rules made of the claims and issues.
+	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
+	// the verdict that the rules derive from claims and issues.
 	Verdict Verdict
 	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code
 	// decides.

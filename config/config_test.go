@@ -75,6 +75,7 @@ func TestParse(t *testing.T) {
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
 		TriageTools:     []string{"Read"},
 		WorkerTools:     []string{"Read", "Bash"},
+		Review:          config.Review{MinConfidence: 0.7},
 		Agent:           "recipe",
 		Verify:          []string{"go build ./...", "0123"},
 		WorktreeDir:     "/var/tmp/trees",

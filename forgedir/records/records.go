@@ -1,6 +1,7 @@
 package records
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -26,10 +27,8 @@ type TaskDoc struct {
 	Complexity string `schema:"Complexity" yaml:"complexity"`
 	// DependsOn lists tasks of the same intent that have to be merged before this one begins.
 	DependsOn []string `schema:"task" yaml:"depends_on"`
-	// Criteria are a goal's: all of them have to be met.
+	// Criteria are those of a goal, or the requirements of any other task: all of them have to be met.
 	Criteria []string `yaml:"criteria,omitempty"`
-	// Requirements are what a review answers by their numbers, from 1; without any it is the title.
-	Requirements []string `yaml:"requirements,omitempty"`
 	// Name is the recipe's name of the task.
 	Name string `yaml:"name,omitempty"`
 	// Item is the line of the recipe's each that the task stands for.
@@ -64,7 +63,7 @@ func taskDocOf(t *forge.Task) TaskDoc {
 	d := TaskDoc{
 		ID: string(t.ID), IntentID: string(t.IntentID), Title: t.Title, Status: string(t.Status), Plan: t.Plan,
 		RelevantFiles: t.RelevantFiles, Steps: t.Steps, Context: t.Context, Complexity: string(t.Complexity),
-		DependsOn: texts(t.DependsOn), Criteria: t.Criteria, Requirements: t.Requirements, Name: t.Name, Item: t.Item, Attempts: t.Attempts,
+		DependsOn: texts(t.DependsOn), Criteria: slices.Concat(t.Criteria, t.Requirements), Name: t.Name, Item: t.Item, Attempts: t.Attempts,
 		Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
 	if t.Attempts > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// EntryKind says what a path of a commit is.
+// EntryKind is the kind of a path of a commit.
 type EntryKind string
 
 // The kinds of entries.
@@ -22,7 +22,7 @@ const (
 	EntrySubmodule EntryKind = "submodule"
 )
 
-// Entry returns what a path of a commit is; EntryNone if there is nothing, also
+// Entry returns the kind of a path of a commit; EntryNone if there is nothing, also
 // below a symbolic link, which is not followed.
 func (db *Database) Entry(ctx context.Context, commit git.OID, p git.Path) (EntryKind, error) {
 	r := db.NewReader(ctx)

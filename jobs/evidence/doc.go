@@ -1,6 +1,5 @@
-// Package evidence looks up, in exactly the tree that is judged, what reviewers and
-// judges cite for their claims. It is code: whether a piece resolves does not depend on
-// anybody's word.
+// Package evidence looks up, in exactly the tree that is judged, the evidence that
+// reviewers and judges cite for their claims. Whether a piece resolves is decided by code.
 //
 //	kind     ref                    resolves if
 //	file     path:line, path:1-9    the quote stands on those lines of the tree

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Bounds of what is looked up.
+// Bounds of a lookup.
 const (
 	// maxFile bounds a file that is read, in bytes.
 	maxFile = 8 << 20
@@ -26,15 +26,21 @@ const (
 
 // Store reads commits: *objects.Database.
 type Store interface {
+	// ReadFile returns a regular file of a commit.
 	ReadFile(ctx context.Context, commit git.OID, p git.Path, limit int) ([]byte, error)
+	// Entry returns the kind of a path.
 	Entry(ctx context.Context, commit git.OID, p git.Path) (objects.EntryKind, error)
+	// ChangedLines returns the lines of a path that a change adds and removes.
 	ChangedLines(ctx context.Context, base, head git.OID, p git.Path) (added, removed []objects.Lines, err error)
+	// Differs reports whether a path is another entry in one commit than in the other.
 	Differs(ctx context.Context, a, b git.OID, p git.Path) (bool, error)
+	// Contains returns a file that has a text, at or below a path; empty if none has it.
 	Contains(ctx context.Context, commit git.OID, below git.Path, text string) (string, error)
+	// Tree returns the tree of a commit.
 	Tree(ctx context.Context, commit git.OID) (git.OID, error)
 }
 
-// Judged is what claims are about.
+// Judged is the tree that claims are about, with the runs of commands on it.
 type Judged struct {
 	// Store has the commits.
 	Store Store
@@ -324,8 +330,8 @@ func (l *lookup) noPath(p git.Path, about string) (unchanged bool, err error) {
 	return l.named(about, string(p))
 }
 
-// named accepts what has always been absent only if it is asked for: anything that nobody ever
-// heard of is absent, too.
+// named accepts an absence that the change did not bring only if it is asked for: every text
+// that was never written is absent, too.
 func (l *lookup) named(about, what string) (unchanged bool, err error) {
 	if names(about, what) {
 		return true, nil
@@ -333,7 +339,7 @@ func (l *lookup) named(about, what string) (unchanged bool, err error) {
 	return false, refuse("it was absent before, too, and %q is not named by what was asked for", git.Clip(what))
 }
 
-// names reports whether a text has what is cited in it, or, of a path, its last element.
+// names reports whether a text has a citation in it, or, of a path, its last element.
 func names(about, what string) bool {
 	about, what = strings.ToLower(about), strings.ToLower(what)
 	base := what[strings.LastIndexByte(what, '/')+1:]

@@ -26,7 +26,7 @@ type taskFile struct {
 	Feedback string `yaml:"feedback,omitempty"`
 	// Criteria are those of a goal.
 	Criteria []string `yaml:"criteria,omitempty"`
-	// Requirements are what a review answers, one by one.
+	// Requirements are answered by a review, one by one.
 	Requirements []string `yaml:"requirements,omitempty"`
 }
 

@@ -17,7 +17,7 @@ import (
 // that is judged, and asks once more where it does not hold.
 type hearing struct {
 	judged *evidence.Judged
-	// noun is what the claims answer: requirement or criterion.
+	// noun names one entry of asked: requirement or criterion.
 	noun  string
 	asked []string
 	least float64
@@ -75,7 +75,7 @@ func (h *hearing) check(ctx context.Context, answer []byte, claims []forge.Claim
 		"what you cannot show is not met:\n%s", strings.Join(wrong[:min(len(wrong), maxWrong)], "\n"))
 }
 
-// Bounds of what an agent is told of its answer.
+// Bounds of a complaint about an answer.
 const (
 	maxWrong = 30  // complaints
 	maxShown = 120 // characters of a reference

@@ -89,6 +89,8 @@ func TestPromptWithoutAChange(t *testing.T) {
 	}, []string{"make"})
 	c.Compared, c.Earlier = true, []forge.Review{{Head: "0123456789abcdef", Verdict: forge.VerdictApproved}}
 	prompttest.Golden(t, "empty", rendered(t, c))
+	c.Unchanged, c.Verify = true, nil
+	prompttest.Golden(t, "unchanged", rendered(t, c))
 }
 
 // Whatever a command carries, a reviewer reads the request, the plan and what was
@@ -100,7 +102,7 @@ func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	allowed := []string{
 		"Command.Intent.Settings.Title.", "Command.Intent.Settings.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
 		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Requirements.",
-		"Command.Input.Verify.Runs.ID.", "Command.Input.Verify.Runs.Name.", "Command.Input.Verify.Runs.Command.", "Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
+		"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		"Command.Input.Reviews.Issues.", "Command.Input.Reviews.Suggestions.", "Command.Input.Reviews.Verdict.", "Command.Inpu", // the head, shortened
 	}
 	for _, a := range allowed {

@@ -6,7 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// claims answers what was asked as a reviewer or judge does: mostly met, with evidence that
+// claims answers requirements or criteria as a reviewer or judge does: mostly met, with evidence that
 // resolved. Now and then a claim is not met, its evidence did not resolve or is missing, its confidence is low, or it
 // is left out, given twice, or added.
 func (w worker) claims(asked []string) []forge.Claim {

@@ -133,7 +133,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepRebase:
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
-		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Asked())}
+		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}
@@ -256,8 +256,17 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 	}
 	w.workers.made[id]++
 	im := &forge.Implementation{Base: w.repo.tip(), Head: w.repo.tip()}
+	if w.chance(8) {
+		im.Blocked = &forge.Clarification{Question: fmt.Sprintf("and now, %d?", w.workers.made[id]), Context: "nothing says"}
+		if w.chance(2) {
+			return im
+		}
+	}
 	if w.chance(12) {
 		im.Unchanged = w.chance(3)
+		if w.chance(2) {
+			im.NothingToDo = "it is there already"
+		}
 		return im
 	}
 	n := w.repo.change(id, w.workers.files[id])

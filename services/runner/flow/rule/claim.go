@@ -16,8 +16,8 @@ const (
 
 // Verdict weighs claims against what was asked. It returns them in that order and at a size
 // that can be kept, and, for people and the next attempt, why not all of it is shown to be met:
-// in the words of the model, and what code found. Both are empty if it is. noun is what was
-// asked: Requirement or Criterion.
+// in the words of the model, and what code found. Both are empty if it is. noun names one entry
+// of asked: Requirement or Criterion.
 func Verdict(noun string, asked []string, claims []forge.Claim, least float64) (weighed []forge.Claim, said, found []string) {
 	weighed, against := forge.Weigh(asked, claims, least)
 	said, found = forge.Shortfalls(weighed)

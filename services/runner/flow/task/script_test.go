@@ -106,7 +106,7 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 		}
 		one.Rebased(x, rb)
 	case "reviewed":
-		rv := &forge.Review{TaskID: one.ID, Head: one.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(one.Asked())}
+		rv := &forge.Review{TaskID: one.ID, Head: one.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(one.Required())}
 		if d.HasArg("rejected") {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"a test is missing"}
 		}

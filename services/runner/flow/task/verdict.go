@@ -10,12 +10,12 @@ import (
 // rejected, and every reason is one of the issues.
 //
 // A recipe's check has no claims: its exit code is a fact.
-func (t *Task) decide(x *Turn, rv *forge.Review) {
+func decide(x *Turn, t *Task, rv *forge.Review) {
 	said, issues := rv.Verdict, len(rv.Issues)
 	var unmet, why []string
 	if x.Intent.Recipe == "" {
-		rv.Claims, unmet, why = rule.Verdict("Requirement", t.Asked(), rv.Claims, x.Policy.MinConfidence)
-		if len(unmet)+len(why) == 0 && !rule.Stands(rv.Claims) {
+		rv.Claims, unmet, why = rule.Verdict("Requirement", t.Required(), rv.Claims, x.Policy.MinConfidence)
+		if t.Head != t.Base && len(unmet)+len(why) == 0 && !rule.Stands(rv.Claims) {
 			why = append(why, "no evidence of the review is about what the change does: all of it was so before")
 		}
 		if issues == 0 || said == forge.VerdictApproved {
