@@ -109,9 +109,13 @@ raw logs:    .e8/logs/search
 criteria
   met      tests pass (confidence 0.95)
            ok ./...
+           command tests: ok ...
+           file a.go:1 [so before the change, too]
   not met  no query takes
            more than 50 ms (confidence 0.60)
            one takes 80 ms
+           file b.go:1 [not found: b.go does not exist]
+           its confidence is 0.60
 
 iterations
 NUMBER	APPROACH	RESULT	MET	TOKENS	COST	NEXT
@@ -138,7 +142,9 @@ func TestGoalBeforeIntake(t *testing.T) {
 	v.Summary.Goal = &forge.GoalSummary{Most: forge.DefaultIterations, Criteria: 2}
 	v.Goal = &forge.GoalView{GoalSummary: *v.Summary.Goal, Text: v.Intent.Criteria}
 	d := of(v, nil)
-	want := []document.Evaluation{{Criterion: "tests pass"}, {Criterion: "fast"}}
+	want := []document.Claim{
+		{Number: 1, Text: "tests pass", Evidence: []document.Citation{}}, {Number: 2, Text: "fast", Evidence: []document.Citation{}},
+	}
 	if diff := cmp.Diff(want, d.Criteria); diff != "" || d.MaxIterations != forge.DefaultIterations || d.Judgment != nil || d.Status != Running {
 		t.Errorf("%s\n%+v", diff, d)
 	}
