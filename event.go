@@ -123,6 +123,9 @@ type AdmitRun struct {
 	Run int
 	// Title is the intent's title.
 	Title string
+	// About says what the intent is about, to find what has to do with it: the beginnings of its body and
+	// criteria, and the files of its plan if it has one.
+	About string
 	// Type is the intent's type.
 	Type string
 	// Parent is the intent that this one is a child of; empty if it is none.

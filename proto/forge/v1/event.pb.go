@@ -2873,6 +2873,7 @@ type AdmitRun struct {
 	xxx_hidden_Generation  int32                  `protobuf:"varint,6,opt,name=generation"`
 	xxx_hidden_Goal        bool                   `protobuf:"varint,7,opt,name=goal"`
 	xxx_hidden_Requesters  *[]*Identity           `protobuf:"bytes,8,rep,name=requesters"`
+	xxx_hidden_About       *string                `protobuf:"bytes,9,opt,name=about"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2973,43 +2974,58 @@ func (x *AdmitRun) GetRequesters() []*Identity {
 	return nil
 }
 
+func (x *AdmitRun) GetAbout() string {
+	if x != nil {
+		if x.xxx_hidden_About != nil {
+			return *x.xxx_hidden_About
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *AdmitRun) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *AdmitRun) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *AdmitRun) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *AdmitRun) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *AdmitRun) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *AdmitRun) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
 }
 
 func (x *AdmitRun) SetGoal(v bool) {
 	x.xxx_hidden_Goal = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *AdmitRun) SetRequesters(v []*Identity) {
 	x.xxx_hidden_Requesters = &v
+}
+
+func (x *AdmitRun) SetAbout(v string) {
+	x.xxx_hidden_About = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *AdmitRun) HasRun() bool {
@@ -3061,6 +3077,13 @@ func (x *AdmitRun) HasGoal() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *AdmitRun) HasAbout() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *AdmitRun) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3096,6 +3119,11 @@ func (x *AdmitRun) ClearGoal() {
 	x.xxx_hidden_Goal = false
 }
 
+func (x *AdmitRun) ClearAbout() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_About = nil
+}
+
 type AdmitRun_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3116,6 +3144,9 @@ type AdmitRun_builder struct {
 	Goal *bool
 	// requesters are those of the intent.
 	Requesters []*Identity
+	// about says what the intent is about, to find what has to do with it: the
+	// beginnings of its body and criteria, and the files of its plan if it has one.
+	About *string
 }
 
 func (b0 AdmitRun_builder) Build() *AdmitRun {
@@ -3123,34 +3154,38 @@ func (b0 AdmitRun_builder) Build() *AdmitRun {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	if b.Goal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_Goal = *b.Goal
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
+	if b.About != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_About = b.About
+	}
 	return m0
 }
 
@@ -6481,7 +6516,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf0\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x86\x02\n" +
 	"\bAdmitRun\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -6494,7 +6529,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04goal\x18\a \x01(\bR\x04goal\x122\n" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
-	"requesters\"\xb4\x02\n" +
+	"requesters\x12\x14\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\xb4\x02\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
 	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +

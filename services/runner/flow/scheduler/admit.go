@@ -21,7 +21,7 @@ type Briefing func(*Intent, *forge.RunAdmitted)
 func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	in := s.Intents[id]
 	next := &Intent{
-		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
+		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, About: e.About, Type: e.Type,
 		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal, Requesters: e.Requesters,
 	}
 	if in != nil {

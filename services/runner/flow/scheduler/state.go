@@ -31,6 +31,8 @@ type Intent struct {
 	// ended, how it ended.
 	Status forge.Status
 	Title  string
+	// About says what else it is about, to find what has to do with it.
+	About string
 	// Files are the paths that the plan names.
 	Files []string
 	// Plan sums the plan up for analyses of other intents.
