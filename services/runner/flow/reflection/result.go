@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/words"
-		"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
