@@ -33,10 +33,6 @@ type Intent struct {
 	Title  string
 	// About says what else it is about, to find what has to do with it.
 	About string
-	// Files are the paths that the plan names.
-	Files []string
-	// Plan sums the plan up for analyses of other intents.
-	Plan string
 	// DependsOn are the intents that this one waits for by its plan.
 	DependsOn []forge.IntentID
 	Type      string
