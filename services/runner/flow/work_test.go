@@ -281,9 +281,6 @@ func describeCommand(c forge.Command) string {
 	if len(c.Abstract().Patterns) > 0 {
 		fmt.Fprintf(&b, " of %d patterns", len(c.Abstract().Patterns))
 	}
-	if len(analyze.Active) > 0 {
-		fmt.Fprintf(&b, " knowing of %d others", len(analyze.Active))
-	}
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)
 	}
