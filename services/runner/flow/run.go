@@ -25,7 +25,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
 	s.Dispatch.Outbox.Answered(admitKey)
-	s.Plan.Context = plan.Context{Active: a.Active, Past: a.Past, Unread: a.Unread}
+	s.Plan.Context = plan.Context{Past: a.Past, Unread: a.Unread}
 	s.Goal.Known = a.Knowledge
 	s.Pause.Admitted(a.Paused, a.Resumed)
 	if !s.Policy.Known {
@@ -211,8 +211,7 @@ const maxPlannedFiles = 100
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
-		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
-		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
+		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing,
 	}})
 	if len(missing) == 0 {
 		s.work()
