@@ -67,8 +67,7 @@ type Result struct {
 	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker
 	// says; empty if none of these ran.
 	Executor Executor
-	// Output holds the outcome: the payload of the step, *Started, or
-	// *Failure. Nil counts as a failure.
+	// Output holds the outcome: the payload of the step, *Started, or *Failure. Nil counts as a failure.
 	Output Output
 }
 
@@ -209,6 +208,8 @@ type TaskPlan struct {
 	Item string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
+	// Requirements are answered by a review of the task, one by one; empty stands for the title.
+	Requirements []string
 }
 
 // ChildPlan is a child intent before it has an id.
@@ -247,10 +248,13 @@ type Implementation struct {
 	Execution *Execution
 	// Overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []Overlap
+	// Blocked is the question without whose answer the agent cannot go on; nil if it can.
+	Blocked *Clarification
+	// NothingToDo is the agent's claim, with evidence, that Base meets the task already; empty if it makes none, or committed something.
+	NothingToDo string
 }
 
-// Rebase is a change that was put on the tip of the base branch and verified
-// there.
+// Rebase is a change that was put on the tip of the base branch and verified there.
 type Rebase struct {
 	// Base is the tip of the base branch.
 	Base string
@@ -276,16 +280,6 @@ type Rebase struct {
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
 type Envelope string
-
-// VerifyReport is the result of the project's verify commands on one tree.
-type VerifyReport struct {
-	// Passed says that every command exited with 0.
-	Passed bool
-	// Command is the first one that failed; empty if all passed.
-	Command string
-	// Output is the end of that command's output.
-	Output string
-}
 
 // MergeOutcome is how a merge ended.
 type MergeOutcome string
@@ -358,6 +352,9 @@ type Policy struct {
 	MaxDepth int
 	// Reflection bounds the proposals of reflections.
 	Reflection ReflectionPolicy
+	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at
+	// most 1; 0 stands for DefaultMinConfidence.
+	MinConfidence float64
 }
 
 // Approvals says how many people have to approve, and whether a requester may.
@@ -411,6 +408,7 @@ func DefaultPolicy() Policy {
 		ClaimTimeout:     30 * time.Second,
 		AttemptTimeout:   time.Hour,
 		MaxDepth:         3,
+		MinConfidence:    DefaultMinConfidence,
 		Reflection:       ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

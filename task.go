@@ -28,8 +28,7 @@ type Task struct {
 	Status TaskStatus
 	// Name is the recipe's name of the task; empty without a recipe.
 	Name string
-	// Item is the line of the recipe's each that the task stands for; empty without
-	// one.
+	// Item is the line of the recipe's each that the task stands for; empty without one.
 	Item string
 	// Attempts counts the implementations that were begun.
 	Attempts int
@@ -39,12 +38,24 @@ type Task struct {
 	Head string
 	// Commit is the task's commit on the base branch; empty until it is merged.
 	Commit string
-	// Failure says, for a person, why the task failed or waits.
+	// Failure says, for a person, why the task failed or waits, or is done without a commit.
 	Failure string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
 	// Criteria are those of a goal's task; nil otherwise.
 	Criteria []string
+	// Requirements are answered by a review, by their numbers, which count from 1. See
+	// Required.
+	Requirements []string
+}
+
+// Required returns the requirements of the task: its own, or the title where the plan names
+// none.
+func (t *Task) Required() []string {
+	if len(t.Requirements) == 0 {
+		return []string{t.Title}
+	}
+	return t.Requirements
 }
 
 // Complexity picks the model that implements a task.
@@ -83,13 +94,15 @@ type Review struct {
 	TaskID TaskID
 	// Attempt is the implementation that was read, from 1.
 	Attempt int
-	// Head is the commit that was read. A review of another commit counts for
-	// nothing.
+	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
-	// Verdict approves or rejects the commit.
+	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
+	// the verdict that the rules derive from claims and issues.
 	Verdict Verdict
-	// Issues have to be resolved; at least one in a rejection, none in an
-	// approval.
+	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code
+	// decides.
+	Claims []Claim
+	// Issues have to be resolved. With an issue, the rules reject.
 	Issues []string
 	// Suggestions are possible improvements. They do not hold an approval back.
 	Suggestions []string

@@ -63,6 +63,7 @@ type Plan struct {
 	Name          string   `json:"name"`
 	Title         string   `json:"title"`
 	Plan          string   `json:"plan,omitempty"`
+	Requirements  []string `json:"requirements,omitempty"` // what a review answers, one by one
 	RelevantFiles []string `json:"relevant_files,omitempty"`
 	Steps         []string `json:"implementation_steps,omitempty"`
 	// Context has facts for the implementer that the code does not show.
@@ -91,22 +92,32 @@ type Implementation struct {
 	// NotNeeded says that nothing had to be changed. Only recipes say it, whose check passed
 	// although their command changed nothing; a model is not asked.
 	NotNeeded bool `json:"not_needed,omitempty"`
+
+	Word
+}
+
+// Word holds the words of an agent that makes no change: that it cannot go on, or that
+// nothing has to be changed.
+type Word struct {
+	Blocked     *Blocked `json:"blocked,omitempty"`
+	NothingToDo string   `json:"nothing_to_do,omitempty"`
+}
+
+// Blocked is why an agent cannot go on, and what a person is asked.
+type Blocked struct {
+	Reason   string `json:"reason"`
+	Question string `json:"question"`
+	// Suggested has answers that a person can choose from.
+	Suggested []string `json:"suggested_answers,omitempty"`
 }
 
 // Review is the answer of a review call.
 type Review struct {
-	Requirements []Requirement `json:"requirements,omitempty"`
+	Requirements []Claim       `json:"requirements,omitempty"`
 	Verdict      string        `json:"verdict"` // approved or rejected
 	Issues       []string      `json:"issues"`
 	Suggestions  []string      `json:"suggestions,omitempty"`
 	Observations []Observation `json:"observations,omitempty"`
-}
-
-// Requirement is one demand of the request, and whether the change meets it.
-type Requirement struct {
-	Requirement string `json:"requirement"`
-	Met         bool   `json:"met"`
-	Evidence    string `json:"evidence"` // path:line, and the code that shows it
 }
 
 // Observation is a remark about the repository, beside the work that was asked for. It
@@ -189,8 +200,45 @@ func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
 	if err := decode(answer, &a); err != nil {
 		return "", nil, err
 	}
+	if _, _, err := a.said(); err != nil {
+		return "", nil, err
+	}
 	obs, err := observations(a.Observations, forge.StepImplement)
 	return a.Summary, obs, err
+}
+
+// ParseWord returns the question of an implement or execute call that cannot go on, or its
+// claim that nothing has to be changed, or a *Failure if it says both.
+func ParseWord(answer []byte) (blocked *forge.Clarification, nothingToDo string, err error) {
+	var a struct{ Word }
+	if err := decode(answer, &a); err != nil {
+		return nil, "", err
+	}
+	return a.said()
+}
+
+// said checks and converts an agent's word. A block of empty texts, which some models put
+// where nothing is meant, is none.
+func (w *Word) said() (*forge.Clarification, string, error) {
+	nothing := clip(w.NothingToDo, maxReport)
+	if w.Blocked == nil {
+		return nil, nothing, nil
+	}
+	q := &forge.Clarification{
+		Question: clip(w.Blocked.Question, maxStatement), Context: clip(w.Blocked.Reason, maxReport),
+		SuggestedAnswers: clipList(w.Blocked.Suggested),
+	}
+	switch {
+	case q.Question == "" && q.Context == "":
+		return nil, nothing, nil
+	case nothing != "":
+		return nil, "", invalid("blocked and nothing_to_do are both set; say one of them")
+	case q.Question == "":
+		return nil, "", invalid("blocked.question is empty; ask what a person has to answer so that you can go on")
+	case q.Context == "":
+		return nil, "", invalid("blocked.reason is empty; say what is missing and what you tried")
+	}
+	return q, "", nil
 }
 
 // NotNeeded reports whether a recipe's answer says that nothing had to be changed.
@@ -199,42 +247,24 @@ func NotNeeded(answer []byte) bool {
 	return decode(answer, &a) == nil && a.NotNeeded
 }
 
-// ParseReview returns the verdict, issues and suggestions of a review call, or a
-// *Failure. A rejection names at least one issue; an approval has neither issues nor
-// unmet requirements. The caller fills in which change was reviewed.
+// ParseReview returns the verdict, claims, issues and suggestions of a review call, or a
+// *Failure if it is malformed. What contradicts itself is no failure: the rules decide on
+// it. The caller fills in which change was reviewed.
 func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	var a Review
 	if err := decode(answer, &a); err != nil {
 		return forge.Review{}, nil, err
 	}
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
-	switch out.Verdict {
-	case forge.VerdictApproved:
-		if err := checkApproval(a); err != nil {
-			return out, nil, err
-		}
-	case forge.VerdictRejected:
-		if len(out.Issues) == 0 {
-			return out, nil, invalid("verdict is rejected, but issues is empty")
-		}
-	default:
-		return out, nil, invalid("verdict is %q; must be approved or rejected", a.Verdict)
+	if out.Verdict != forge.VerdictApproved && out.Verdict != forge.VerdictRejected {
+		return out, nil, invalid("verdict is %q; must be approved or rejected", short(a.Verdict))
+	}
+	var err error
+	if out.Claims, err = claims("requirements", a.Requirements); err != nil {
+		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepReview)
 	return out, obs, err
-}
-
-// checkApproval refuses an approval that names unmet requirements or issues.
-func checkApproval(a Review) error {
-	for i, r := range a.Requirements {
-		if !r.Met {
-			return invalid("verdict is approved, but requirements[%d] is not met: %s", i, r.Requirement)
-		}
-	}
-	if len(a.Issues) > 0 {
-		return invalid("verdict is approved, but there are issues; put what need not be fixed into suggestions")
-	}
-	return nil
 }
 
 // invalid returns a FailInvalidOutput. Its message is shown to the agent that has to

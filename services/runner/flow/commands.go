@@ -58,6 +58,10 @@ func (s *Intent) carryOut(e task.Effect) {
 		s.tellOverlap(e)
 	case task.Release:
 		s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, e.Task)
+	case task.FreeDependents:
+		if s.Phase == control.Working {
+			s.Tasks.Free(e.Task)
+		}
 	case task.Next:
 		course{s}.next()
 	}
@@ -141,13 +145,18 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 	case forge.StepImplement, forge.StepExecute:
 		in := &forge.ImplementInput{
 			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: t.Reviews, Overlaps: t.PendingOverlaps(),
+			Answered: t.Word.Answered,
 		}
 		if isGoal {
 			in.Goal = new(g.Loop(t, step))
 		}
 		c.Input = in
 	case forge.StepReview:
-		c.Input = &forge.ReviewInput{Verify: t.Candidate.Verify, Reviews: t.Reviews}
+		in := &forge.ReviewInput{Reviews: t.Reviews, Unchanged: t.Candidate == nil}
+		if t.Candidate != nil {
+			in.Verify = t.Candidate.Verify
+		}
+		c.Input = in
 	default: // summarize and judge, of a goal
 		c.Input = &forge.IterationInput{Goal: g.Loop(t, step), Verify: g.Verified(t)}
 		if t.Candidate == nil {

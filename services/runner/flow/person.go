@@ -50,7 +50,7 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget),
+		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Blocked: s.Tasks.Has(task.Asking),
 	}
 }
 
@@ -131,6 +131,10 @@ func (s person) answer(a *forge.Answer, by string) (forge.Decision, error) {
 	}
 	plan.Answer(in, a)
 	in.Requesters = joined(in.Requesters, by)
+	if t := s.Tasks.Find(c.Task); t != nil {
+		s.tasks(func(x *task.Turn) { task.Said{Task: t}.AnsweredBy(x, x.Strategy.Step(task.Implementing)) })
+		return forge.Applied, nil
+	}
 	if !in.NeedsClarification() {
 		s.Reason = ""
 		course(s).startStep()
@@ -183,7 +187,8 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 	place := s.place()
 	switch {
 	case place.Place() == control.Failed:
-		s.retryRun(r, by)
+		s.heed(r, by)
+		course(s).anotherRun(r.Instructions)
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
@@ -209,24 +214,6 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 // overBudgetNow reports whether anything waits for a budget to be raised.
 func (s *Intent) overBudgetNow() bool {
 	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
-}
-
-// retryRun begins another run. Tasks that failed are tried again, from what they did
-// before, except where a script or a conflict would only repeat that; tasks that are
-// done stay done.
-func (s person) retryRun(r *forge.Retry, by string) {
-	s.heed(r, by)
-	for _, t := range s.Tasks.Tasks {
-		if t.Status == forge.TaskFailed {
-			t.Reset(r.Instructions, s.Intent.Recipe != "" || s.Escalate)
-			s.Goal.Retry()
-		}
-	}
-	s.History.Retry()
-	s.Plan.Attempts.Worked()
-	s.Pause.Person = false
-	s.Intent.Status = forge.StatusProposed
-	course(s).askAdmission()
 }
 
 // heed takes over budget and instructions of a retry.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 )
@@ -226,7 +227,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepAbstract:
 		r.Output = &forge.Abstraction{Skills: []forge.Skill{{Name: word, Description: "d", Body: "b"}}[:rng.IntN(2)]}
 	case forge.StepImplement:
-		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word}
+		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word, Blocked: anyQuestion(rng, word), NothingToDo: []string{"", word}[rng.IntN(2)]}
 	case forge.StepRebase:
 		out := &forge.Rebase{Head: word, Files: []string{word}}
 		r.Output = out
@@ -240,7 +241,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		out := &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
 		r.Output = out
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
-			out.Head = t.Head
+			out.Head, out.Claims = t.Head, anyClaims(rng, t.Required())
 		}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
@@ -255,6 +256,22 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	return r
 }
 
+// anyClaims answers what was asked, well or badly.
+func anyClaims(rng *rand.Rand, asked []string) []forge.Claim {
+	if ways := claimtest.Ways(); len(asked) > 0 && rng.IntN(4) == 0 {
+		return claimtest.Lie(asked, ways[rng.IntN(len(ways))])
+	}
+	return claimtest.Met(asked)
+}
+
+// anyQuestion is, now and then, the question of an agent that is blocked.
+func anyQuestion(rng *rand.Rand, word string) *forge.Clarification {
+	if rng.IntN(4) > 0 {
+		return nil
+	}
+	return &forge.Clarification{Question: word, Param: word, Answer: &word}
+}
+
 // anyProgress answers a step of a goal's.
 func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 	t := s.goalTask()
@@ -266,7 +283,9 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 			out.Clarifications = []forge.Clarification{{Question: word}}
 		}
 	case forge.StepExecute:
-		r.Output = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
+		r.Output = &forge.Implementation{
+			Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}, Blocked: anyQuestion(rng, word),
+		}
 	case forge.StepSummarize:
 		r.Output = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
 	default:
@@ -274,9 +293,7 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 		r.Output = out
 		if t != nil && rng.IntN(3) > 0 {
 			out.Head = goal.JudgedHead(t)
-			for _, c := range t.Criteria {
-				out.Evaluations = append(out.Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
-			}
+			out.Claims = anyClaims(rng, t.Criteria)
 		}
 	}
 }

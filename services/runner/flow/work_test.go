@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -83,8 +84,11 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
+		out.NothingToDo, out.Blocked = spaced(arg("nothing")), questionOf(arg)
 		if n == 0 && c.Task.Head != "" { // the change as it was
 			out.Base, out.Head = c.Task.Base, c.Task.Head
+		} else if n == 0 && out.NothingToDo != "" {
+			out.Head = out.Base
 		}
 		r.Output = out
 		for _, o := range list("overlaps") {
@@ -101,10 +105,16 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
 		}
 	case forge.StepReview:
-		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 		r.Output = out
-		if d.HasArg("rejected") {
-			out.Verdict, out.Issues = forge.VerdictRejected, []string{"a test is missing"}
+		if way := arg("claims"); way != "" {
+			out.Claims = claimtest.Lie(c.Task.Required(), way)
+		}
+		if d.HasArg("rejected") || d.HasArg("without-issue") {
+			out.Verdict = forge.VerdictRejected
+		}
+		if d.HasArg("rejected") || d.HasArg("with-issue") {
+			out.Issues = []string{"a test is missing"}
 		}
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
@@ -155,6 +165,17 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	}
 }
 
+// questionOf reads the question of an agent that is blocked; nil if it is not.
+func questionOf(arg func(string) string) *forge.Clarification {
+	if arg("blocked") == "" {
+		return nil
+	}
+	return &forge.Clarification{Question: spaced(arg("blocked")), Context: "nothing says so", SuggestedAnswers: []string{"this", "that"}}
+}
+
+// spaced returns a word of a script as text.
+func spaced(word string) string { return strings.ReplaceAll(word, "-", " ") }
+
 // analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
 func analysisOf(arg func(string) string, list func(string) []string) *forge.Analysis {
 	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing"), Insufficient: arg("insufficient")}
@@ -163,7 +184,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("tasks") {
 		name, after, _ := strings.Cut(name, ":")
-		t := forge.TaskPlan{Name: name, Title: name}
+		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements"))}
 		if after != "" {
 			t.DependsOn = strings.Split(after, "+")
 		}
@@ -221,6 +242,12 @@ func describeCommand(c forge.Command) string {
 	if implement.Continue {
 		b.WriteString(" going on")
 	}
+	if implement.Answered {
+		b.WriteString(" answered")
+	}
+	if c.Review().Unchanged {
+		b.WriteString(" of the base")
+	}
 	if analyze.PolicyOnly {
 		b.WriteString(" policy only")
 	}
@@ -253,9 +280,6 @@ func describeCommand(c forge.Command) string {
 	}
 	if len(c.Abstract().Patterns) > 0 {
 		fmt.Fprintf(&b, " of %d patterns", len(c.Abstract().Patterns))
-	}
-	if len(analyze.Active) > 0 {
-		fmt.Fprintf(&b, " knowing of %d others", len(analyze.Active))
 	}
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)

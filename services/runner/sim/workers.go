@@ -133,7 +133,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepRebase:
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
-		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}
@@ -218,6 +218,9 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		t := forge.TaskPlan{Name: fmt.Sprint(i), Title: "task"}
+		if w.rng.IntN(2) == 0 {
+			t.Requirements = []string{"it works", "it is tested"}
+		}
 		if i > 0 && w.rng.IntN(3) == 0 {
 			t.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
 		}
@@ -253,8 +256,17 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 	}
 	w.workers.made[id]++
 	im := &forge.Implementation{Base: w.repo.tip(), Head: w.repo.tip()}
+	if w.chance(8) {
+		im.Blocked = &forge.Clarification{Question: fmt.Sprintf("and now, %d?", w.workers.made[id]), Context: "nothing says"}
+		if w.chance(2) {
+			return im
+		}
+	}
 	if w.chance(12) {
 		im.Unchanged = w.chance(3)
+		if w.chance(2) {
+			im.NothingToDo = "it is there already"
+		}
 		return im
 	}
 	n := w.repo.change(id, w.workers.files[id])

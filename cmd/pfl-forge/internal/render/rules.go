@@ -4,6 +4,8 @@ package render
 // has for it.
 var rules = map[string]string{
 	"clarify":          "the analysis asked questions; the same session continues with the answers",
+	"blocked":          "the agent could not go on; a person was asked, and the same session continues with the answer",
+	"nothing-to-do":    "a review of the base branch confirmed that nothing had to be changed; done without a commit",
 	"architect":        "the analysis was not sufficient; an architect took a closer look",
 	"split":            "split into child intents",
 	"pause":            "a person paused it; its agents stopped, their work is kept",
@@ -14,6 +16,7 @@ var rules = map[string]string{
 	"await-approval":   "its risk or origin requires a person to approve the plan",
 	"await-dependency": "the implementation waits until other intents are done",
 	"block-dependency": "an intent that this one depends on failed",
+	"freed":            "what this one depends on failed and is done after all; it goes on by itself",
 	"dependency-cycle": "intents wait for each other in a circle",
 	"empty-attempt":    "nothing was committed; implemented once more, with that as feedback",
 	"rework":           "the review rejected the change; the same session continues with its feedback",

@@ -8,6 +8,12 @@ const (
 	// Clarify: the analysis asked; a person answers, and the same session goes
 	// on with the answers.
 	Clarify = "clarify"
+	// Blocked: the agent cannot go on; a person is asked, and the same session goes
+	// on with the answer.
+	Blocked = "blocked"
+	// NothingToDo: a review of the base agrees that it meets the task already, which
+	// is done without a commit.
+	NothingToDo = "nothing-to-do"
 	// Architect: the analysis was not sufficient; an architect takes a deeper
 	// look.
 	Architect = "architect"
@@ -31,6 +37,9 @@ const (
 	AwaitDependency = "await-dependency"
 	// BlockDependency: an intent that this one depends on did not get done.
 	BlockDependency = "block-dependency"
+	// Freed: what this one depends on failed, and got done after all; it goes on by
+	// itself, in another run.
+	Freed = "freed"
 	// Cycle: intents wait for each other in a circle.
 	Cycle = "dependency-cycle"
 	// EmptyAttempt: nothing was committed; the task is implemented once more,
