@@ -207,6 +207,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 	case Done:
 		if row.On == MergedLate {
 			x.emit(StopWork{Task: t})
+			x.emit(FreeDependents{Task: t})
 		}
 		t.End(x, forge.TaskDone, in.Why)
 		x.emit(Next{})
