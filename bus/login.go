@@ -19,7 +19,8 @@ import (
 // ErrNoLogin is returned where there is no login.
 var ErrNoLogin = errors.New("there is no login: pfl-forge login begins one")
 
-// Login is a folder, for its owner alone, with the key of a login and the certificate that says whose it is, for some hours.
+// Login is a folder, for its owner alone, with the key of a login and the
+// certificate that says whose it is, for some hours.
 type Login string
 
 // The files of a Login.
@@ -28,7 +29,8 @@ const (
 	loginCertificate = "certificate"
 )
 
-// Certificate returns the certificate of the login. Error: ErrNoLogin. One that has ended is an error, too.
+// Certificate returns the certificate of the login. Error: ErrNoLogin. One that has
+// ended is an error, too.
 func (l Login) Certificate() (proof.Certificate, error) {
 	text, err := os.ReadFile(filepath.Join(string(l), loginCertificate))
 	if errors.Is(err, os.ErrNotExist) {
@@ -44,7 +46,8 @@ func (l Login) Certificate() (proof.Certificate, error) {
 	return c, err
 }
 
-// Key returns the key by which what the person sends is signed, with its certificate.
+// Key returns the key by which what the person sends is signed, with its
+// certificate.
 func (l Login) Key() (*proof.Key, error) {
 	c, err := l.Certificate()
 	if err != nil {
@@ -68,7 +71,8 @@ func (l Login) token() (string, error) {
 	return c.String(), err
 }
 
-// Use has a connection made, and what is sent over it signed, by the login. It returns the name of the person.
+// Use has a connection made, and what is sent over it signed, by the login. It
+// returns the name of the person.
 func (l Login) Use(cfg *Config) (person string, err error) {
 	c, err := l.Certificate()
 	if err != nil {
@@ -79,8 +83,9 @@ func (l Login) Use(cfg *Config) (person string, err error) {
 	return c.Account, nil
 }
 
-// Begin makes a key in the folder, asks for a token that is good for this key, and has the key certified by the auth service of the
-// server. A former login is replaced when the new one is there.
+// Begin makes a key in the folder, asks for a token that is good for this key, and
+// has the key certified by the auth service of the server. A former login is
+// replaced when the new one is there.
 func (l Login) Begin(ctx context.Context, cfg Config, token func(key string) (string, error)) (proof.Certificate, error) {
 	if err := os.MkdirAll(filepath.Dir(string(l)), 0o700); err != nil {
 		return proof.Certificate{}, err
@@ -138,8 +143,8 @@ func (l Login) certify(ctx context.Context, cfg Config, public string, token fun
 // End removes the login. What was signed stays signed.
 func (l Login) End() error { return os.RemoveAll(string(l)) }
 
-// ServeLogins lets in people and services by their tokens, on a connection of the account auth, until ctx ends. As many replicas as
-// wanted share the work.
+// ServeLogins lets in people and services by their tokens, on a connection of the
+// account auth, until ctx ends. As many replicas as wanted share the work.
 func ServeLogins(ctx context.Context, cfg Config, how callout.Config) error {
 	cfg.InboxPrefix = access.Inbox(string(access.Auth))
 	c, err := dial(ctx, cfg)

@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
-// LoginRole takes the place of the role where the key of a login is derived: whose it is is not known before it is certified.
+// LoginRole takes the place of the role where the key of a login is derived: whose
+// it is is not known before it is certified.
 const LoginRole = "login"
 
 const (
 	// certificateVersion begins the text of a Certificate.
 	certificateVersion = "c1"
-	// certificateDomain begins the signed text, so that it is no signature of anything else.
+	// certificateDomain begins the signed text, so that it is no signature of
+	// anything else.
 	certificateDomain = "pfl-forge certificate v1"
 	// maxCertificate bounds the text of a Certificate, in bytes.
 	maxCertificate = 1 << 10
@@ -29,8 +31,10 @@ const (
 // connectionKeys matches the public nkeys of users.
 var connectionKeys = regexp.MustCompile(`^U[A-Z2-7]{55}$`)
 
-// Certificate says that two keys are a person's for some hours: the one that signs what the person asks for and decides, and the one
-// by which they connect. It is signed by a key with NamespaceCertify. Its owner can speak as a person alone, never as a service.
+// Certificate says that two keys are a person's for some hours: the one that signs
+// what the person asks for and decides, and the one by which they connect. It is
+// signed by a key with NamespaceCertify. Its owner can speak as a person alone,
+// never as a service.
 type Certificate struct {
 	// Account is the name of the person.
 	Account string
@@ -42,7 +46,8 @@ type Certificate struct {
 	Key ed25519.PublicKey
 	// From and Until say when the certificate is good, by the second.
 	From, Until time.Time
-	// Issuer is the public key that has signed it, and Signature is over all of the above and that key.
+	// Issuer is the public key that has signed it, and Signature is over all of the
+	// above and that key.
 	Issuer    ed25519.PublicKey
 	Signature []byte
 }
@@ -71,13 +76,15 @@ func (c *Certificate) content() []byte {
 // seconds returns a time as it is signed.
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// Holds reports whether the signature is one of the issuer over the rest. Whether the issuer may certify, the trusted keys say.
+// Holds reports whether the signature is one of the issuer over the rest. Whether
+// the issuer may certify, the trusted keys say.
 func (c *Certificate) Holds() bool {
 	return len(c.Issuer) == ed25519.PublicKeySize && ed25519.Verify(c.Issuer, c.content(), c.Signature)
 }
 
-// String returns the text of the certificate: version, account, login, the two keys, the two times in seconds since 1970,
-// issuer and signature, with commas between them. Bytes and the login are in base64 as in URLs, without padding.
+// String returns the text of the certificate: version, account, login, the two keys,
+// the two times in seconds since 1970, issuer and signature, with commas between
+// them. Bytes and the login are in base64 as in URLs, without padding.
 func (c *Certificate) String() string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return strings.Join([]string{
@@ -89,7 +96,8 @@ func (c *Certificate) String() string {
 // IsCertificate reports whether a text claims to be that of a certificate.
 func IsCertificate(text string) bool { return strings.HasPrefix(text, certificateVersion+",") }
 
-// ParseCertificate is the reverse of String. It accepts nothing that String does not return.
+// ParseCertificate is the reverse of String. It accepts nothing that String does not
+// return.
 func ParseCertificate(text string) (Certificate, error) {
 	if len(text) > maxCertificate {
 		return Certificate{}, fmt.Errorf("a certificate has %d bytes; at most %d are allowed", len(text), maxCertificate)

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
-// StartConf starts a server with the configuration of a file, on a loopback port and with a store of its own, and returns its URL.
-// It is gone when the test ends.
+// StartConf starts a server with the configuration of a file, on a loopback port and
+// with a store of its own, and returns its URL. It is gone when the test ends.
 func StartConf(t testing.TB, path string) (url string) {
 	t.Helper()
 	opts, err := server.ProcessConfigFile(path)

@@ -18,16 +18,19 @@ import (
 // toCertify bounds a connection by which a person has the key of a login certified.
 const toCertify = time.Minute
 
-// admission says as which account a connection is let in, and until when. The server closes it then, and the client makes a new one,
-// which is decided about by the rules of that time.
+// admission says as which account a connection is let in, and until when. The server
+// closes it then, and the client makes a new one, which is decided about by the
+// rules of that time.
 type admission struct {
 	name   string
 	rights []access.Right
 	until  time.Time
 }
 
-// admit decides about one connection. What proves a person is a certificate with the key that it is for; the token of an issuer does no
-// more than to have that key certified. A service comes by its token alone, as Kubernetes replaces that by itself.
+// admit decides about one connection. What proves a person is a certificate with the
+// key that it is for; the token of an issuer does no more than to have that key
+// certified. A service comes by its token alone, as Kubernetes replaces that by
+// itself.
 func (s *service) admit(ctx context.Context, req *jwt.AuthorizationRequestClaims) (*admission, error) {
 	key, err := provenKey(req)
 	if err != nil {
@@ -60,7 +63,8 @@ func (s *service) admit(ctx context.Context, req *jwt.AuthorizationRequestClaims
 	return &admission{"login of " + known.Account.Name, access.Login(key), s.Now().Add(toCertify)}, nil
 }
 
-// certified decides about a connection with a certificate, by the rules as they are now.
+// certified decides about a connection with a certificate, by the rules as they are
+// now.
 func (s *service) certified(text, key string) (*admission, error) {
 	c, err := proof.ParseCertificate(text)
 	now := s.Now()
@@ -95,8 +99,8 @@ func (s *service) certified(text, key string) (*admission, error) {
 // skew is how far the clocks of two replicas may be apart.
 const skew = time.Minute
 
-// free returns an error if a person who logs in has the name of an account that the server's configuration has: they would be taken
-// for one another.
+// free returns an error if a person who logs in has the name of an account that the
+// server's configuration has: they would be taken for one another.
 func free(person access.Account, all []access.Account) error {
 	if slices.ContainsFunc(all, func(a access.Account) bool { return a.Name == person.Name }) {
 		return fmt.Errorf("%s has an account with a key of its own: take that out of auth.conf, or give the person another name", person.Name)
@@ -104,7 +108,8 @@ func free(person access.Account, all []access.Account) error {
 	return nil
 }
 
-// provenKey returns the public nkey that the other end has proven to hold by signing the server's challenge; empty if it claims none.
+// provenKey returns the public nkey that the other end has proven to hold by signing
+// the server's challenge; empty if it claims none.
 func provenKey(req *jwt.AuthorizationRequestClaims) (string, error) {
 	key := req.ConnectOptions.Nkey
 	if key == "" {
@@ -121,8 +126,9 @@ func provenKey(req *jwt.AuthorizationRequestClaims) (string, error) {
 	return key, nil
 }
 
-// answer returns the text that the server gets: a credential, or that there is none. A client is never told why it is not let in: the
-// reason may be about another person.
+// answer returns the text that the server gets: a credential, or that there is none.
+// A client is never told why it is not let in: the reason may be about another
+// person.
 func (s *service) answer(req *jwt.AuthorizationRequestClaims, a *admission) (string, error) {
 	out := jwt.NewAuthorizationResponseClaims(req.UserNkey)
 	out.Audience = req.Server.ID
@@ -141,5 +147,6 @@ func (s *service) answer(req *jwt.AuthorizationRequestClaims, a *admission) (str
 	return out.Encode(s.issuer)
 }
 
-// globalAccount is the account, in the sense of nats-server, that all of ours are users of.
+// globalAccount is the account, in the sense of nats-server, that all of ours are
+// users of.
 const globalAccount = "$G"

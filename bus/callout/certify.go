@@ -33,8 +33,9 @@ type reply struct {
 	Error string `json:"error,omitempty"`
 }
 
-// certify returns the certificate that a request asks for, which came on the subject of a key. The token is verified once more: that
-// the server lets this connection publish here is not all that a certificate is made on.
+// certify returns the certificate that a request asks for, which came on the subject
+// of a key. The token is verified once more: that the server lets this connection
+// publish here is not all that a certificate is made on.
 func (s *service) certify(ctx context.Context, key string, data []byte) (proof.Certificate, error) {
 	var req request
 	if len(data) > maxRequest || json.Unmarshal(data, &req) != nil {
@@ -87,8 +88,8 @@ func (s *service) personAsks(ctx context.Context, m *nats.Msg) error {
 	return m.Respond(data)
 }
 
-// Certify has the key of a login certified, over a connection that shows the same token by the nkey whose public part is given. It
-// returns the certificate.
+// Certify has the key of a login certified, over a connection that shows the same
+// token by the nkey whose public part is given. It returns the certificate.
 func Certify(ctx context.Context, nc *nats.Conn, token, connection string, key *proof.Key) (proof.Certificate, error) {
 	data, err := json.Marshal(request{token, key.Public()})
 	if err != nil {

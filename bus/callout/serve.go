@@ -20,23 +20,27 @@ import (
 const (
 	// replicas is the queue that all replicas share.
 	replicas = "pfl-forge-auth"
-	// atATime bounds how many connections are decided about at once. More are not answered, and the server lets their clients try again.
+	// atATime bounds how many connections are decided about at once. More are not
+	// answered, and the server lets their clients try again.
 	atATime = 64
 	// decideFor bounds a decision: the server waits little longer.
 	decideFor = 4 * time.Second
 	// listenFor bounds how long the server takes to note what is listened on.
 	listenFor = 10 * time.Second
-	// DefaultLifetime is for how long a connection lasts before it is decided about anew.
+	// DefaultLifetime is for how long a connection lasts before it is decided about
+	// anew.
 	DefaultLifetime = 10 * time.Minute
 )
 
 // Config says by what the service decides.
 type Config struct {
-	// Seed is that of the nkey of the account auth. The keys that sign credentials and certificates follow from it.
+	// Seed is that of the nkey of the account auth. The keys that sign credentials
+	// and certificates follow from it.
 	Seed []byte
 	// Book says whose a token is.
 	Book *identity.Book
-	// Accounts returns the accounts that the server's configuration has, as they are now.
+	// Accounts returns the accounts that the server's configuration has, as they are
+	// now.
 	Accounts func() ([]access.Account, error)
 	// Lifetime is for how long a connection lasts before it is decided about anew.
 	Lifetime time.Duration
@@ -55,7 +59,8 @@ type service struct {
 	key    *proof.Key
 }
 
-// Serve answers on a connection of the account auth until ctx ends or the connection does.
+// Serve answers on a connection of the account auth until ctx ends or the connection
+// does.
 func Serve(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	s := &service{Config: cfg}
 	var err error
@@ -119,8 +124,8 @@ func Serve(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	return nil
 }
 
-// serverAsks answers the server about one connection. A request that cannot be read is not answered: the server takes that for a no
-// when its time is over.
+// serverAsks answers the server about one connection. A request that cannot be read
+// is not answered: the server takes that for a no when its time is over.
 func (s *service) serverAsks(ctx context.Context, m *nats.Msg) error {
 	req, err := jwt.DecodeAuthorizationRequestClaims(string(m.Data))
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 )
 
-// Book says whose account a token is for, by the file as it is now. It is safe for concurrent use.
+// Book says whose account a token is for, by the file as it is now. It is safe for
+// concurrent use.
 type Book struct {
 	path string
 	log  *slog.Logger
@@ -38,8 +39,8 @@ type Known struct {
 	Session time.Duration
 }
 
-// Open reads a file of rules, which is read again when it changes. A file that cannot be read later on leaves the former rules in
-// force.
+// Open reads a file of rules, which is read again when it changes. A file that
+// cannot be read later on leaves the former rules in force.
 func Open(path string, log *slog.Logger, now func() time.Time) (*Book, error) {
 	b := &Book{path: path, log: log, now: now}
 	return b, b.read()
@@ -76,7 +77,8 @@ func (b *Book) current() (*Rules, map[string]*issuer) {
 	return b.rules, b.issuers
 }
 
-// Verify returns whose a token is, or why it counts for no account. key is the public key that the sender has proven to hold; empty for none.
+// Verify returns whose a token is, or why it counts for no account. key is the
+// public key that the sender has proven to hold; empty for none.
 func (b *Book) Verify(ctx context.Context, token, key string) (Known, error) {
 	rules, issuers := b.current()
 	url, err := issuerOf(token)
@@ -99,14 +101,16 @@ func (b *Book) Verify(ctx context.Context, token, key string) (Known, error) {
 	return Known{Account: account, Issuer: url, Session: session}, err
 }
 
-// Person returns the account of a person who has logged in at an issuer before, as it is now.
+// Person returns the account of a person who has logged in at an issuer before, as
+// it is now.
 func (b *Book) Person(issuer, name string) (access.Account, error) {
 	rules, _ := b.current()
 	return rules.person(issuer, name)
 }
 
-// issuerOf returns the issuer that a token claims to be of. Nothing is believed yet: it only says by whose keys the token is
-// verified, and an issuer that the file does not name is never asked.
+// issuerOf returns the issuer that a token claims to be of. Nothing is believed yet:
+// it only says by whose keys the token is verified, and an issuer that the file does
+// not name is never asked.
 func issuerOf(token string) (string, error) {
 	if len(token) > maxToken || !compact.MatchString(token) {
 		return "", fmt.Errorf("this is no token of at most %d bytes in the compact form of a signed JWT", maxToken)

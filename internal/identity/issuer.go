@@ -25,9 +25,11 @@ const (
 	maxToken = 12 << 10
 	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
 	maxAnswer = 1 << 20
-	// askFor bounds a question to an issuer: the server that waits for us waits little longer.
+	// askFor bounds a question to an issuer: the server that waits for us waits
+	// little longer.
 	askFor = 3 * time.Second
-	// askAgain is for how long the keys of an issuer count before it is asked anew, so that one that was withdrawn ends.
+	// askAgain is for how long the keys of an issuer count before it is asked anew,
+	// so that one that was withdrawn ends.
 	askAgain = 10 * time.Minute
 	// leeway is how far the clock of an issuer may be ahead.
 	leeway = time.Minute
@@ -35,13 +37,15 @@ const (
 	maxAge = 24 * time.Hour
 )
 
-// algorithms are those of asymmetric keys. By another one the public key would be the secret, and whoever has read it could sign.
+// algorithms are those of asymmetric keys. By another one the public key would be
+// the secret, and whoever has read it could sign.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
 // compact matches a token in the one form that is taken.
 var compact = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
-// Nonce returns the nonce by which a token is bound to a key of connections: whoever else has the token can do nothing with it.
+// Nonce returns the nonce by which a token is bound to a key of connections: whoever
+// else has the token can do nothing with it.
 func Nonce(key string) string {
 	sum := sha256.Sum256([]byte("pfl-forge login " + key))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -78,7 +82,8 @@ func newIssuer(rule Rule, now func() time.Time) (*issuer, error) {
 	client := &http.Client{Timeout: askFor, Transport: &guarded{transport, limit, rule.TokenFile}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the issuer leads elsewhere: give its own address")
 	}}
-	// It never follows: a redirect would let a page of the issuer's site choose whose keys count.
+	// It never follows: a redirect would let a page of the issuer's site choose whose
+	// keys count.
 	return &issuer{rule: rule, now: now, client: client}, nil
 }
 
@@ -115,8 +120,8 @@ type bounded struct {
 	io.Closer
 }
 
-// claims returns the claims of a token, if the issuer has signed it, for us and for now. key is that of the connection with which the
-// token came.
+// claims returns the claims of a token, if the issuer has signed it, for us and for
+// now. key is that of the connection with which the token came.
 func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, error) {
 	v, err := s.ask(ctx)
 	if err != nil {
@@ -148,15 +153,17 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 	return claims, nil
 }
 
-// ask returns the verifier that has the keys of the issuer. It asks the issuer at first and again after a while; an issuer
-// that does not answer then leaves its former keys in force.
+// ask returns the verifier that has the keys of the issuer. It asks the issuer at
+// first and again after a while; an issuer that does not answer then leaves its
+// former keys in force.
 func (s *issuer) ask(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.verifier != nil && s.now().Sub(s.asked) < askAgain {
 		return s.verifier, nil
 	}
-	// The keys are fetched later, with the context that made the provider: it must not end with this question.
+	// The keys are fetched later, with the context that made the provider: it must
+	// not end with this question.
 	made, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), s.client), s.rule.URL)
 	if err != nil && s.verifier == nil {
 		return nil, fmt.Errorf("the issuer %s cannot be asked: %w", s.rule.URL, err)

@@ -33,9 +33,11 @@ type Rule struct {
 	Claim string `yaml:"claim"`
 	// RequireNonce refuses tokens that are not bound to the key of a login.
 	RequireNonce bool `yaml:"require_nonce"`
-	// CA is a file with the authorities of the issuer's certificate; empty for the system's.
+	// CA is a file with the authorities of the issuer's certificate; empty for the
+	// system's.
 	CA string `yaml:"ca"`
-	// TokenFile holds a token that the issuer wants to be shown before it tells its keys, as Kubernetes does.
+	// TokenFile holds a token that the issuer wants to be shown before it tells its
+	// keys, as Kubernetes does.
 	TokenFile string `yaml:"token_file"`
 	// People are known one by one, by the value of the claim.
 	People []Entry `yaml:"people"`
@@ -59,7 +61,8 @@ type Entry struct {
 
 // Pattern makes accounts of all values of a claim that match.
 type Pattern struct {
-	// Match is a regular expression for the whole value. Its first group is the name of the account.
+	// Match is a regular expression for the whole value. Its first group is the name
+	// of the account.
 	Match string `yaml:"match"`
 	// Projects are those of each of these people; none means all.
 	Projects []string `yaml:"projects"`
@@ -122,8 +125,9 @@ func (r *Rules) session() (time.Duration, error) {
 	return time.ParseDuration(r.Session)
 }
 
-// check does the same for one issuer. An address without TLS is one of this machine: keys that came over a network in the clear would
-// be those of whoever is on the way.
+// check does the same for one issuer. An address without TLS is one of this machine:
+// keys that came over a network in the clear would be those of whoever is on the
+// way.
 func (r *Rule) check() error {
 	u, err := url.Parse(r.URL)
 	switch {
@@ -196,7 +200,9 @@ func newPerson(name string, projects []string, noClean bool) (access.Account, er
 	return account, err
 }
 
-// account returns whose account the claims of a token are, or why they are of no account. A value that is listed counts before the pattern, and services before people.
+// account returns whose account the claims of a token are, or why they are of no
+// account. A value that is listed counts before the pattern, and services before
+// people.
 func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, error) {
 	if sub, _ := claims[defaultClaim].(string); sub != "" {
 		for _, e := range rule.Services {
@@ -228,8 +234,9 @@ func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, erro
 	return access.Account{}, fmt.Errorf("%.200q, the %s of the token, is not among people, pattern and services", value, rule.Claim)
 }
 
-// person returns a person's account by its name, as the rules of an issuer have it. They need not say so of the value of a claim: a
-// login that is under way is known by its name alone.
+// person returns a person's account by its name, as the rules of an issuer have it.
+// They need not say so of the value of a claim: a login that is under way is known
+// by its name alone.
 func (r *Rules) person(issuer, name string) (access.Account, error) {
 	if slices.Contains(r.Removed, name) {
 		return access.Account{}, fmt.Errorf("%s was removed", name)
@@ -255,7 +262,8 @@ func (r *Rules) person(issuer, name string) (access.Account, error) {
 	return access.Account{}, fmt.Errorf("%s is not among the people of %s", name, issuer)
 }
 
-// listed reports whether the name is that of a person whom the file lists, with any issuer.
+// listed reports whether the name is that of a person whom the file lists, with any
+// issuer.
 func (r *Rules) listed(name string) bool {
 	return slices.ContainsFunc(r.Issuers, func(rule Rule) bool {
 		return slices.ContainsFunc(rule.People, func(e Entry) bool { return e.Account == name })

@@ -1,4 +1,5 @@
-// Package issuertest gives tests a real OpenID Connect issuer in their own process, which also signs what no honest one would.
+// Package issuertest gives tests a real OpenID Connect issuer in their own process,
+// which also signs what no honest one would.
 package issuertest
 
 import (
@@ -133,14 +134,16 @@ func (i *Issuer) Asked() int {
 	return i.asked
 }
 
-// Sign returns a token with the claims of an honest one, for pfl-forge and now, altered by those that are given; nil takes one away.
+// Sign returns a token with the claims of an honest one, for pfl-forge and now,
+// altered by those that are given; nil takes one away.
 func (i *Issuer) Sign(claims map[string]any) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.sign(map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}, claims)
 }
 
-// Forge returns a token with the header that is given. alg none is unsigned, and HS256 signed by the public key, which all know.
+// Forge returns a token with the header that is given. alg none is unsigned, and
+// HS256 signed by the public key, which all know.
 func (i *Issuer) Forge(header, claims map[string]any) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

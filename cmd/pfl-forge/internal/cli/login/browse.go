@@ -23,8 +23,9 @@ type outcome struct {
 	err  error
 }
 
-// browse has the person log in on the page of the issuer, which leads back to this machine, and returns a token that is bound to
-// the key. The code that comes back is worth nothing without the verifier, which never leaves this process.
+// browse has the person log in on the page of the issuer, which leads back to this
+// machine, and returns a token that is bound to the key. The code that comes back is
+// worth nothing without the verifier, which never leaves this process.
 func browse(ctx context.Context, a *kit.App, issuer, client, key string) (string, error) {
 	provider, err := oidc.NewProvider(ctx, issuer)
 	if err != nil {
@@ -65,8 +66,8 @@ func browse(ctx context.Context, a *kit.App, issuer, client, key string) (string
 	return token, nil
 }
 
-// callback answers the browser that the page of the issuer leads back. A request with another state is not from that page: it is
-// refused, and the login goes on.
+// callback answers the browser that the page of the issuer leads back. A request
+// with another state is not from that page: it is refused, and the login goes on.
 func callback(state string, came chan<- outcome) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {

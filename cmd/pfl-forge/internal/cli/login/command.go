@@ -1,4 +1,5 @@
-// Package login begins and ends logins at an organisation's pfl-forge, by an OpenID Connect issuer.
+// Package login begins and ends logins at an organisation's pfl-forge, by an OpenID
+// Connect issuer.
 package login
 
 import (
