@@ -21,23 +21,28 @@ const Header = "Forge-Signed"
 const (
 	// version begins the text of a Proof.
 	version = "v1"
-	// certified begins the text of a Proof with a certificate, which is its last field.
+	// certified begins the text of a Proof with a certificate, which is its last
+	// field.
 	certified = "v2"
 	// domain begins the signed text, so that it is no signature of anything else.
 	domain = "pfl-forge signed message v1"
 	// certifiedDomain is domain for a Proof with a certificate.
 	certifiedDomain = "pfl-forge signed message v2"
-	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a message.
+	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a
+	// message.
 	maxText = 3 << 10
 	// fields is how many a text has, without a certificate.
 	fields = 8
 )
 
-// Message describes a message as it is sent, or as it came, to be signed or compared with a signature.
+// Message describes a message as it is sent, or as it came, to be signed or compared
+// with a signature.
 type Message struct {
-	// Subject is where it is sent, or where it came. It names project, sender and verb, or step, project and intent.
+	// Subject is where it is sent, or where it came. It names project, sender and
+	// verb, or step, project and intent.
 	Subject string
-	// ID is the message's own id, as the header Nats-Msg-Id has it; empty where the content identifies it.
+	// ID is the message's own id, as the header Nats-Msg-Id has it; empty where the
+	// content identifies it.
 	ID string
 	// ContentType is the header of that name; it may be empty.
 	ContentType string
@@ -45,7 +50,8 @@ type Message struct {
 	Payload []byte
 }
 
-// Proof is an author's word on a message, with the signature. The zero value is none.
+// Proof is an author's word on a message, with the signature. The zero value is
+// none.
 type Proof struct {
 	// Subject, ID and ContentType are those of the Message that was signed.
 	Subject, ID, ContentType string
@@ -56,8 +62,8 @@ type Proof struct {
 	// Key is the author's, and Signature is over all of the above and the key.
 	Key       ed25519.PublicKey
 	Signature []byte
-	// Certificate is the text of the proof.Certificate that says whose the key is, and is signed with the rest; empty where a file of
-	// trusted keys says that.
+	// Certificate is the text of the proof.Certificate that says whose the key is,
+	// and is signed with the rest; empty where a file of trusted keys says that.
 	Certificate string
 }
 
@@ -74,7 +80,8 @@ func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
 	return p, nil
 }
 
-// content returns the text that is signed: every part after its length, so that no two lists of parts are the same bytes.
+// content returns the text that is signed: every part after its length, so that no
+// two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
 	var b []byte
 	parts := []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)}
@@ -92,7 +99,8 @@ func (p *Proof) content() []byte {
 // time returns the time as it is signed.
 func (p *Proof) time() string { return p.At.Format(time.RFC3339Nano) }
 
-// Holds reports whether the signature is one of the key over the rest. Whose key it is, Keys knows.
+// Holds reports whether the signature is one of the key over the rest. Whose key it
+// is, Keys knows.
 func (p *Proof) Holds() bool {
 	return len(p.Key) == ed25519.PublicKeySize && ed25519.Verify(p.Key, p.content(), p.Signature)
 }
@@ -100,8 +108,9 @@ func (p *Proof) Holds() bool {
 // Of reports whether the proof is of this content.
 func (p *Proof) Of(payload []byte) bool { return p.Payload == sha256.Sum256(payload) }
 
-// String returns the text of the proof: version, subject, id, content type, time, hash, key, signature and perhaps a certificate, with
-// spaces between them and escaped as in a URL.
+// String returns the text of the proof: version, subject, id, content type, time,
+// hash, key, signature and perhaps a certificate, with spaces between them and
+// escaped as in a URL.
 func (p *Proof) String() string {
 	parts := []string{
 		version, url.QueryEscape(p.Subject), url.QueryEscape(p.ID), url.QueryEscape(p.ContentType), p.time(),
@@ -114,7 +123,8 @@ func (p *Proof) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Parse is the reverse of String. It accepts nothing that String does not return, so that a proof has one text.
+// Parse is the reverse of String. It accepts nothing that String does not return, so
+// that a proof has one text.
 func Parse(text string) (Proof, error) {
 	if len(text) > maxText {
 		return Proof{}, fmt.Errorf("it has %d bytes; at most %d are allowed", len(text), maxText)

@@ -1,9 +1,9 @@
-// Package auth makes the credentials of an installation: an nkey for each account, the
-// permissions of all for the nats-server, and certificates.
+// Package auth makes the credentials of an installation: an nkey for each account,
+// the permissions of all for the nats-server, and certificates.
 //
-// An installation is a set of secrets, each with a few entries. plan.go decides which of them
-// are new; files.go reads and writes them as plain files, kubernetes.go as Secrets. The
-// permissions are those of package bus/access.
+// An installation is a set of secrets, each with a few entries. plan.go decides
+// which of them are new; files.go reads and writes them as plain files,
+// kubernetes.go as Secrets. The permissions are those of package bus/access.
 package auth
 
 import (

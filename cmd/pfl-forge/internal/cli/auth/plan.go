@@ -11,17 +11,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// secrets are the credentials of an installation, by the name of the secret that holds them:
-// an account's, or one of those below. Each has entries.
+// secrets are the credentials of an installation, by the name of the secret that
+// holds them: an account's, or one of those below. Each has entries.
 type secrets map[string]map[string][]byte
 
 const (
 	// serverSecret has the files that the nats-server reads.
 	serverSecret = "server"
-	// authoritySecret has the authority that we made, to renew the server's certificate.
+	// authoritySecret has the authority that we made, to renew the server's
+	// certificate.
 	authoritySecret = "ca"
-	// signersSecret has the file of keys by which runners trust messages, and everybody commits and
-	// statements. It is no secret, but whoever may change it decides what is trusted.
+	// signersSecret has the file of keys by which runners trust messages, and
+	// everybody commits and statements. It is no secret, but whoever may change it
+	// decides what is trusted.
 	signersSecret = "signers"
 )
 
@@ -41,8 +43,8 @@ const (
 type store interface {
 	// read returns the secrets that exist, which may be none.
 	read() (secrets, error)
-	// write writes the secrets that have changed; whole are all of them, as far as they are
-	// known. It returns the names of what it has written.
+	// write writes the secrets that have changed; whole are all of them, as far as
+	// they are known. It returns the names of what it has written.
 	write(changed, whole secrets) ([]string, error)
 }
 
@@ -185,8 +187,8 @@ func (p *plan) trust(account *access.Account, seed []byte) error {
 	return nil
 }
 
-// certify makes the server's certificate, and the authority that signs it where none is given
-// or kept.
+// certify makes the server's certificate, and the authority that signs it where none
+// is given or kept.
 func (p *plan) certify(o *options) error {
 	now := time.Now()
 	authority, err := p.authority(o, now)

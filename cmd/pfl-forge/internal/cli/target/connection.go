@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// connection returns how to reach the organisation's NATS. What a flag says counts more
-// than what the context says.
+// connection returns how to reach the organisation's NATS. What a flag says counts
+// more than what the context says.
 func connection(a *kit.App) (bus.Config, error) {
 	cfg := bus.Config{URL: a.Server, Creds: a.Creds}
 	if a.Context != "" {
@@ -77,7 +77,8 @@ func loginOf(a *kit.App, server string) bus.Login {
 	return bus.Login(filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])))
 }
 
-// LoginAt returns how to reach the server that the flags name, without credentials, and the login there.
+// LoginAt returns how to reach the server that the flags name, without credentials,
+// and the login there.
 func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
 	cfg := bus.Config{URL: a.Server}
 	if a.Context != "" {
@@ -90,8 +91,8 @@ func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
 	return cfg, loginOf(a, cfg.URL), encryption(a, &cfg)
 }
 
-// encryption fills in the files of an encrypted connection, and checks them together with
-// the nkey, so that an error names the flag.
+// encryption fills in the files of an encrypted connection, and checks them together
+// with the nkey, so that an error names the flag.
 func encryption(a *kit.App, cfg *bus.Config) error {
 	if a.TLSCA != "" {
 		cfg.TLS.CA = a.TLSCA
