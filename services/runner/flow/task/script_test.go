@@ -173,6 +173,8 @@ func describe(e task.Effect) string {
 		return "  escalate\n"
 	case task.StopWork:
 		return "  stop work\n"
+	case task.FreeDependents:
+		return "  free dependents\n"
 	case task.Next:
 		return "  next\n"
 	}
