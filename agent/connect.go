@@ -22,7 +22,10 @@ type Connection struct {
 	// Limited returns until when the model refuses calls, as its last refusal said;
 	// zero if it did not refuse or did not say. May be nil.
 	Limited func() time.Time
-	// Close ends the connection. Usage and Limited can still be called. May be nil, but
+	// Spent reports whether a request was refused because what is left of the call's budget
+	// could not pay for it. May be nil.
+	Spent func() bool
+	// Close ends the connection. Usage, Limited and Spent can still be called. May be nil, but
 	// not in the result of Connect.Open.
 	Close func()
 }

@@ -98,6 +98,9 @@ func (a *Agent) runOnce(ctx context.Context, call agent.Call, sink func(agent.Ev
 	out := t.outcome()
 	out.Duration = time.Since(started)
 	if f := t.finalFailure(report, err, conn.Limited); f != nil {
+		if err == nil && conn.Spent != nil && conn.Spent() {
+			f = t.budgetFailure("its next request does not fit in what is left")
+		}
 		return out, f
 	}
 	return out, nil

@@ -283,6 +283,9 @@ func (p *Program) run(ctx context.Context, path string, t *Turn, conn agent.Conn
 	switch {
 	case err != nil:
 		return out, setUntil(agent.AsFailure(err), conn.Limited)
+	case failure != nil && conn.Spent != nil && conn.Spent():
+		return out, agent.Fail(forge.FailBudget, "its next request does not fit in what is left of the $%.2f reserved for this call ($%.2f spent): %s",
+			call.Limits.BudgetUSD, out.Usage.CostUSD, failure.Message)
 	case failure != nil:
 		return out, setUntil(p.markLost(failure), conn.Limited)
 	}

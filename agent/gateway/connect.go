@@ -23,6 +23,6 @@ func (g *Gateway) Connect(p Provider) agent.Connect {
 		if err != nil {
 			return agent.Connection{}, err
 		}
-		return agent.Connection{Env: grant.Env(), Usage: grant.Usage, Limited: grant.Limited, Close: grant.Close}, nil
+		return agent.Connection{Env: grant.Env(), Usage: grant.Usage, Limited: grant.Limited, Spent: grant.Spent, Close: grant.Close}, nil
 	}
 }

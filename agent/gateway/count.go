@@ -42,6 +42,7 @@ func countAnthropic(data []byte, c *responseUsage) {
 			c.model = model
 		}
 	}
+	c.total = c.total || in.Type != "message_start" && in.Usage != nil
 	for _, u := range []*anthropicUsage{in.Message.Usage, in.Usage} {
 		if u != nil {
 			overwrite(&c.usage.InputTokens, u.Input)
@@ -87,6 +88,7 @@ func countOpenAI(data []byte, c *responseUsage) {
 	}
 	for _, u := range []*openAIUsage{in.Response.Usage, in.Usage} {
 		if u != nil {
+			c.total = true
 			cached := u.Details.Cached + u.PromptDetails.Cached
 			c.usage = forge.Usage{
 				InputTokens: max(u.Input+u.Prompt-cached, 0), OutputTokens: u.Output + u.Replies, CacheReadTokens: cached,
@@ -115,6 +117,7 @@ func countGemini(data []byte, c *responseUsage) {
 	if in.ModelVersion != "" {
 		c.model = in.ModelVersion
 	}
+	c.total = true
 	// Gemini includes cached tokens in the prompt; forge.Usage does not.
 	c.usage = forge.Usage{
 		InputTokens:     max(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount, 0),

@@ -17,7 +17,8 @@ const tokenPrefix = "pfl-forge-" //nolint:gosec // it is no secret
 
 // Limit bounds the use of a grant.
 type Limit struct {
-	// USD is the list price after which no further request is forwarded; 0 means none.
+	// USD is the list price that all requests together never exceed: a request that could
+	// is lowered, or refused. 0 means no limit.
 	USD float64
 	// ModelOnly says that the provider may reach nothing for the call, because the call's
 	// network is the model alone; see screen.
@@ -45,6 +46,8 @@ type Grant struct {
 	requests int
 	// limited is until when the model refuses requests.
 	limited time.Time
+	// purse has the money of requests that have not ended.
+	purse purse
 }
 
 // newGrant returns a grant with a random token.
@@ -87,16 +90,19 @@ func (g *Grant) Close() {
 func (g *Grant) acquire() *refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.closed || g.ctx.Err() != nil:
+	if g.closed || g.ctx.Err() != nil {
 		return errGrantClosed
-	case g.limit.USD > 0 && cost(g.byModel) >= g.limit.USD:
-		return errBudget
 	}
-	g.requests++
 	// Under the lock, so that Close waits for every request that was admitted.
 	g.inFlight.Add(1)
 	return nil
+}
+
+// count counts a request that is forwarded.
+func (g *Grant) count() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.requests++
 }
 
 // release ends a request that acquire admitted.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -32,13 +33,20 @@ type meter struct {
 	oversized bool
 	count     responseUsage
 	reported  forge.Usage
+	// ended says that the answer came to its end, and rejected that there is none, or an error.
+	ended, rejected bool
 }
 
 // responseUsage has the latest totals that one response reported.
 type responseUsage struct {
 	model string
 	usage forge.Usage
+	// total says that the usage is that of the whole answer, if that ends here.
+	total bool
 }
+
+// complete reports whether the answer is whole and says what it has cost.
+func (m *meter) complete() bool { return m.ended && m.count.total }
 
 // wrap makes the meter read a response's body, and returns an error for a response that
 // must not pass: a redirect could send the key elsewhere, and a compressed answer could
@@ -49,6 +57,7 @@ func (m *meter) wrap(resp *http.Response) error {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		return errRedirect
 	case resp.StatusCode >= 400:
+		m.rejected = true
 		return nil // nothing is counted in an error
 	case e != "" && e != "identity":
 		return errEncoding
@@ -70,6 +79,7 @@ type meteredBody struct {
 // answer finds it counted.
 func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
+	b.meter.ended = errors.Is(err, io.EOF)
 	b.meter.read(p[:n], err != nil)
 	return n, err
 }

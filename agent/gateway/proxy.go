@@ -104,11 +104,27 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		keepBetas(r.Header)
 	}
+	m := &meter{api: grant.account.api, report: grant.add}
+	if grant.limit.USD > 0 {
+		q, refused := grant.account.api.read(endpoint, body)
+		var paid *reservation
+		if refused == nil && q != nil {
+			paid, body, refused = grant.reserve(ctx, q, body)
+		}
+		if refused != nil {
+			refused.write(w)
+			return
+		}
+		if paid != nil {
+			defer paid.settle(m)
+		}
+	}
+	grant.count()
 	r = r.WithContext(ctx)
 	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	g.forward(w, r, grant, account, endpoint)
+	g.forward(w, r, grant, account, endpoint, m)
 }
 
 // accountNow returns the account that a request of a grant uses: that of the grant, with
@@ -126,8 +142,7 @@ func (g *Gateway) accountNow(grant *Grant) (*Account, *refusal) {
 }
 
 // forward sends a request to the account's provider, and its answer to the CLI as it arrives.
-func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, account *Account, endpoint string) {
-	m := &meter{api: grant.account.api, report: grant.add}
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, account *Account, endpoint string, m *meter) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { account.rewrite(p.Out, endpoint) },
 		Transport: g.upstream,
@@ -138,6 +153,8 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, grant *Grant, 
 			return m.wrap(resp)
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			// A client that goes away before a stream begins may have had its input read.
+			m.rejected = m.rejected || r.Context().Err() == nil
 			refused, ok := errors.AsType[*refusal](err)
 			if !ok {
 				g.log.DebugContext(r.Context(), "a request to a model failed", "error", err)

@@ -85,6 +85,8 @@ func TestPromptWithoutAChange(t *testing.T) {
 	}, []string{"make"})
 	c.Compared, c.Earlier = true, []forge.Review{{Head: "0123456789abcdef", Verdict: forge.VerdictApproved}}
 	prompttest.Golden(t, "empty", rendered(t, c))
+	c.Unchanged, c.Verify = true, nil
+	prompttest.Golden(t, "unchanged", rendered(t, c))
 }
 
 // Whatever a command carries, a reviewer reads the request, the plan and what was

@@ -1113,6 +1113,7 @@ type ImplementInput struct {
 	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,4,rep,name=reviews"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,5,rep,name=overlaps"`
 	xxx_hidden_Goal        *GoalContext           `protobuf:"bytes,6,opt,name=goal"`
+	xxx_hidden_Answered    bool                   `protobuf:"varint,7,opt,name=answered"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1193,19 +1194,26 @@ func (x *ImplementInput) GetGoal() *GoalContext {
 	return nil
 }
 
+func (x *ImplementInput) GetAnswered() bool {
+	if x != nil {
+		return x.xxx_hidden_Answered
+	}
+	return false
+}
+
 func (x *ImplementInput) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *ImplementInput) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *ImplementInput) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *ImplementInput) SetReviews(v []*Review) {
@@ -1218,6 +1226,11 @@ func (x *ImplementInput) SetOverlaps(v []*Overlap) {
 
 func (x *ImplementInput) SetGoal(v *GoalContext) {
 	x.xxx_hidden_Goal = v
+}
+
+func (x *ImplementInput) SetAnswered(v bool) {
+	x.xxx_hidden_Answered = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ImplementInput) HasContinue() bool {
@@ -1248,6 +1261,13 @@ func (x *ImplementInput) HasGoal() bool {
 	return x.xxx_hidden_Goal != nil
 }
 
+func (x *ImplementInput) HasAnswered() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ImplementInput) ClearContinue() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Continue = false
@@ -1267,6 +1287,11 @@ func (x *ImplementInput) ClearGoal() {
 	x.xxx_hidden_Goal = nil
 }
 
+func (x *ImplementInput) ClearAnswered() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Answered = false
+}
+
 type ImplementInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1284,6 +1309,9 @@ type ImplementInput_builder struct {
 	Overlaps []*Overlap
 	// goal describes the goal, for execute. Nil for implement.
 	Goal *GoalContext
+	// answered says that the attempt before was blocked, and that a person has
+	// answered its question.
+	Answered *bool
 }
 
 func (b0 ImplementInput_builder) Build() *ImplementInput {
@@ -1291,20 +1319,24 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	x.xxx_hidden_Reviews = &b.Reviews
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Goal = b.Goal
+	if b.Answered != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Answered = *b.Answered
+	}
 	return m0
 }
 
@@ -1425,11 +1457,14 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
-	state              protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Verify  *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
-	xxx_hidden_Reviews *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
+	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
+	xxx_hidden_Unchanged   bool                   `protobuf:"varint,3,opt,name=unchanged"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *ReviewInput) Reset() {
@@ -1473,12 +1508,24 @@ func (x *ReviewInput) GetReviews() []*Review {
 	return nil
 }
 
+func (x *ReviewInput) GetUnchanged() bool {
+	if x != nil {
+		return x.xxx_hidden_Unchanged
+	}
+	return false
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
 
 func (x *ReviewInput) SetReviews(v []*Review) {
 	x.xxx_hidden_Reviews = &v
+}
+
+func (x *ReviewInput) SetUnchanged(v bool) {
+	x.xxx_hidden_Unchanged = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1488,8 +1535,20 @@ func (x *ReviewInput) HasVerify() bool {
 	return x.xxx_hidden_Verify != nil
 }
 
+func (x *ReviewInput) HasUnchanged() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
+}
+
+func (x *ReviewInput) ClearUnchanged() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Unchanged = false
 }
 
 type ReviewInput_builder struct {
@@ -1500,6 +1559,9 @@ type ReviewInput_builder struct {
 	Verify *VerifyReport
 	// reviews are those of the task so far, oldest first.
 	Reviews []*Review
+	// unchanged says that there is no change, and that the question is whether
+	// the base commit meets the task already.
+	Unchanged *bool
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1508,6 +1570,10 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	_, _ = b, x
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
+	if b.Unchanged != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Unchanged = *b.Unchanged
+	}
 	return m0
 }
 
@@ -1839,20 +1905,22 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
 	"\rAbstractInput\x12-\n" +
-	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xe4\x01\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\x80\x02\n" +
 	"\x0eImplementInput\x12\x1a\n" +
 	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
 	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12*\n" +
 	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
 	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
-	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\"?\n" +
+	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
+	"\banswered\x18\a \x01(\bR\banswered\"?\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
-	"\bapprover\x18\x02 \x01(\tR\bapprover\"i\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\"\x87\x01\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
-	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"k\n" +
+	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
+	"\tunchanged\x18\x03 \x01(\bR\tunchanged\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +

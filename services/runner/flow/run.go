@@ -255,6 +255,9 @@ func (s course) work() {
 	if !ended {
 		return
 	}
+	if why := s.Tasks.NothingToDo(); why != "" {
+		s.Reason = why
+	}
 	for _, t := range s.Tasks.Tasks {
 		if t.Stage != task.Done && s.Reason == "" {
 			s.Reason = string(t.ID) + ": " + t.Failure

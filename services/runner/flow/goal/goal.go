@@ -168,6 +168,9 @@ func (g Strategy) GaveUp(x *task.Turn, t *task.Task, step forge.Step, why string
 // verified, summarized and judged like the others, on the tip of the base branch.
 func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation, by task.Worker) {
 	t.Made(im, by)
+	if said := (task.Said{Task: t}); said.Blocked(x, forge.StepExecute, im.Blocked) {
+		return
+	}
 	g.Leftover = ""
 	if l := im.Leftover; l != "" {
 		g.Leftover = "Changes that were not committed are not part of the change. They are kept as commit " + l +
@@ -216,7 +219,11 @@ func (g Strategy) sumUp(x *task.Turn, t *task.Task, sum forge.ExecutionSummary) 
 	it.Summary = &sum
 	if v := verified(t); v != nil && !v.Passed {
 		sum.Result, sum.Metadata.ErrorType = forge.ExecutionFailure, "verify_failed" // whatever the agents say
-		t.Happened(x, task.Input{On: task.VerifyFailed, Feedback: task.VerifyFeedback(v)})
+		feedback := task.VerifyFeedback(v)
+		if Unchanged(t) {
+			feedback += "\n\nNothing was changed: that is how it fails on the base branch."
+		}
+		t.Happened(x, task.Input{On: task.VerifyFailed, Feedback: feedback})
 		return
 	}
 	t.Happened(x, task.Input{On: task.Summarized})
