@@ -30,8 +30,6 @@ func (*ReflectInput) isInput()   {}
 type AnalyzeInput struct {
 	// PolicyOnly asks for the project's policy and nothing else: no agent is called.
 	PolicyOnly bool
-	// Active describes the other intents under way in the project.
-	Active []ActiveIntent
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
 	// Insufficient says why the analysis before was not sufficient. Only architect has it.

@@ -160,13 +160,13 @@ type object = map[string]any
 
 func readGreeting(dir string) any { return object{"file_path": filepath.Join(dir, "greeting.txt")} }
 
-var approve = agenttest.Answer(object{"verdict": "approved", "issues": []string{}})
+var approve = agenttest.Answer(object{"requirements": []any{}, "verdict": "approved", "issues": []string{}})
 
 // script runs a call of a CLI that is this shell script.
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "claude")
-	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
+	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
 	if err := os.Chmod(cli, 0o700); err != nil {
 		t.Fatal(err)
 	}

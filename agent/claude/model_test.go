@@ -49,7 +49,9 @@ func TestModelFailures(t *testing.T) {
 			if out.Session != b.call.Session.ID {
 				t.Errorf("the session is %q", out.Session)
 			}
-			if b.model.Served("main") != (agenttest.Usage{}) {
+			// The CLI does not tell of a stream that was cut; only the gateway counts it.
+			cut := strings.HasPrefix(tt.name, "cut")
+			if !cut && b.model.Served("main") != (agenttest.Usage{}) {
 				b.mustCost(out)
 			}
 		})
@@ -60,11 +62,13 @@ func TestModelRecovers(t *testing.T) {
 	t.Run("after a cut stream", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
 			if r.Stream {
-				return agenttest.Reply{Fault: agenttest.CutStart, Usage: agenttest.Usage{Input: 7, Output: 3, CacheRead: 2}}
+				return agenttest.Reply{Fault: agenttest.CutStart}
 			}
 			return approve(r)
 		})
-		b.mustCost(b.mustRun())
+		if u := b.mustRun().Usage; u.InputTokens != 100 || u.OutputTokens != 20 || u.CostUSD <= 0 { // of the reply that came whole
+			t.Errorf("usage %+v", u)
+		}
 	})
 	t.Run("after an overload", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, agenttest.InOrder(agenttest.Fail(529, "overloaded_error", "busy"), approve))
@@ -77,7 +81,7 @@ func TestModelRecovers(t *testing.T) {
 		}
 	})
 	t.Run("from answering as text", func(t *testing.T) {
-		b := newBench(t, agent.RoleReview, agenttest.Steps(agenttest.Say("```json\n{\"verdict\": \"approved\", \"issues\": []}\n```")))
+		b := newBench(t, agent.RoleReview, agenttest.Steps(agenttest.Say("```json\n{\"requirements\": [], \"verdict\": \"approved\", \"issues\": []}\n```")))
 		if r, _, err := agent.ParseReview(b.mustRun().Answer); err != nil || r.Verdict != forge.VerdictApproved {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -97,10 +101,12 @@ func TestModelRecovers(t *testing.T) {
 // rules, until it is told in the same session what is wrong.
 func TestMendsWhatTheSchemaAllows(t *testing.T) {
 	b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
-		if strings.Contains(r.LastUser, "verdict is rejected, but issues is empty") {
+		if strings.Contains(r.LastUser, "requirements[0].confidence is 7") {
 			return approve(r)
 		}
-		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{}})(r)
+		claim := agenttest.Claim(1, nil)
+		claim["confidence"] = 7
+		return agenttest.Answer(object{"requirements": []any{claim}, "verdict": "rejected", "issues": []string{}})(r)
 	})
 	out := b.mustRun()
 	if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {

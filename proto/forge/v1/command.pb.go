@@ -820,7 +820,6 @@ func (*command_Reflect) isCommand_Input() {}
 type AnalyzeInput struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,1,opt,name=policy_only,json=policyOnly"`
-	xxx_hidden_Active       *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
 	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,3,rep,name=past"`
 	xxx_hidden_Insufficient *string                `protobuf:"bytes,4,opt,name=insufficient"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
@@ -861,15 +860,6 @@ func (x *AnalyzeInput) GetPolicyOnly() bool {
 	return false
 }
 
-func (x *AnalyzeInput) GetActive() []*ActiveIntent {
-	if x != nil {
-		if x.xxx_hidden_Active != nil {
-			return *x.xxx_hidden_Active
-		}
-	}
-	return nil
-}
-
 func (x *AnalyzeInput) GetPast() []*PastRun {
 	if x != nil {
 		if x.xxx_hidden_Past != nil {
@@ -891,11 +881,7 @@ func (x *AnalyzeInput) GetInsufficient() string {
 
 func (x *AnalyzeInput) SetPolicyOnly(v bool) {
 	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
-}
-
-func (x *AnalyzeInput) SetActive(v []*ActiveIntent) {
-	x.xxx_hidden_Active = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *AnalyzeInput) SetPast(v []*PastRun) {
@@ -904,7 +890,7 @@ func (x *AnalyzeInput) SetPast(v []*PastRun) {
 
 func (x *AnalyzeInput) SetInsufficient(v string) {
 	x.xxx_hidden_Insufficient = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *AnalyzeInput) HasPolicyOnly() bool {
@@ -918,7 +904,7 @@ func (x *AnalyzeInput) HasInsufficient() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *AnalyzeInput) ClearPolicyOnly() {
@@ -927,7 +913,7 @@ func (x *AnalyzeInput) ClearPolicyOnly() {
 }
 
 func (x *AnalyzeInput) ClearInsufficient() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Insufficient = nil
 }
 
@@ -937,8 +923,6 @@ type AnalyzeInput_builder struct {
 	// policy_only asks for the project's policy and nothing else: no agent is
 	// called.
 	PolicyOnly *bool
-	// active describes the other intents under way in the project.
-	Active []*ActiveIntent
 	// past are earlier runs of the project, the most relevant first.
 	Past []*PastRun
 	// insufficient says why the analysis before was not sufficient. Only
@@ -951,13 +935,12 @@ func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
 	}
-	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Past = &b.Past
 	if b.Insufficient != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
 		x.xxx_hidden_Insufficient = b.Insufficient
 	}
 	return m0
@@ -1894,13 +1877,12 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
 	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
 	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflectB\a\n" +
-	"\x05input\"\xaa\x01\n" +
+	"\x05input\"\x88\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
-	"policyOnly\x12.\n" +
-	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12%\n" +
+	"policyOnly\x12%\n" +
 	"\x04past\x18\x03 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\"\n" +
-	"\finsufficient\x18\x04 \x01(\tR\finsufficient\"p\n" +
+	"\finsufficient\x18\x04 \x01(\tR\finsufficientJ\x04\b\x02\x10\x03R\x06active\"p\n" +
 	"\fObserveInput\x12%\n" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
@@ -1949,17 +1931,16 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Attempt)(nil),        // 11: forge.v1.Attempt
 	(*Intent)(nil),         // 12: forge.v1.Intent
 	(*Task)(nil),           // 13: forge.v1.Task
-	(*ActiveIntent)(nil),   // 14: forge.v1.ActiveIntent
-	(*PastRun)(nil),        // 15: forge.v1.PastRun
-	(*Observation)(nil),    // 16: forge.v1.Observation
-	(*Pattern)(nil),        // 17: forge.v1.Pattern
-	(*Review)(nil),         // 18: forge.v1.Review
-	(*Overlap)(nil),        // 19: forge.v1.Overlap
-	(*GoalContext)(nil),    // 20: forge.v1.GoalContext
-	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
-	(*QueueMerge)(nil),     // 22: forge.v1.QueueMerge
-	(*History)(nil),        // 23: forge.v1.History
-	(*Proposal)(nil),       // 24: forge.v1.Proposal
+	(*PastRun)(nil),        // 14: forge.v1.PastRun
+	(*Observation)(nil),    // 15: forge.v1.Observation
+	(*Pattern)(nil),        // 16: forge.v1.Pattern
+	(*Review)(nil),         // 17: forge.v1.Review
+	(*Overlap)(nil),        // 18: forge.v1.Overlap
+	(*GoalContext)(nil),    // 19: forge.v1.GoalContext
+	(*VerifyReport)(nil),   // 20: forge.v1.VerifyReport
+	(*QueueMerge)(nil),     // 21: forge.v1.QueueMerge
+	(*History)(nil),        // 22: forge.v1.History
+	(*Proposal)(nil),       // 23: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -1975,28 +1956,27 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	7,  // 10: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
 	8,  // 11: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
 	9,  // 12: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	14, // 13: forge.v1.AnalyzeInput.active:type_name -> forge.v1.ActiveIntent
-	15, // 14: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	15, // 15: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	16, // 16: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	21, // 21: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	18, // 22: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	21, // 24: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 25: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	23, // 26: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	23, // 27: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	16, // 28: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	24, // 29: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	14, // 13: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	14, // 14: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	15, // 15: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	16, // 16: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	17, // 17: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	18, // 18: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	19, // 19: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	20, // 20: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	17, // 21: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	19, // 22: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	20, // 23: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	21, // 24: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	22, // 25: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	22, // 26: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	15, // 27: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	23, // 28: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

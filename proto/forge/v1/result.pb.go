@@ -1760,6 +1760,7 @@ type TaskPlan struct {
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,8,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Item          *string                `protobuf:"bytes,9,opt,name=item"`
 	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,10,opt,name=write"`
+	xxx_hidden_Requirements  []string               `protobuf:"bytes,11,rep,name=requirements"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -1878,19 +1879,26 @@ func (x *TaskPlan) GetWrite() *FileWrite {
 	return nil
 }
 
+func (x *TaskPlan) GetRequirements() []string {
+	if x != nil {
+		return x.xxx_hidden_Requirements
+	}
+	return nil
+}
+
 func (x *TaskPlan) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *TaskPlan) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *TaskPlan) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *TaskPlan) SetRelevantFiles(v []string) {
@@ -1903,12 +1911,12 @@ func (x *TaskPlan) SetSteps(v []string) {
 
 func (x *TaskPlan) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
 }
 
 func (x *TaskPlan) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
 }
 
 func (x *TaskPlan) SetDependsOn(v []string) {
@@ -1917,11 +1925,15 @@ func (x *TaskPlan) SetDependsOn(v []string) {
 
 func (x *TaskPlan) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
 }
 
 func (x *TaskPlan) SetWrite(v *FileWrite) {
 	x.xxx_hidden_Write = v
+}
+
+func (x *TaskPlan) SetRequirements(v []string) {
+	x.xxx_hidden_Requirements = v
 }
 
 func (x *TaskPlan) HasName() bool {
@@ -2030,6 +2042,9 @@ type TaskPlan_builder struct {
 	Item *string
 	// write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
+	// requirements are what a review of the task has to answer, one by one; empty
+	// stands for the title.
+	Requirements []string
 }
 
 func (b0 TaskPlan_builder) Build() *TaskPlan {
@@ -2037,33 +2052,34 @@ func (b0 TaskPlan_builder) Build() *TaskPlan {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
 		x.xxx_hidden_Item = b.Item
 	}
 	x.xxx_hidden_Write = b.Write
+	x.xxx_hidden_Requirements = b.Requirements
 	return m0
 }
 
@@ -3586,6 +3602,7 @@ type Policy struct {
 	xxx_hidden_MaxDepth         int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
 	xxx_hidden_Reflection       *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
 	xxx_hidden_Approvals        *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
+	xxx_hidden_MinConfidence    float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -3708,14 +3725,21 @@ func (x *Policy) GetApprovals() *Approvals {
 	return nil
 }
 
+func (x *Policy) GetMinConfidence() float64 {
+	if x != nil {
+		return x.xxx_hidden_MinConfidence
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3740,7 +3764,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 14)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3753,7 +3777,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3762,6 +3786,11 @@ func (x *Policy) SetReflection(v *ReflectionPolicy) {
 
 func (x *Policy) SetApprovals(v *Approvals) {
 	x.xxx_hidden_Approvals = v
+}
+
+func (x *Policy) SetMinConfidence(v float64) {
+	x.xxx_hidden_MinConfidence = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 14)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3834,6 +3863,13 @@ func (x *Policy) HasApprovals() bool {
 	return x.xxx_hidden_Approvals != nil
 }
 
+func (x *Policy) HasMinConfidence() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3878,6 +3914,11 @@ func (x *Policy) ClearApprovals() {
 	x.xxx_hidden_Approvals = nil
 }
 
+func (x *Policy) ClearMinConfidence() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
+	x.xxx_hidden_MinConfidence = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3907,6 +3948,8 @@ type Policy_builder struct {
 	Reflection *ReflectionPolicy
 	// How many people have to approve.
 	Approvals *Approvals
+	// The confidence that a claim of a reviewer or judge needs; 0: 0.7.
+	MinConfidence *float64
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3914,11 +3957,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3927,17 +3970,21 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 14)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
+	if b.MinConfidence != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 14)
+		x.xxx_hidden_MinConfidence = *b.MinConfidence
+	}
 	return m0
 }
 
@@ -4513,7 +4560,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04type\x18\x04 \x01(\tR\x04type\x12\"\n" +
 	"\x04risk\x18\x05 \x01(\x0e2\x0e.forge.v1.RiskR\x04risk\x12\x1d\n" +
 	"\n" +
-	"depends_on\x18\x06 \x03(\tR\tdependsOn\"\xb3\x02\n" +
+	"depends_on\x18\x06 \x03(\tR\tdependsOn\"\xd7\x02\n" +
 	"\bTaskPlan\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -4528,7 +4575,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xf5\x02\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\"\n" +
+	"\frequirements\x18\v \x03(\tR\frequirements\"\xf5\x02\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -4580,7 +4628,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xea\x04\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x91\x05\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4597,7 +4645,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"reflection\x18\f \x01(\v2\x1a.forge.v1.ReflectionPolicyR\n" +
 	"reflection\x121\n" +
-	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\"x\n" +
+	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\x12%\n" +
+	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\"x\n" +
 	"\tApprovals\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12#\n" +
 	"\rnot_requester\x18\x02 \x01(\bR\fnotRequester\x12\x18\n" +

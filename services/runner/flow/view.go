@@ -34,6 +34,9 @@ func (s *Intent) Summary() forge.Summary {
 		Parent: in.Parent, Requester: requester(in), Requesters: in.Requesters, Approval: view{s}.approval(),
 		Children: s.Plan.Children.Summaries(),
 	}
+	if s.Phase != control.Closed {
+		sum.Outline, sum.RelevantFiles = plan.Titles(s.Tasks.Tasks, s.Plan.Children), s.Tasks.Files(maxPlannedFiles)
+	}
 	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -107,10 +108,16 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			}
 		}
 	case forge.StepReview:
-		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 		r.Output = out
-		if d.HasArg("rejected") {
-			out.Verdict, out.Issues = forge.VerdictRejected, []string{"a test is missing"}
+		if way := arg("claims"); way != "" {
+			out.Claims = claimtest.Lie(c.Task.Required(), way)
+		}
+		if d.HasArg("rejected") || d.HasArg("without-issue") {
+			out.Verdict = forge.VerdictRejected
+		}
+		if d.HasArg("rejected") || d.HasArg("with-issue") {
+			out.Issues = []string{"a test is missing"}
 		}
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
@@ -180,7 +187,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("tasks") {
 		name, after, _ := strings.Cut(name, ":")
-		t := forge.TaskPlan{Name: name, Title: name}
+		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements"))}
 		if after != "" {
 			t.DependsOn = strings.Split(after, "+")
 		}
@@ -276,9 +283,6 @@ func describeCommand(c forge.Command) string {
 	}
 	if len(c.Abstract().Patterns) > 0 {
 		fmt.Fprintf(&b, " of %d patterns", len(c.Abstract().Patterns))
-	}
-	if len(analyze.Active) > 0 {
-		fmt.Fprintf(&b, " knowing of %d others", len(analyze.Active))
 	}
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)

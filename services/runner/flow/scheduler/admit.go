@@ -9,9 +9,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// maxActive bounds how many other intents an analysis is told of.
-const maxActive = 50
-
 // Briefing fills in the facts from the other parts of the project that an intent is
 // told when it is admitted: budget, earlier runs, knowledge, observations.
 type Briefing func(*Intent, *forge.RunAdmitted)
@@ -21,7 +18,7 @@ type Briefing func(*Intent, *forge.RunAdmitted)
 func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	in := s.Intents[id]
 	next := &Intent{
-		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
+		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, About: e.About, Type: e.Type,
 		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal, Requesters: e.Requesters,
 	}
 	if in != nil {
@@ -43,7 +40,7 @@ func (s *State) Admit(out *outbox.Messages, id forge.IntentID, brief Briefing) {
 	s.admit(out, id, s.Intents[id], brief)
 }
 
-// admit lets an intent begin and tells it of the others. A child waits until its
+// admit lets an intent begin. A child waits until its
 // parent has a plan, so that its siblings are known, or has ended without one, and does
 // not begin at all if a person stopped the parent.
 func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief Briefing) {
@@ -61,18 +58,6 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 		a.Resumed = s.Pauses
 	}
 	brief(in, &a)
-	for _, other := range s.Active {
-		if other == id {
-			continue
-		}
-		if len(a.Active) == maxActive {
-			break
-		}
-		o := s.Intents[other]
-		a.Active = append(a.Active, forge.ActiveIntent{
-			ID: other, Title: o.Title, Status: o.Status, RelevantFiles: o.Files, Plan: o.Plan,
-		})
-	}
 	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
 }
 
@@ -87,7 +72,7 @@ func (s *State) RunPlanned(id forge.IntentID, p *forge.RunPlanned) (forge.Decisi
 		return rule.Ignore("the plan of %q is known already", id)
 	}
 	in.Status = forge.StatusApproved
-	in.Files, in.Plan, in.DependsOn, in.Children = p.RelevantFiles, p.Plan, p.DependsOn, p.Children
+	in.DependsOn, in.Children = p.DependsOn, p.Children
 	return forge.Applied, nil
 }
 
@@ -154,14 +139,19 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 	if e.Run < in.Run || e.Number <= in.Ends {
 		if e.Run == in.Run && !in.Active {
 			s.wake(out, id, in.Status)
+			s.free(out, id)
 			s.tellParent(out, id)
 		}
 		return rule.Ignore("run %d of %q is over already", e.Run, id)
 	}
-	s.keep(id, &Intent{
+	end := &Intent{
 		Run: e.Run, Ends: e.Number, Status: e.Status, Type: in.Type, Parent: e.Parent,
 		Source: in.Source, Generation: in.Generation,
-	})
+	}
+	if e.Status == forge.StatusBlocked {
+		end.DependsOn = in.DependsOn
+	}
+	s.keep(id, end)
 	return forge.Applied, nil
 }
 
@@ -176,9 +166,38 @@ func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, brief Briefi
 	s.tellParent(out, id)
 }
 
-// Wake tells every intent that depends on one that has ended, by id.
+// Wake tells every intent that depends on one that has ended, by id, and frees those that
+// were blocked by it.
 func (s *State) Wake(out *outbox.Messages, id forge.IntentID) {
 	s.wake(out, id, s.Intents[id].Status)
+	s.free(out, id)
+}
+
+// free tells the intents that ended blocked that one they depend on is done after all: those
+// that depend on an intent that got done, or the intent itself if it is blocked although what
+// it depends on got done meanwhile. An intent knows itself which one has blocked it.
+func (s *State) free(out *outbox.Messages, id forge.IntentID) {
+	tell := func(blocked, done forge.IntentID) {
+		run := s.Intents[blocked].Run
+		out.Add(blocked, fmt.Sprintf("freed/%s/%d/%s", blocked, run, done),
+			&forge.DependencyEnded{Run: run, Intent: done, Status: forge.StatusDone})
+	}
+	in := s.Intents[id]
+	switch {
+	case in == nil:
+	case in.Status == forge.StatusDone:
+		for _, other := range s.Blocked {
+			if slices.Contains(s.Intents[other].DependsOn, id) {
+				tell(other, id)
+			}
+		}
+	case in.Status == forge.StatusBlocked:
+		for _, d := range in.DependsOn {
+			if on := s.Intents[d]; on != nil && !on.Active && on.Status == forge.StatusDone {
+				tell(id, d)
+			}
+		}
+	}
 }
 
 // wake tells every active intent that depends on one, by id, that it has this
