@@ -96,6 +96,7 @@ func resume(ctx context.Context, j *jobs.Job, old *checkpoint, elsewhere bool) (
 	}
 	w.fresh = !w.state.SetUp
 	w.touched = kept != ""
+	w.state.dropInterrupted()
 	return w, errors.Join(err, w.state.write())
 }
 
@@ -129,6 +130,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 	n.SetUp, n.GivenBack = false, false
 	w.fresh, w.moved = true, true
 	w.touched = n.Work != "" || head != n.From
+	n.dropInterrupted()
 	return w, n.write()
 }
 
