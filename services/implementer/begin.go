@@ -83,6 +83,7 @@ func resume(ctx context.Context, j *jobs.Job, old *checkpoint, elsewhere bool) (
 		return w, err
 	}
 	w.state.GivenBack = false
+	w.state.dropInterrupted() // before it is saved anew, in another commit
 	kept, err := w.save(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,6 @@ func resume(ctx context.Context, j *jobs.Job, old *checkpoint, elsewhere bool) (
 	}
 	w.fresh = !w.state.SetUp
 	w.touched = kept != ""
-	w.state.dropInterrupted()
 	return w, errors.Join(err, w.state.write())
 }
 
