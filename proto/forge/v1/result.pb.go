@@ -2780,6 +2780,7 @@ type VerifyReport struct {
 	xxx_hidden_Command     *string                `protobuf:"bytes,2,opt,name=command"`
 	xxx_hidden_Output      *string                `protobuf:"bytes,3,opt,name=output"`
 	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
+	xxx_hidden_Proof       *CheckRun              `protobuf:"bytes,5,opt,name=proof"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2847,23 +2848,34 @@ func (x *VerifyReport) GetRuns() []*CheckRun {
 	return nil
 }
 
+func (x *VerifyReport) GetProof() *CheckRun {
+	if x != nil {
+		return x.xxx_hidden_Proof
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *VerifyReport) SetRuns(v []*CheckRun) {
 	x.xxx_hidden_Runs = &v
+}
+
+func (x *VerifyReport) SetProof(v *CheckRun) {
+	x.xxx_hidden_Proof = v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2887,6 +2899,13 @@ func (x *VerifyReport) HasOutput() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *VerifyReport) HasProof() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Proof != nil
+}
+
 func (x *VerifyReport) ClearPassed() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Passed = false
@@ -2902,6 +2921,10 @@ func (x *VerifyReport) ClearOutput() {
 	x.xxx_hidden_Output = nil
 }
 
+func (x *VerifyReport) ClearProof() {
+	x.xxx_hidden_Proof = nil
+}
+
 type VerifyReport_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2913,6 +2936,9 @@ type VerifyReport_builder struct {
 	Output *string
 	// runs are the commands that ran, in their order, also those that passed.
 	Runs []*CheckRun
+	// proof says whether the change's tests fail without the change; nil where
+	// that was not looked at.
+	Proof *CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2920,18 +2946,19 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Output = b.Output
 	}
 	x.xxx_hidden_Runs = &b.Runs
+	x.xxx_hidden_Proof = b.Proof
 	return m0
 }
 
@@ -4618,12 +4645,13 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\x80\x01\n" +
+	" \x01(\tR\tstatement\"\xaa\x01\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
-	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\"\xe0\x01\n" +
+	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
+	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\"\xe0\x01\n" +
 	"\bCheckRun\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -4768,22 +4796,23 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
 	36, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
 	9,  // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	19, // 36: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
-	0,  // 37: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 38: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 39: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	37, // 40: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	19, // 41: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	19, // 42: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	19, // 43: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	15, // 44: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	14, // 45: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	13, // 46: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	9,  // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	19, // 37: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	37, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	19, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	19, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	19, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	15, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	14, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	13, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
