@@ -149,6 +149,8 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		}
 		if isGoal {
 			in.Goal = new(g.Loop(t, step))
+		} else {
+			in.Knowledge = s.Plan.Context.Knowledge
 		}
 		c.Input = in
 	case forge.StepReview:

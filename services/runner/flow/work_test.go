@@ -266,6 +266,9 @@ func describeCommand(c forge.Command) string {
 	if len(past) > 0 {
 		fmt.Fprintf(&b, " knowing of %d runs", len(past))
 	}
+	for _, k := range slices.Concat(analyze.Knowledge, implement.Knowledge) {
+		fmt.Fprintf(&b, " knowing %s %q", k.ID, k.Content)
+	}
 	if len(reflect.Proposed) > 0 {
 		fmt.Fprintf(&b, " knowing of proposals %v", reflect.Proposed)
 	}
