@@ -89,9 +89,9 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 		Policy: &forge.Policy{
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
-			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
-			MaxDepth:  3, Reflection: forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+			Approvals:     forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
 			MinConfidence: 0.7,
+			MaxDepth:      3, Reflection: forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 		},
 		Base: string(r.Head("main")),
 	}
