@@ -91,6 +91,7 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
 			MaxDepth:  3, Reflection: forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+			MinConfidence: 0.7,
 		},
 		Base: string(r.Head("main")),
 	}
