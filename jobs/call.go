@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/jobs/gate"
 )
 
 // Run has the command's agent make one call, and notes in the Result what it used.
@@ -44,9 +45,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, layer: layer, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
-		// A recipe's check may build: its checkout is writable, and what it changes
-		// is thrown away.
-		// A check may build: what it changes is thrown away.
+		// A recipe's check may build: its checkout is writable, and what it changes is thrown away.
 		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
 	} else if call.StateDir != "" {
 		where.state = filepath.Join(call.StateDir, a.Name()) // what else is there is ours
@@ -66,7 +65,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	traced, end := telemetry.Span(ctx, "agent "+a.Name())
 	call.Env = append(call.Env, telemetry.Environment(traced)...)
-	out, err := a.Run(traced, call, sink)
+	own := len(j.Config.Agents[a.Name()].Command) > 0
+	out, err := j.host.gates.Run(traced, gate.Account(j.Command.To.Project, a.Name(), own), a, call, sink)
 	end(err)
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)

@@ -53,7 +53,7 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Spent has the counters of this run that have a bound.
+	// Spent has the counters of this run that have a bound, and what was mentioned in it.
 	Spent
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
@@ -165,7 +165,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word, t.Mentioned = Spent{}, Word{}, nil
+	t.Spent, t.Word = Spent{}, Word{}
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
