@@ -51,12 +51,7 @@ type promptData struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	// Elsewhere are tasks under way that overlap with this one.
-	Elsewhere []elsewhere
-	// More counts those that are not shown.
-	More int
-	// Knowledge is what was found out earlier, a line for each piece.
-	Knowledge string
+	surroundings
 
 	// Lost says that the prompt recapitulates what was done before.
 	Lost bool
@@ -79,6 +74,17 @@ type promptData struct {
 	Reviewed bool
 	// Why has the other complaints about the attempt before.
 	Why string
+}
+
+// surroundings are the part of a prompt about the work of others. Their words are data, and
+// never instructions.
+type surroundings struct {
+	// Elsewhere are tasks under way that overlap with this one.
+	Elsewhere []elsewhere
+	// More counts those that are not shown.
+	More int
+	// Knowledge has a line for each piece that was found out earlier.
+	Knowledge string
 }
 
 // elsewhere is another task under way, with the files of the overlap.

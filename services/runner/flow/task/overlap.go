@@ -17,6 +17,16 @@ type Overlap struct {
 	Told bool // the other task has found it
 }
 
+// Reports is what others and the history were told of a task's overlaps.
+type Reports struct {
+	// Number is that of the newest message about overlaps to other tasks.
+	Number int
+	// Mentioned are the tasks whose overlap with this one is in the history of the
+	// run. An overlap comes and goes with every attempt of both; a line for each time
+	// would say nothing new, and hide the other adjustments.
+	Mentioned []forge.TaskID
+}
+
 // ReportOverlaps replaces the overlaps that the task itself has found, and tells the
 // other tasks of the difference.
 func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
@@ -42,8 +52,8 @@ func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
 
 // mention notes an overlap in the history, once per other task: its files come and go.
 func (t *Task) mention(x *Turn, o forge.Overlap) {
-	if len(o.Files) > 0 && !slices.Contains(t.Mentioned, o.TaskID) {
-		t.Mentioned = append(slices.Clip(t.Mentioned), o.TaskID)
+	if len(o.Files) > 0 && !slices.Contains(t.Reports.Mentioned, o.TaskID) {
+		t.Reports.Mentioned = append(slices.Clip(t.Reports.Mentioned), o.TaskID)
 		x.Adjust(rule.Overlap, t.ID, describe(o))
 	}
 }
@@ -53,7 +63,7 @@ func describe(o forge.Overlap) string { return string(o.TaskID) + ": " + strings
 
 // tell tells another task what was found about it and this one.
 func (t *Task) tell(x *Turn, o forge.Overlap) {
-	t.Reports++
+	t.Reports.Number++
 	other := forge.Overlap{TaskID: t.ID, Files: o.Files}
 	if sibling := x.Tasks.Find(o.TaskID); sibling != nil {
 		sibling.hear(other)
@@ -63,7 +73,7 @@ func (t *Task) tell(x *Turn, o forge.Overlap) {
 	if _, err := forge.ParseIntentID(string(to)); err != nil || to == x.Intent.ID {
 		return
 	}
-	x.emit(TellOverlap{To: o.TaskID, Number: t.Reports, Other: other})
+	x.emit(TellOverlap{To: o.TaskID, Number: t.Reports.Number, Other: other})
 }
 
 // hear notes an overlap that another task has found. Where that one finds none any more, or
