@@ -17,7 +17,7 @@ type Overlap struct {
 	Told bool // the other task has found it
 }
 
-// Reports is what others and the history were told of a task's overlaps.
+// Reports counts and remembers the reports on a task's overlaps: to other tasks, and in the history.
 type Reports struct {
 	// Number is that of the newest message about overlaps to other tasks.
 	Number int
