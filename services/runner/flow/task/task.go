@@ -35,7 +35,7 @@ const maxMerges = 10
 type Meeting struct {
 	// Overlaps are the tasks under way that this one does not merge with.
 	Overlaps []Overlap
-	// Mentioned are the tasks whose overlap with this one is in the history.
+	// Mentioned are the tasks whose overlap with this one is in the history of the run: each once.
 	Mentioned []forge.TaskID
 	// Reports is the number of the newest message about overlaps to other tasks.
 	Reports int
@@ -165,7 +165,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word = Spent{}, Word{}
+	t.Spent, t.Word, t.Mentioned = Spent{}, Word{}, nil
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
