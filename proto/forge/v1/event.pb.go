@@ -3597,6 +3597,8 @@ type RunPlanned struct {
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Budget        *Budget                `protobuf:"bytes,5,opt,name=budget"`
 	xxx_hidden_Children      []string               `protobuf:"bytes,6,rep,name=children"`
+	xxx_hidden_OwnUsd        float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
+	xxx_hidden_Number        int32                  `protobuf:"varint,8,opt,name=number"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -3673,9 +3675,23 @@ func (x *RunPlanned) GetChildren() []string {
 	return nil
 }
 
+func (x *RunPlanned) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
+func (x *RunPlanned) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *RunPlanned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *RunPlanned) SetRelevantFiles(v []string) {
@@ -3684,7 +3700,7 @@ func (x *RunPlanned) SetRelevantFiles(v []string) {
 
 func (x *RunPlanned) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *RunPlanned) SetDependsOn(v []string) {
@@ -3697,6 +3713,16 @@ func (x *RunPlanned) SetBudget(v *Budget) {
 
 func (x *RunPlanned) SetChildren(v []string) {
 	x.xxx_hidden_Children = v
+}
+
+func (x *RunPlanned) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *RunPlanned) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *RunPlanned) HasRun() bool {
@@ -3720,6 +3746,20 @@ func (x *RunPlanned) HasBudget() bool {
 	return x.xxx_hidden_Budget != nil
 }
 
+func (x *RunPlanned) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *RunPlanned) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *RunPlanned) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3732,6 +3772,16 @@ func (x *RunPlanned) ClearPlan() {
 
 func (x *RunPlanned) ClearBudget() {
 	x.xxx_hidden_Budget = nil
+}
+
+func (x *RunPlanned) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_OwnUsd = 0
+}
+
+func (x *RunPlanned) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Number = 0
 }
 
 type RunPlanned_builder struct {
@@ -3750,6 +3800,10 @@ type RunPlanned_builder struct {
 	Budget *Budget
 	// children are the intents that this one was split into.
 	Children []string
+	// own_usd is the budget that the intent has by itself; see ReserveBudget.
+	OwnUsd *float64
+	// number counts the intent's messages about money so far.
+	Number *int32
 }
 
 func (b0 RunPlanned_builder) Build() *RunPlanned {
@@ -3757,17 +3811,25 @@ func (b0 RunPlanned_builder) Build() *RunPlanned {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Children = b.Children
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Number = *b.Number
+	}
 	return m0
 }
 
@@ -5026,6 +5088,7 @@ type RunEnded struct {
 	xxx_hidden_Parent      *string                `protobuf:"bytes,8,opt,name=parent"`
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,9,rep,name=knowledge"`
 	xxx_hidden_Applied     []string               `protobuf:"bytes,10,rep,name=applied"`
+	xxx_hidden_Unbilled    *[]*Attempt            `protobuf:"bytes,11,rep,name=unbilled"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5136,24 +5199,33 @@ func (x *RunEnded) GetApplied() []string {
 	return nil
 }
 
+func (x *RunEnded) GetUnbilled() []*Attempt {
+	if x != nil {
+		if x.xxx_hidden_Unbilled != nil {
+			return *x.xxx_hidden_Unbilled
+		}
+	}
+	return nil
+}
+
 func (x *RunEnded) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *RunEnded) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *RunEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *RunEnded) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *RunEnded) SetPast(v *PastRun) {
@@ -5170,7 +5242,7 @@ func (x *RunEnded) SetObserved(v []*Observation) {
 
 func (x *RunEnded) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
 }
 
 func (x *RunEnded) SetKnowledge(v []*Knowledge) {
@@ -5179,6 +5251,10 @@ func (x *RunEnded) SetKnowledge(v []*Knowledge) {
 
 func (x *RunEnded) SetApplied(v []string) {
 	x.xxx_hidden_Applied = v
+}
+
+func (x *RunEnded) SetUnbilled(v []*Attempt) {
+	x.xxx_hidden_Unbilled = &v
 }
 
 func (x *RunEnded) HasRun() bool {
@@ -5288,6 +5364,8 @@ type RunEnded_builder struct {
 	Knowledge []*Knowledge
 	// applied are the ids of knowledge that helped, once for each execution.
 	Applied []string
+	// unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []*Attempt
 }
 
 func (b0 RunEnded_builder) Build() *RunEnded {
@@ -5295,30 +5373,31 @@ func (b0 RunEnded_builder) Build() *RunEnded {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Past = b.Past
 	x.xxx_hidden_Reflect = b.Reflect
 	x.xxx_hidden_Observed = &b.Observed
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Knowledge = &b.Knowledge
 	x.xxx_hidden_Applied = b.Applied
+	x.xxx_hidden_Unbilled = &b.Unbilled
 	return m0
 }
 
@@ -5922,6 +6001,7 @@ type ReserveBudget struct {
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,5,opt,name=number"`
 	xxx_hidden_Begun       bool                   `protobuf:"varint,6,opt,name=begun"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5995,9 +6075,16 @@ func (x *ReserveBudget) GetBegun() bool {
 	return false
 }
 
+func (x *ReserveBudget) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
 func (x *ReserveBudget) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *ReserveBudget) SetAttempt(v *Attempt) {
@@ -6010,17 +6097,22 @@ func (x *ReserveBudget) SetBudget(v *Budget) {
 
 func (x *ReserveBudget) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *ReserveBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *ReserveBudget) SetBegun(v bool) {
 	x.xxx_hidden_Begun = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *ReserveBudget) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ReserveBudget) HasRun() bool {
@@ -6065,6 +6157,13 @@ func (x *ReserveBudget) HasBegun() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *ReserveBudget) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ReserveBudget) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -6093,6 +6192,11 @@ func (x *ReserveBudget) ClearBegun() {
 	x.xxx_hidden_Begun = false
 }
 
+func (x *ReserveBudget) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_OwnUsd = 0
+}
+
 type ReserveBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -6109,6 +6213,9 @@ type ReserveBudget_builder struct {
 	// begun says that the call continues work that is under way. It comes before
 	// calls that begin something.
 	Begun *bool
+	// own_usd is the budget that the intent has by itself, which holds for all that
+	// it is split into as well; 0 if it has none.
+	OwnUsd *float64
 }
 
 func (b0 ReserveBudget_builder) Build() *ReserveBudget {
@@ -6116,22 +6223,26 @@ func (b0 ReserveBudget_builder) Build() *ReserveBudget {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Attempt = b.Attempt
 	x.xxx_hidden_Budget = b.Budget
 	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Usd = *b.Usd
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Begun != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
 		x.xxx_hidden_Begun = *b.Begun
+	}
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
 	}
 	return m0
 }
@@ -6280,6 +6391,8 @@ type CommitBudget struct {
 	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,2,opt,name=spent_usd,json=spentUsd"`
 	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,3,rep,name=open"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,4,opt,name=own_usd,json=ownUsd"`
+	xxx_hidden_Unbilled    *[]*Attempt            `protobuf:"bytes,5,rep,name=unbilled"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -6334,18 +6447,43 @@ func (x *CommitBudget) GetOpen() []*Attempt {
 	return nil
 }
 
+func (x *CommitBudget) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
+func (x *CommitBudget) GetUnbilled() []*Attempt {
+	if x != nil {
+		if x.xxx_hidden_Unbilled != nil {
+			return *x.xxx_hidden_Unbilled
+		}
+	}
+	return nil
+}
+
 func (x *CommitBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *CommitBudget) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *CommitBudget) SetOpen(v []*Attempt) {
 	x.xxx_hidden_Open = &v
+}
+
+func (x *CommitBudget) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *CommitBudget) SetUnbilled(v []*Attempt) {
+	x.xxx_hidden_Unbilled = &v
 }
 
 func (x *CommitBudget) HasNumber() bool {
@@ -6362,6 +6500,13 @@ func (x *CommitBudget) HasSpentUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *CommitBudget) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *CommitBudget) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -6370,6 +6515,11 @@ func (x *CommitBudget) ClearNumber() {
 func (x *CommitBudget) ClearSpentUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_SpentUsd = 0
+}
+
+func (x *CommitBudget) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_OwnUsd = 0
 }
 
 type CommitBudget_builder struct {
@@ -6382,6 +6532,10 @@ type CommitBudget_builder struct {
 	SpentUsd *float64
 	// open are the attempts that still need what is reserved for them.
 	Open []*Attempt
+	// own_usd is the budget that the intent has by itself; see ReserveBudget.
+	OwnUsd *float64
+	// unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []*Attempt
 }
 
 func (b0 CommitBudget_builder) Build() *CommitBudget {
@@ -6389,14 +6543,19 @@ func (b0 CommitBudget_builder) Build() *CommitBudget {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Open = &b.Open
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
+	}
+	x.xxx_hidden_Unbilled = &b.Unbilled
 	return m0
 }
 
@@ -6509,7 +6668,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
 	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12%\n" +
 	"\x0erelevant_files\x18\x04 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xbe\x01\n" +
+	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xef\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12%\n" +
@@ -6518,7 +6677,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12(\n" +
 	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1a\n" +
-	"\bchildren\x18\x06 \x03(\tR\bchildren\"{\n" +
+	"\bchildren\x18\x06 \x03(\tR\bchildren\x12\x17\n" +
+	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\x12\x16\n" +
+	"\x06number\x18\b \x01(\x05R\x06number\"{\n" +
 	"\x0fDependencyEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
@@ -6562,7 +6723,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x10WithdrawRequests\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xe9\x02\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\x98\x03\n" +
 	"\bRunEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
@@ -6574,7 +6735,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06parent\x18\b \x01(\tR\x06parent\x121\n" +
 	"\tknowledge\x18\t \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x18\n" +
 	"\aapplied\x18\n" +
-	" \x03(\tR\aapplied\"\x96\x01\n" +
+	" \x03(\tR\aapplied\x12-\n" +
+	"\bunbilled\x18\v \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\x96\x01\n" +
 	"\tReflectOn\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
 	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
@@ -6593,22 +6755,25 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x0eOverlapChanged\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12'\n" +
 	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xb8\x01\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xd1\x01\n" +
 	"\rReserveBudget\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
 	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05begun\x18\x06 \x01(\bR\x05begun\"g\n" +
+	"\x05begun\x18\x06 \x01(\bR\x05begun\x12\x17\n" +
+	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\"g\n" +
 	"\x0eBudgetReserved\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"j\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb2\x01\n" +
 	"\fCommitBudget\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
-	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04openB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x17\n" +
+	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
+	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilledB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_forge_v1_event_proto_goTypes = []any{
@@ -6657,13 +6822,13 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 42: forge.v1.MergeResult
 	(*Failure)(nil),               // 43: forge.v1.Failure
 	(Executor)(0),                 // 44: forge.v1.Executor
-	(*History)(nil),               // 45: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 46: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 47: forge.v1.StepRecord
-	(*Proposal)(nil),              // 48: forge.v1.Proposal
-	(*Adjustment)(nil),            // 49: forge.v1.Adjustment
-	(*Overlap)(nil),               // 50: forge.v1.Overlap
-	(*Attempt)(nil),               // 51: forge.v1.Attempt
+	(*Attempt)(nil),               // 45: forge.v1.Attempt
+	(*History)(nil),               // 46: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 47: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 48: forge.v1.StepRecord
+	(*Proposal)(nil),              // 49: forge.v1.Proposal
+	(*Adjustment)(nil),            // 50: forge.v1.Adjustment
+	(*Overlap)(nil),               // 51: forge.v1.Overlap
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6717,23 +6882,25 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	23, // 48: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
 	39, // 49: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
 	40, // 50: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	33, // 51: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	45, // 52: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	46, // 53: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	41, // 54: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	47, // 55: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	48, // 56: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	49, // 57: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	50, // 58: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	51, // 59: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	37, // 60: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	51, // 61: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	51, // 62: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	45, // 51: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	33, // 52: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	46, // 53: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	47, // 54: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	41, // 55: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	48, // 56: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	49, // 57: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	50, // 58: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	51, // 59: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	45, // 60: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	37, // 61: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	45, // 62: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	45, // 63: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	45, // 64: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
