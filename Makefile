@@ -8,7 +8,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 # The real agent CLIs that some tests drive; installed by make agent-cli.
-AGENT_CLIS := @anthropic-ai/claude-code@2.1.197 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
+AGENT_CLIS := @anthropic-ai/claude-code@2.1.330 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 CLAUDE_BIN := $(CURDIR)/.tools/node_modules/.bin/claude
 
 # Where make vuln looks for known vulnerabilities; also file:///path.

@@ -67,8 +67,7 @@ type Result struct {
 	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker
 	// says; empty if none of these ran.
 	Executor Executor
-	// Output holds the outcome: the payload of the step, *Started, or
-	// *Failure. Nil counts as a failure.
+	// Output holds the outcome: the payload of the step, *Started, or *Failure. Nil counts as a failure.
 	Output Output
 }
 
@@ -247,10 +246,13 @@ type Implementation struct {
 	Execution *Execution
 	// Overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []Overlap
+	// Blocked is the question without whose answer the agent cannot go on; nil if it can.
+	Blocked *Clarification
+	// NothingToDo is the agent's claim, with evidence, that Base meets the task already; empty if it makes none, or committed something.
+	NothingToDo string
 }
 
-// Rebase is a change that was put on the tip of the base branch and verified
-// there.
+// Rebase is a change that was put on the tip of the base branch and verified there.
 type Rebase struct {
 	// Base is the tip of the base branch.
 	Base string

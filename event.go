@@ -123,6 +123,9 @@ type AdmitRun struct {
 	Run int
 	// Title is the intent's title.
 	Title string
+	// About says what the intent is about, to find what has to do with it: the beginnings of its body and
+	// criteria, and the files of its plan if it has one.
+	About string
 	// Type is the intent's type.
 	Type string
 	// Parent is the intent that this one is a child of; empty if it is none.
@@ -137,12 +140,10 @@ type AdmitRun struct {
 	Goal bool
 }
 
-// RunAdmitted lets a run begin, and describes what else is under way.
+// RunAdmitted lets a run begin, and tells it what is known from earlier ones.
 type RunAdmitted struct {
 	// Run is the run that may begin.
 	Run int
-	// Active are the other intents that have not ended, at most 50.
-	Active []ActiveIntent
 	// Budget is the project's budget as the newest analysis of any intent read it.
 	Budget Budget
 	// Past are earlier runs of the project, the most relevant first.
@@ -157,29 +158,11 @@ type RunAdmitted struct {
 	Knowledge []Knowledge
 }
 
-// ActiveIntent describes an intent that is under way, for the analyses of others.
-type ActiveIntent struct {
-	// ID names the other intent.
-	ID IntentID
-	// Title is its title.
-	Title string
-	// Status is proposed until its plan is known, then approved.
-	Status Status
-	// RelevantFiles are the paths that its plan names; nil before there is one.
-	RelevantFiles []string
-	// Plan sums its plan up; empty before there is one.
-	Plan string
-}
-
 // RunPlanned tells the project what an intent is going to do, and which intents it
 // waits for.
 type RunPlanned struct {
 	// Run is the run whose plan it is.
 	Run int
-	// RelevantFiles are the paths that the plan names.
-	RelevantFiles []string
-	// Plan sums the plan up for analyses of other intents.
-	Plan string
 	// DependsOn are the intents that have to be done before. Each is answered with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []IntentID
 	// Budget is the project's budget as this analysis read it.

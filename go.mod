@@ -3,6 +3,7 @@ module github.com/pfl-forge/pfl-forge
 go 1.26.0
 
 require (
+	github.com/clipperhouse/uax29/v2 v2.2.0
 	github.com/coder/websocket v1.8.15
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/yamux v0.1.2

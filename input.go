@@ -30,12 +30,9 @@ func (*ReflectInput) isInput()   {}
 type AnalyzeInput struct {
 	// PolicyOnly asks for the project's policy and nothing else: no agent is called.
 	PolicyOnly bool
-	// Active describes the other intents under way in the project.
-	Active []ActiveIntent
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
-	// Insufficient says why the analysis before was not sufficient. Only architect
-	// has it.
+	// Insufficient says why the analysis before was not sufficient. Only architect has it.
 	Insufficient string
 }
 
@@ -56,8 +53,7 @@ type AbstractInput struct {
 
 // ImplementInput is the input of implement and execute.
 type ImplementInput struct {
-	// Continue says to go on in the working tree that the attempt before left,
-	// uncommitted files included.
+	// Continue says to go on in the working tree that the attempt before left, uncommitted files included.
 	Continue bool
 	// Fresh says to start over from the tip of the base branch.
 	Fresh bool
@@ -69,12 +65,13 @@ type ImplementInput struct {
 	Overlaps []Overlap
 	// Goal describes the goal, for execute. Nil for implement.
 	Goal *GoalContext
+	// Answered says that the attempt before was blocked, and that a person has answered its question.
+	Answered bool
 }
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	// Title is the title of the merged commit: the intent's, or the task's if the intent
-	// has several.
+	// Title is the title of the merged commit: the intent's, or the task's if the intent has several.
 	Title string
 	// Approver is the person who approved the plan; empty if that was not needed.
 	Approver string
@@ -82,11 +79,12 @@ type RebaseInput struct {
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
-	// Verify is the report on the commit to review. Nil where
-	// none are configured.
+	// Verify is the report on the commit to review. Nil where none are configured.
 	Verify *VerifyReport
 	// Reviews are those of the task so far, oldest first.
 	Reviews []Review
+	// Unchanged says that there is no change: the question is whether the base commit meets the task already.
+	Unchanged bool
 }
 
 // IterationInput is the input of summarize and judge.

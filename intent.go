@@ -132,6 +132,8 @@ type Clarification struct {
 	Param string
 	// Answer is nil until the question is answered.
 	Answer *string
+	// Task is the one whose agent waits for the answer; empty if the whole intent does.
+	Task TaskID
 }
 
 // Origin says who published an intent. Two intents with the same System and

@@ -166,6 +166,10 @@ type RunSummary struct {
 	Idle bool
 	// Goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
+	// Outline has the titles of the plan's tasks or children, a line each; empty before there is a plan, and when the run has ended.
+	Outline string
+	// RelevantFiles are the paths that the plan names, at most 100.
+	RelevantFiles []string
 }
 
 // ChildSummary is a child intent as lists show it.

@@ -28,8 +28,7 @@ type Task struct {
 	Status TaskStatus
 	// Name is the recipe's name of the task; empty without a recipe.
 	Name string
-	// Item is the line of the recipe's each that the task stands for; empty without
-	// one.
+	// Item is the line of the recipe's each that the task stands for; empty without one.
 	Item string
 	// Attempts counts the implementations that were begun.
 	Attempts int
@@ -39,7 +38,7 @@ type Task struct {
 	Head string
 	// Commit is the task's commit on the base branch; empty until it is merged.
 	Commit string
-	// Failure says, for a person, why the task failed or waits.
+	// Failure says, for a person, why the task failed or waits, or is done without a commit.
 	Failure string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
@@ -83,8 +82,7 @@ type Review struct {
 	TaskID TaskID
 	// Attempt is the implementation that was read, from 1.
 	Attempt int
-	// Head is the commit that was read. A review of another commit counts for
-	// nothing.
+	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
 	// Verdict approves or rejects the commit.
 	Verdict Verdict

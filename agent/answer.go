@@ -91,6 +91,23 @@ type Implementation struct {
 	// NotNeeded says that nothing had to be changed. Only recipes say it, whose check passed
 	// although their command changed nothing; a model is not asked.
 	NotNeeded bool `json:"not_needed,omitempty"`
+
+	Word
+}
+
+// Word holds the words of an agent that makes no change: that it cannot go on, or that
+// nothing has to be changed.
+type Word struct {
+	Blocked     *Blocked `json:"blocked,omitempty"`
+	NothingToDo string   `json:"nothing_to_do,omitempty"`
+}
+
+// Blocked is why an agent cannot go on, and what a person is asked.
+type Blocked struct {
+	Reason   string `json:"reason"`
+	Question string `json:"question"`
+	// Suggested has answers that a person can choose from.
+	Suggested []string `json:"suggested_answers,omitempty"`
 }
 
 // Review is the answer of a review call.
@@ -189,8 +206,45 @@ func ParseImplementation(answer []byte) (string, []forge.Observation, error) {
 	if err := decode(answer, &a); err != nil {
 		return "", nil, err
 	}
+	if _, _, err := a.said(); err != nil {
+		return "", nil, err
+	}
 	obs, err := observations(a.Observations, forge.StepImplement)
 	return a.Summary, obs, err
+}
+
+// ParseWord returns the question of an implement or execute call that cannot go on, or its
+// claim that nothing has to be changed, or a *Failure if it says both.
+func ParseWord(answer []byte) (blocked *forge.Clarification, nothingToDo string, err error) {
+	var a struct{ Word }
+	if err := decode(answer, &a); err != nil {
+		return nil, "", err
+	}
+	return a.said()
+}
+
+// said checks and converts an agent's word. A block of empty texts, which some models put
+// where nothing is meant, is none.
+func (w *Word) said() (*forge.Clarification, string, error) {
+	nothing := clip(w.NothingToDo, maxReport)
+	if w.Blocked == nil {
+		return nil, nothing, nil
+	}
+	q := &forge.Clarification{
+		Question: clip(w.Blocked.Question, maxStatement), Context: clip(w.Blocked.Reason, maxReport),
+		SuggestedAnswers: clipList(w.Blocked.Suggested),
+	}
+	switch {
+	case q.Question == "" && q.Context == "":
+		return nil, nothing, nil
+	case nothing != "":
+		return nil, "", invalid("blocked and nothing_to_do are both set; say one of them")
+	case q.Question == "":
+		return nil, "", invalid("blocked.question is empty; ask what a person has to answer so that you can go on")
+	case q.Context == "":
+		return nil, "", invalid("blocked.reason is empty; say what is missing and what you tried")
+	}
+	return q, "", nil
 }
 
 // NotNeeded reports whether a recipe's answer says that nothing had to be changed.

@@ -125,7 +125,10 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 		"reflection": {agent.ReflectionSchema, agent.Reflection{
 			Proposals: []agent.Proposal{{Title: "x", Body: "x", Type: "x", Risk: "low"}}, Observations: observed,
 		}},
-		"implementation": {agent.ImplementationSchema, agent.Implementation{Summary: "x", Observations: observed}},
+		"implementation": {agent.ImplementationSchema, agent.Implementation{
+			Summary: "x", Observations: observed,
+			Word: agent.Word{NothingToDo: "x", Blocked: &agent.Blocked{Reason: "x", Question: "x", Suggested: []string{"x"}}},
+		}},
 		"review": {agent.ReviewSchema, agent.Review{
 			Requirements: []agent.Requirement{{Requirement: "x", Met: true, Evidence: "x"}},
 			Verdict:      "approved", Issues: []string{"x"}, Suggestions: []string{"x"}, Observations: observed,
@@ -210,4 +213,32 @@ func FuzzAnswers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What an agent says instead of a change is one thing, and complete; empty texts say nothing.
+func TestParseWord(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"summary":"done"}`: "",
+		`{"summary":"x","blocked":{"reason":"","question":" "}}`:                      "",
+		`{"summary":"x","nothing_to_do":"a.go:1 has it"}`:                             "a.go:1 has it",
+		`{"summary":"x","blocked":{"reason":"r","question":"q"}}`:                     "q",
+		`{"summary":"x","blocked":{"reason":"r","question":""}}`:                      "blocked.question is empty",
+		`{"summary":"x","blocked":{"reason":"","question":"q"}}`:                      "blocked.reason is empty",
+		`{"summary":"x","nothing_to_do":"y","blocked":{"reason":"r","question":"q"}}`: "say one of them",
+	} {
+		q, nothing, err := agent.ParseWord([]byte(answer))
+		got := nothing
+		switch {
+		case err != nil:
+			got = err.Error()
+		case q != nil:
+			got = q.Question
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, not %q", answer, got, want)
+		}
+		if _, _, err2 := agent.ParseImplementation([]byte(answer)); (err == nil) != (err2 == nil) {
+			t.Errorf("%s: ParseImplementation says %v", answer, err2)
+		}
+	}
 }

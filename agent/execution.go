@@ -20,6 +20,8 @@ type Execution struct {
 	Metadata     SemanticMetadata `json:"semantic_metadata"`
 	Applied      []string         `json:"applied_knowledge,omitempty"` // ids of knowledge
 	Observations []Observation    `json:"observations,omitempty"`
+
+	Word
 }
 
 // SemanticMetadata describes how the agent worked on an iteration.
@@ -52,6 +54,9 @@ func ParseExecution(answer []byte) (forge.Execution, []forge.Observation, error)
 		return out, nil, invalid("output is empty; say what was done, and what is left")
 	case out.Approach == "":
 		return out, nil, invalid("semantic_metadata.approach is empty; say how it was tried, in a sentence or two")
+	}
+	if _, _, err := a.said(); err != nil {
+		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepExecute)
 	return out, obs, err

@@ -21,8 +21,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		return agent.Outcome{}, err
 	}
 	if unreserved(j.Command, a.Name(), j.Config.Budget) {
-		j.Result.Policy = PolicyOf(j)
-		return agent.Outcome{}, agent.Fail(forge.FailBudget, "the project has a budget, and nothing is reserved for this call")
+		return agent.Outcome{}, errUnreserved
 	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
@@ -139,6 +138,9 @@ func (j *Job) values() map[string]string {
 	}
 	return with
 }
+
+// errUnreserved is the failure of a call that no money was reserved for, although there is a budget.
+var errUnreserved = agent.Fail(forge.FailBudget, "the project has a budget, and nothing is reserved for this call")
 
 // unreserved reports whether a call would cost money that nobody reserved, although there is a
 // budget: a runner that has not heard of it reserves nothing.

@@ -63,6 +63,8 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 		} `json:"messages"`
 		Tools []struct {
 			Name string `json:"name"`
+			// Deferred says that the model is not shown the tool until it searches for it.
+			Deferred bool `json:"defer_loading"`
 		} `json:"tools"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -70,7 +72,9 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 	}
 	r := Request{Header: h.Header, Model: in.Model, Stream: in.Stream, System: in.System.text(), Body: body}
 	for _, t := range in.Tools {
-		r.Tools = append(r.Tools, t.Name)
+		if !t.Deferred {
+			r.Tools = append(r.Tools, t.Name)
+		}
 	}
 	// The directory is in the system prompt or, in some versions, in a message.
 	all := []string{r.System}

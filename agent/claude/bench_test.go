@@ -166,7 +166,7 @@ var approve = agenttest.Answer(object{"verdict": "approved", "issues": []string{
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "claude")
-	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
+	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
 	if err := os.Chmod(cli, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 	var closed atomic.Int32
 	counted := forge.Usage{InputTokens: 5, OutputTokens: 6, CacheReadTokens: 7, CacheWriteTokens: 8, CostUSD: 0.2, Calls: 9}
 	path := filepath.Join(t.TempDir(), "claude")
-	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\nenv >env\n"+message("1")+"exec sleep 600\n")
+	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\nenv >env\n"+message("1")+"exec sleep 600\n")
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ echo '{"type":"stream_event","event":{"type":"message_delta","usage":{"output_to
 func TestConnectionKnowsTheLimit(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	path := filepath.Join(t.TempDir(), "claude")
-	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\n"+
+	conformance.Write(t, path, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\n"+
 		`echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}'; exit 1`)
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ const (
 // command returns the CLI's command line and the id of its session.
 func (a *Agent) command(ctx context.Context, call agent.Call) (process.Command, string, error) {
 	none := process.Command{}
-	text, err := stdinPrompt(call.Prompt)
+	text, err := stdinPrompt(call.Prompt, call.Dir)
 	if err != nil {
 		return none, call.Session.ID, err
 	}
@@ -68,8 +68,9 @@ func stateDir(call agent.Call) string {
 }
 
 // stdinPrompt returns the text for the CLI's stdin. A prompt that starts with a slash
-// is prefixed, because the CLI would take it for one of its own commands.
-func stdinPrompt(text string) ([]byte, error) {
+// is prefixed, because the CLI would take it for one of its own commands. The checkout's
+// path, which the tools need, comes last: the system prompt is the same for all checkouts.
+func stdinPrompt(text, dir string) ([]byte, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil, agent.Fail(forge.FailConfig, "the prompt is empty")
@@ -78,7 +79,7 @@ func stdinPrompt(text string) ([]byte, error) {
 	case strings.HasPrefix(strings.TrimSpace(text), "/"):
 		text = "Request:\n" + text
 	}
-	return []byte(text), nil
+	return []byte(strings.TrimRight(text, "\n") + "\n\nWorking directory: " + dir + "\n"), nil
 }
 
 // environment returns the CLI's complete environment. settings is the CLI's own
@@ -94,6 +95,9 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		// No advice on commits and no status of git: that changes with every commit, and what
+		// comes after it in a request could not be read from the model's cache any more.
+		"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
 		// Give up soon when the model is overloaded: the flow tries again later, and
 		// does not hold a worker meanwhile.
 		"CLAUDE_CODE_MAX_RETRIES=4",
@@ -108,13 +112,12 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 }
 
 // instructions returns the variable that has the CLI read the CLAUDE.md of the checkout,
-// which --add-dir makes an additional directory; or, for a call that judges what is in the
-// checkout, no such file: neither there nor around it, nor beside a file that it reads. Such a call
-// does not have the newest commits' messages and git's status in its system prompt either, because
-// the author wrote them.
+// which --add-dir makes an additional directory; or, for a call that judges what is in
+// the checkout, no such file: neither there nor around it, nor beside a file that it
+// reads.
 func instructions(call *agent.Call) []string {
 	if call.Uninstructed() {
-		return []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1"}
+		return []string{"CLAUDE_CODE_DISABLE_CLAUDE_MDS=1"}
 	}
 	return []string{"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1"}
 }
@@ -158,7 +161,8 @@ func arguments(call agent.Call, s session) ([]string, error) {
 		if err := process.Fill(call.ScratchDir, map[string]string{"system.md": call.System}); err != nil {
 			return nil, agent.Fail(forge.FailRepository, "the system prompt cannot be written: %v", err)
 		}
-		args = append(args, "--append-system-prompt-file", file)
+		// Instead of the CLI's own, which is for a person at a terminal and contradicts ours.
+		args = append(args, "--system-prompt-file", file)
 	}
 	if len(call.Schema) > 0 {
 		args = append(args, "--json-schema", string(call.Schema))

@@ -88,8 +88,12 @@ type result struct {
 	// TotalCostUSD is nil in older versions; see Cost.
 	TotalCostUSD *float64 `json:"total_cost_usd"`
 	Usage        usage    `json:"usage"`
-	// ModelUsage has the totals by model, sub-agents included.
+	// ModelUsage has the totals by model, sub-agents included. Newer versions count what
+	// the session used before it was resumed, too.
 	ModelUsage map[string]modelUsage `json:"modelUsage"`
+	// ModelUsageSince has the totals by model of this process alone; older versions, whose
+	// ModelUsage is that, lack it.
+	ModelUsageSince map[string]modelUsage `json:"model_usage_since_last_result"`
 	// StructuredOutput is the answer that fits the schema.
 	StructuredOutput json.RawMessage `json:"structured_output"`
 

@@ -49,7 +49,9 @@ func TestModelFailures(t *testing.T) {
 			if out.Session != b.call.Session.ID {
 				t.Errorf("the session is %q", out.Session)
 			}
-			if b.model.Served("main") != (agenttest.Usage{}) {
+			// The CLI does not tell of a stream that was cut; only the gateway counts it.
+			cut := strings.HasPrefix(tt.name, "cut")
+			if !cut && b.model.Served("main") != (agenttest.Usage{}) {
 				b.mustCost(out)
 			}
 		})
@@ -60,11 +62,13 @@ func TestModelRecovers(t *testing.T) {
 	t.Run("after a cut stream", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
 			if r.Stream {
-				return agenttest.Reply{Fault: agenttest.CutStart, Usage: agenttest.Usage{Input: 7, Output: 3, CacheRead: 2}}
+				return agenttest.Reply{Fault: agenttest.CutStart}
 			}
 			return approve(r)
 		})
-		b.mustCost(b.mustRun())
+		if u := b.mustRun().Usage; u.InputTokens != 100 || u.OutputTokens != 20 || u.CostUSD <= 0 { // of the reply that came whole
+			t.Errorf("usage %+v", u)
+		}
 	})
 	t.Run("after an overload", func(t *testing.T) {
 		b := newBench(t, agent.RoleReview, agenttest.InOrder(agenttest.Fail(529, "overloaded_error", "busy"), approve))

@@ -115,6 +115,9 @@ func (t *outputReader) usage() forge.Usage {
 		return seen
 	}
 	told := t.result.usage()
+	if told.CostUSD == 0 { // a reply that broke off is counted, but not paid for
+		told.CostUSD = price.Cost(t.model, told)
+	}
 	more := forge.Usage{
 		InputTokens:      max(seen.InputTokens-told.InputTokens, 0),
 		OutputTokens:     max(seen.OutputTokens-told.OutputTokens, 0),
@@ -129,6 +132,13 @@ func (t *outputReader) usage() forge.Usage {
 func (r *result) usage() forge.Usage {
 	u := forge.Usage{}
 	switch {
+	case len(r.ModelUsageSince) > 0: // the total cost is that of the whole session then
+		for _, m := range r.ModelUsageSince {
+			u = u.Add(usage{m.Input, m.Output, m.CacheRead, m.CacheWrite}.forge())
+			u.CostUSD += max(m.CostUSD, 0)
+		}
+		u.Calls, u.Turns = 1, max(r.NumTurns, 0)
+		return u
 	case len(r.ModelUsage) > 0: // includes sub-agents
 		for _, m := range r.ModelUsage {
 			u = u.Add(usage{m.Input, m.Output, m.CacheRead, m.CacheWrite}.forge())

@@ -110,7 +110,7 @@ var (
 	oldest, _    = parseVersion(Oldest)
 )
 
-// parseVersion returns the numbers of a text such as "2.1.197 (Claude Code)".
+// parseVersion returns the numbers of a text such as "2.1.330 (Claude Code)".
 func parseVersion(s string) ([]int, bool) {
 	m := versionShape.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {

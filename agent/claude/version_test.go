@@ -56,7 +56,7 @@ func TestVersions(t *testing.T) {
 		mustFail(t, err, tt.reason, tt.message)
 	}
 
-	install("echo 2.1.197; exit")
+	install("echo 2.1.330; exit")
 	if err := os.Remove(asked); err != nil {
 		t.Fatal(err)
 	}

@@ -11,19 +11,19 @@ import (
 
 // analyze has the intent's agent make a plan; for the step architect, a second plan
 // with a stronger model. A command that only asks for the policy calls no agent.
-func analyze(ctx context.Context, j *jobs.Job) error {
+func (a *Analyzer) analyze(ctx context.Context, j *jobs.Job) error {
 	answer := forge.Analysis{}
 	if !j.Command.Analyze().PolicyOnly {
-		err := ask(ctx, j, analysisCall(j), func(said []byte, dir string) error {
-			a, observations, err := agent.ParseAnalysis(said)
+		err := ask(ctx, j, analysisCall(j), a.active, func(said []byte, dir string) error {
+			parsed, observations, err := agent.ParseAnalysis(said)
 			if err != nil {
 				return err
 			}
-			for i := range a.Tasks {
-				a.Tasks[i].RelevantFiles = inRepository(dir, a.Tasks[i].RelevantFiles)
+			for i := range parsed.Tasks {
+				parsed.Tasks[i].RelevantFiles = inRepository(dir, parsed.Tasks[i].RelevantFiles)
 			}
 			j.Observe(observations, time.Now())
-			answer = a
+			answer = parsed
 			return nil
 		})
 		if err != nil {

@@ -21,6 +21,8 @@ import (
 type Analyzer struct {
 	repos *jobs.Set
 	log   *slog.Logger
+	// others lists the intents of a project, as they are now; nil until Run.
+	others func(context.Context, forge.ProjectID) ([]forge.Summary, error)
 }
 
 // New returns an analyzer on these repositories.
@@ -36,8 +38,8 @@ func (a *Analyzer) Handlers() []service.Handler {
 		}}
 	}
 	return []service.Handler{
-		do(forge.StepAnalyze, analyze), do(forge.StepArchitect, analyze), do(forge.StepAudit, audit), do(forge.StepObserve, patterns),
-		do(forge.StepIntake, intake),
+		do(forge.StepAnalyze, a.analyze), do(forge.StepArchitect, a.analyze), do(forge.StepAudit, audit), do(forge.StepObserve, patterns),
+		do(forge.StepIntake, a.intake),
 	}
 }
 
@@ -57,6 +59,7 @@ func (a *Analyzer) Run(ctx context.Context, w *service.Worker) error {
 	if err != nil {
 		return err
 	}
+	a.others = w.Bus.Journal.Summaries
 	var background sync.WaitGroup
 	defer background.Wait()
 	w.OnControl = func(c live.Control) {

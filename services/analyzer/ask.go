@@ -3,6 +3,7 @@ package analyzer
 import (
 	"context"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
@@ -12,8 +13,9 @@ import (
 type answerFunc func(answer []byte, dir string) error
 
 // ask has the command's agent answer a call at the tip of the base branch. An agent
-// reads a checkout; a recipe only if its tasks depend on the files.
-func ask(ctx context.Context, j *jobs.Job, call agent.Call, take answerFunc) error {
+// reads a checkout; a recipe only if its tasks depend on the files. An agent is told of the
+// active intents, unless active is nil.
+func ask(ctx context.Context, j *jobs.Job, call agent.Call, active activeFunc, take answerFunc) error {
 	step := j.Command.Attempt.Step
 	call.StateDir = j.StateDir(jobs.StateName(j.Command.To.Intent, step))
 	recipe, err := j.IsRecipe()
@@ -32,7 +34,7 @@ func ask(ctx context.Context, j *jobs.Job, call agent.Call, take answerFunc) err
 	if recipe {
 		out, err = j.Run(ctx, call)
 	} else {
-		out, err = askInSession(ctx, j, call)
+		out, err = askInSession(ctx, j, call, active)
 	}
 	if err != nil {
 		return err
@@ -42,14 +44,21 @@ func ask(ctx context.Context, j *jobs.Job, call agent.Call, take answerFunc) err
 
 // askInSession makes the call in the step's session, which any replica can resume. If
 // it is lost, a new one begins with everything that was answered so far.
-func askInSession(ctx context.Context, j *jobs.Job, call agent.Call) (agent.Outcome, error) {
+func askInSession(ctx context.Context, j *jobs.Job, call agent.Call, active activeFunc) (agent.Outcome, error) {
+	var others []forge.Summary
+	if active != nil {
+		var err error
+		if others, err = active(ctx, j); err != nil {
+			return agent.Outcome{}, err
+		}
+	}
 	if _, err := j.FetchSession(ctx, call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
 	defer j.SaveSession(ctx, call.StateDir, nil)
 	return j.CallInSession(ctx, call, jobs.SessionCall{
 		Prompts: func(o jobs.SessionStart) (system, text string, err error) {
-			return prompts(j.Command, j.Config, o == jobs.StartResumed)
+			return prompts(j.Command, others, j.Config, o == jobs.StartResumed)
 		},
 	})
 }

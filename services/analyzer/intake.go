@@ -12,7 +12,7 @@ import (
 
 // intake has the agent state a goal's task and criteria. Criteria that a person gave
 // stay as they are.
-func intake(ctx context.Context, j *jobs.Job) error {
+func (a *Analyzer) intake(ctx context.Context, j *jobs.Job) error {
 	taken := forge.Intake{}
 	if !j.Command.Analyze().PolicyOnly {
 		if err := j.NeedModel(); err != nil {
@@ -23,7 +23,7 @@ func intake(ctx context.Context, j *jobs.Job) error {
 			_, _, err := agent.ParseIntake(answer, wanted)
 			return err
 		}}
-		err := ask(ctx, j, call, func(answer []byte, dir string) error {
+		err := ask(ctx, j, call, a.active, func(answer []byte, dir string) error {
 			in, observations, err := agent.ParseIntake(answer, wanted)
 			if err != nil {
 				return err

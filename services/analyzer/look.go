@@ -95,5 +95,5 @@ func look(ctx context.Context, j *jobs.Job, role agent.Role, take answerFunc) er
 	if err := j.NeedModel(); err != nil {
 		return err
 	}
-	return ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema}, take)
+	return ask(ctx, j, agent.Call{Role: role, Schema: agent.Spec(role).Schema}, nil, take)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/words"
 )
 
 //go:embed prompts
@@ -64,19 +65,19 @@ type promptData struct {
 // other is another active intent. Cut says that there was no room for its plan and
 // files.
 type other struct {
-	forge.ActiveIntent
+	*forge.Summary
 	Cut bool
 }
 
 // prompts returns the system prompt and the prompt: of a new session, or, in one that
-// is resumed, what has been answered since.
-func prompts(cmd *forge.Command, c *config.Project, resumes bool) (system, text string, err error) {
+// is resumed, what has been answered and has changed since. active are the intents under way.
+func prompts(cmd *forge.Command, active []forge.Summary, c *config.Project, resumes bool) (system, text string, err error) {
 	q := promptData{
 		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
 		Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
 	}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
-	q.Others, q.More = others(cmd)
+	q.Others, q.More = others(cmd, active)
 	t := templates[cmd.Attempt.Step]
 	if system, err = t.Render("system", &q); err != nil {
 		return "", "", err
@@ -94,19 +95,25 @@ func mayTakeApart(cmd *forge.Command, c *config.Project) bool {
 	return cmd.Intent.Depth < c.Policy.MaxDepth
 }
 
-// others returns the other active intents that fit, and how many more there are.
-func others(cmd *forge.Command) (list []other, more int) {
+// others returns the other active intents that fit, those that have most words in common
+// with the command's first, and how many more there are.
+func others(cmd *forge.Command, active []forge.Summary) (list []other, more int) {
+	about := words.Set(cmd.Intent.Title + "\n" + cmd.Intent.Body)
+	near := map[forge.IntentID]int{}
+	for i := range active {
+		a := &active[i]
+		near[a.Key.Intent] = words.Common(words.Sorted(a.Title+"\n"+a.Outline+"\n"+strings.Join(a.RelevantFiles, "\n")), about)
+		if a.Key.Intent != cmd.To.Intent {
+			list = append(list, other{a, false})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b other) int { return near[b.Key.Intent] - near[a.Key.Intent] })
+	more = max(0, len(list)-maxOthers)
+	list = list[:len(list)-more]
 	room := maxRoom
-	for _, a := range cmd.Analyze().Active {
-		if a.ID == cmd.To.Intent {
-			continue
-		}
-		if len(list) == maxOthers {
-			more++
-			continue
-		}
-		room -= len(a.Plan) + len(strings.Join(a.RelevantFiles, "\n- "))
-		list = append(list, other{a, room < 0})
+	for i := range list {
+		room -= len(list[i].Outline) + len(strings.Join(list[i].RelevantFiles, "\n- "))
+		list[i].Cut = room < 0
 	}
 	return list, more
 }

@@ -25,8 +25,9 @@ func project(verify ...string) *config.Project {
 func hostile(step forge.Step) *forge.Command {
 	yes, lines := "Yes.", "Two\nlines."+injection
 	return &forge.Command{
-		To:      forge.Key{Project: "shop", Intent: "fix-login"},
-		Attempt: forge.Attempt{Step: step, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: "shop", Intent: "fix-login"},
+		Attempt:   forge.Attempt{Step: step, Number: 1, Claim: 1},
 		Intent: forge.Intent{
 			Settings: forge.Settings{
 				Title:    "Fix the login\n" + injection,
@@ -67,18 +68,30 @@ func hostileInput(step forge.Step) forge.Input {
 	return &forge.AnalyzeInput{
 		Past:         past,
 		Insufficient: "The generator of login.go is nowhere.\n" + injection,
-		Active: []forge.ActiveIntent{
-			{ID: "fix-login", Title: "itself"},
-			{ID: "cart", Title: "A cart", Status: forge.StatusExecuting, RelevantFiles: []string{"cart.go", "a\nb"}, Plan: "Build it\nTest it" + injection},
-			{ID: "docs", Title: "Docs </title>", Status: forge.StatusProposed},
+	}
+}
+
+// underWay are the active intents of a project, among them the one of the hostile command.
+func underWay() []forge.Summary {
+	key := func(id forge.IntentID) forge.Key { return forge.Key{Project: "shop", Intent: id} }
+	return []forge.Summary{
+		{Key: key("fix-login"), Title: "itself"},
+		{
+			Key: key("cart"), Title: "A cart", Status: forge.StatusExecuting,
+			RunSummary: forge.RunSummary{RelevantFiles: []string{"cart.go", "a\nb"}, Outline: "Build it\nTest it" + injection},
 		},
+		{Key: key("docs"), Title: "Docs </title>", Status: forge.StatusProposed},
 	}
 }
 
 // golden renders a part of a prompt for a command, and compares it.
 func golden(t *testing.T, name string, c *forge.Command, p *config.Project, resumes bool) {
 	t.Helper()
-	system, text, err := prompts(c, p, resumes)
+	var active []forge.Summary
+	if c.To.Intent != "" {
+		active = underWay()
+	}
+	system, text, err := prompts(c, active, p, resumes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +108,7 @@ func TestPrompts(t *testing.T) {
 		golden(t, string(step), hostile(step), checks, false)
 		golden(t, string(step)+"-resume", hostile(step), checks, true)
 		in := forge.Intent{Settings: forge.Settings{Title: "Short", Body: "Just this.", Criteria: []string{"It is done"}}, Depth: 3}
-		short := &forge.Command{Attempt: forge.Attempt{Step: step}, Intent: in}
+		short := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: step}, Intent: in}
 		golden(t, string(step)+"-short", short, project(), false)
 		golden(t, string(step)+"-interrupted", short, project(), true)
 	}
@@ -111,7 +124,7 @@ func TestHistoryFits(t *testing.T) {
 		in.Past = append(in.Past, run)
 		in.Observations = append(in.Observations, forge.Observation{ID: fmt.Sprint("o", i), Content: strings.Repeat("日", 5000)})
 	}
-	_, text, err := prompts(c, project(), false)
+	_, text, err := prompts(c, nil, project(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,16 +141,18 @@ func TestHistoryFits(t *testing.T) {
 // A project with very many intents still has a prompt of bounded size, which says
 // what is not in it.
 func TestManyOthersFit(t *testing.T) {
-	in := &forge.AnalyzeInput{}
-	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Settings: forge.Settings{Title: "One of many"}}, Input: in}
+	var active []forge.Summary
+	c := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Settings: forge.Settings{Title: "One of many"}}}
 	for i := range 150 {
-		a := forge.ActiveIntent{ID: forge.IntentID(fmt.Sprintf("i%d", i)), Title: strings.Repeat("long ", 1000), Plan: strings.Repeat("plan ", 500)}
+		id := forge.IntentID(fmt.Sprintf("i%d", i))
+		a := forge.Summary{Key: forge.Key{Intent: id}, Title: strings.Repeat("long ", 1000)}
+		a.Outline = strings.Repeat("plan ", 500)
 		for n := range 100 {
-			a.RelevantFiles = append(a.RelevantFiles, fmt.Sprintf("%s/%d.go", a.ID, n))
+			a.RelevantFiles = append(a.RelevantFiles, fmt.Sprintf("%s/%d.go", id, n))
 		}
-		in.Active = append(in.Active, a)
+		active = append(active, a)
 	}
-	_, text, err := prompts(c, project(), false)
+	_, text, err := prompts(c, active, project(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +174,7 @@ func BenchmarkFixedPrompt(b *testing.B) {
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = prompts(&forge.Command{Attempt: forge.Attempt{Step: spec.Step}}, project(), false); err != nil {
+				if system, text, err = prompts(&forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: spec.Step}}, nil, project(), false); err != nil {
 					b.Fatal(err)
 				}
 			}

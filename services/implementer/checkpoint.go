@@ -47,11 +47,7 @@ type checkpoint struct {
 	// GivenBack says that the checkout may be gone: everything that is needed of it
 	// is here and in the store.
 	GivenBack bool `json:"given_back,omitempty"`
-	// Summary is the agent's own, of an attempt that succeeded.
-	Summary   string `json:"summary,omitempty"`
-	NotNeeded bool   `json:"not_needed,omitempty"` // a recipe said that nothing had to be changed
-	// Execution is the agent's answer in an iteration of a goal.
-	Execution *forge.Execution `json:"execution,omitempty"`
+	said
 	// Tools are those that the agent used in an iteration, each once, sorted.
 	Tools []string `json:"tools,omitempty"`
 	// Result has the agent's usage; its Output is not kept.
@@ -60,6 +56,19 @@ type checkpoint struct {
 	Failure *forge.Failure `json:"failure,omitempty"`
 	// Implementation is the result's output; set once the checkout is given back.
 	Implementation *forge.Implementation `json:"implementation,omitempty"`
+}
+
+// said holds the answer of an agent that ended by itself.
+type said struct {
+	// Summary is the agent's own, of an attempt that succeeded.
+	Summary   string `json:"summary,omitempty"`
+	NotNeeded bool   `json:"not_needed,omitempty"` // a recipe said that nothing had to be changed
+	// Blocked is the question without whose answer the agent cannot go on.
+	Blocked *forge.Clarification `json:"blocked,omitempty"`
+	// NothingToDo is the agent's claim that the base meets the task already.
+	NothingToDo string `json:"nothing_to_do,omitempty"`
+	// Execution is the agent's answer in an iteration of a goal.
+	Execution *forge.Execution `json:"execution,omitempty"`
 }
 
 // newCheckpoint returns the checkpoint of an attempt that begins with a commit.

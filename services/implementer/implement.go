@@ -137,6 +137,9 @@ func (w *work) run(ctx context.Context) error {
 
 // parseAnswer records the agent's answer and returns its observations.
 func (w *work) parseAnswer(answer []byte) (observations []forge.Observation, err error) {
+	if w.state.Blocked, w.state.NothingToDo, err = agent.ParseWord(answer); err != nil {
+		return nil, err
+	}
 	if !isExecute(w.Command) {
 		w.state.Summary, observations, err = agent.ParseImplementation(answer)
 		w.state.NotNeeded = agent.NotNeeded(answer)
@@ -172,6 +175,10 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	}
 	im := &forge.Implementation{
 		Base: string(w.state.Base), Head: string(head), Leftover: string(got.Leftover), Summary: w.state.Summary,
+		Blocked: w.state.Blocked,
+	}
+	if head == w.state.Base && !isExecute(w.Command) {
+		im.NothingToDo = w.state.NothingToDo
 	}
 	if r, ok := w.Recipe(); recipe && ok && head == w.state.Base && w.state.From == w.state.Base {
 		im.Unchanged = r.AllowEmpty || w.state.NotNeeded

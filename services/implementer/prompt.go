@@ -65,6 +65,8 @@ type promptData struct {
 	CutOff bool
 	// Moved says that it continues from what was saved of that.
 	Moved bool
+	// Answered says that it was blocked, and that a person answered.
+	Answered bool
 	// Empty says that nothing was committed so far.
 	Empty   bool
 	Earlier []forge.Review
@@ -123,12 +125,14 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	t := promptData{
 		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
-		Stopped: in.Continue, CutOff: b.cutOff, Moved: b.moved,
+		Stopped: in.Continue && !in.Answered, Answered: in.Answered && in.Continue, CutOff: b.cutOff, Moved: b.moved,
 		Again: again && in.Fresh && cmd.Task.Head != cmd.Task.Base,
 		Why:   strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
-	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
+	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool {
+		return c.Answer == nil || b.opening == jobs.StartResumed && !(in.Answered && c.Task == cmd.Task.ID)
+	})
 	t.Lost = b.opening == jobs.StartLost || b.opening == jobs.StartNew && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(in.Reviews); n > 0 {

@@ -22,6 +22,8 @@ type reviewData struct {
 	Instructions string
 	Title, Plan  string // of the task
 	Verify       *forge.VerifyReport
+	// Unchanged says that there is no change: the base is reviewed.
+	Unchanged bool
 	// Checks are the verify commands.
 	Checks  string
 	Earlier []forge.Review
@@ -47,7 +49,7 @@ func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
 	c := &reviewData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
-		Verify: in.Verify, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
+		Verify: in.Verify, Unchanged: in.Unchanged, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
 	c.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
 		func(q forge.Clarification) bool { return q.Answer == nil })

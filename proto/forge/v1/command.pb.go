@@ -820,7 +820,6 @@ func (*command_Reflect) isCommand_Input() {}
 type AnalyzeInput struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,1,opt,name=policy_only,json=policyOnly"`
-	xxx_hidden_Active       *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
 	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,3,rep,name=past"`
 	xxx_hidden_Insufficient *string                `protobuf:"bytes,4,opt,name=insufficient"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
@@ -861,15 +860,6 @@ func (x *AnalyzeInput) GetPolicyOnly() bool {
 	return false
 }
 
-func (x *AnalyzeInput) GetActive() []*ActiveIntent {
-	if x != nil {
-		if x.xxx_hidden_Active != nil {
-			return *x.xxx_hidden_Active
-		}
-	}
-	return nil
-}
-
 func (x *AnalyzeInput) GetPast() []*PastRun {
 	if x != nil {
 		if x.xxx_hidden_Past != nil {
@@ -891,11 +881,7 @@ func (x *AnalyzeInput) GetInsufficient() string {
 
 func (x *AnalyzeInput) SetPolicyOnly(v bool) {
 	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
-}
-
-func (x *AnalyzeInput) SetActive(v []*ActiveIntent) {
-	x.xxx_hidden_Active = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *AnalyzeInput) SetPast(v []*PastRun) {
@@ -904,7 +890,7 @@ func (x *AnalyzeInput) SetPast(v []*PastRun) {
 
 func (x *AnalyzeInput) SetInsufficient(v string) {
 	x.xxx_hidden_Insufficient = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *AnalyzeInput) HasPolicyOnly() bool {
@@ -918,7 +904,7 @@ func (x *AnalyzeInput) HasInsufficient() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *AnalyzeInput) ClearPolicyOnly() {
@@ -927,7 +913,7 @@ func (x *AnalyzeInput) ClearPolicyOnly() {
 }
 
 func (x *AnalyzeInput) ClearInsufficient() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Insufficient = nil
 }
 
@@ -937,8 +923,6 @@ type AnalyzeInput_builder struct {
 	// policy_only asks for the project's policy and nothing else: no agent is
 	// called.
 	PolicyOnly *bool
-	// active describes the other intents under way in the project.
-	Active []*ActiveIntent
 	// past are earlier runs of the project, the most relevant first.
 	Past []*PastRun
 	// insufficient says why the analysis before was not sufficient. Only
@@ -951,13 +935,12 @@ func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
 	}
-	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Past = &b.Past
 	if b.Insufficient != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
 		x.xxx_hidden_Insufficient = b.Insufficient
 	}
 	return m0
@@ -1113,6 +1096,7 @@ type ImplementInput struct {
 	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,4,rep,name=reviews"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,5,rep,name=overlaps"`
 	xxx_hidden_Goal        *GoalContext           `protobuf:"bytes,6,opt,name=goal"`
+	xxx_hidden_Answered    bool                   `protobuf:"varint,7,opt,name=answered"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1193,19 +1177,26 @@ func (x *ImplementInput) GetGoal() *GoalContext {
 	return nil
 }
 
+func (x *ImplementInput) GetAnswered() bool {
+	if x != nil {
+		return x.xxx_hidden_Answered
+	}
+	return false
+}
+
 func (x *ImplementInput) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *ImplementInput) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *ImplementInput) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *ImplementInput) SetReviews(v []*Review) {
@@ -1218,6 +1209,11 @@ func (x *ImplementInput) SetOverlaps(v []*Overlap) {
 
 func (x *ImplementInput) SetGoal(v *GoalContext) {
 	x.xxx_hidden_Goal = v
+}
+
+func (x *ImplementInput) SetAnswered(v bool) {
+	x.xxx_hidden_Answered = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ImplementInput) HasContinue() bool {
@@ -1248,6 +1244,13 @@ func (x *ImplementInput) HasGoal() bool {
 	return x.xxx_hidden_Goal != nil
 }
 
+func (x *ImplementInput) HasAnswered() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ImplementInput) ClearContinue() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Continue = false
@@ -1267,6 +1270,11 @@ func (x *ImplementInput) ClearGoal() {
 	x.xxx_hidden_Goal = nil
 }
 
+func (x *ImplementInput) ClearAnswered() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Answered = false
+}
+
 type ImplementInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1284,6 +1292,9 @@ type ImplementInput_builder struct {
 	Overlaps []*Overlap
 	// goal describes the goal, for execute. Nil for implement.
 	Goal *GoalContext
+	// answered says that the attempt before was blocked, and that a person has
+	// answered its question.
+	Answered *bool
 }
 
 func (b0 ImplementInput_builder) Build() *ImplementInput {
@@ -1291,20 +1302,24 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	x.xxx_hidden_Reviews = &b.Reviews
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Goal = b.Goal
+	if b.Answered != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Answered = *b.Answered
+	}
 	return m0
 }
 
@@ -1425,11 +1440,14 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
-	state              protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Verify  *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
-	xxx_hidden_Reviews *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
+	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
+	xxx_hidden_Unchanged   bool                   `protobuf:"varint,3,opt,name=unchanged"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *ReviewInput) Reset() {
@@ -1473,12 +1491,24 @@ func (x *ReviewInput) GetReviews() []*Review {
 	return nil
 }
 
+func (x *ReviewInput) GetUnchanged() bool {
+	if x != nil {
+		return x.xxx_hidden_Unchanged
+	}
+	return false
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
 
 func (x *ReviewInput) SetReviews(v []*Review) {
 	x.xxx_hidden_Reviews = &v
+}
+
+func (x *ReviewInput) SetUnchanged(v bool) {
+	x.xxx_hidden_Unchanged = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1488,8 +1518,20 @@ func (x *ReviewInput) HasVerify() bool {
 	return x.xxx_hidden_Verify != nil
 }
 
+func (x *ReviewInput) HasUnchanged() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
+}
+
+func (x *ReviewInput) ClearUnchanged() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Unchanged = false
 }
 
 type ReviewInput_builder struct {
@@ -1500,6 +1542,9 @@ type ReviewInput_builder struct {
 	Verify *VerifyReport
 	// reviews are those of the task so far, oldest first.
 	Reviews []*Review
+	// unchanged says that there is no change, and that the question is whether
+	// the base commit meets the task already.
+	Unchanged *bool
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1508,6 +1553,10 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	_, _ = b, x
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
+	if b.Unchanged != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Unchanged = *b.Unchanged
+	}
 	return m0
 }
 
@@ -1828,31 +1877,32 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
 	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
 	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflectB\a\n" +
-	"\x05input\"\xaa\x01\n" +
+	"\x05input\"\x88\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
-	"policyOnly\x12.\n" +
-	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12%\n" +
+	"policyOnly\x12%\n" +
 	"\x04past\x18\x03 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\"\n" +
-	"\finsufficient\x18\x04 \x01(\tR\finsufficient\"p\n" +
+	"\finsufficient\x18\x04 \x01(\tR\finsufficientJ\x04\b\x02\x10\x03R\x06active\"p\n" +
 	"\fObserveInput\x12%\n" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
 	"\rAbstractInput\x12-\n" +
-	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xe4\x01\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\x80\x02\n" +
 	"\x0eImplementInput\x12\x1a\n" +
 	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
 	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12*\n" +
 	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
 	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
-	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\"?\n" +
+	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
+	"\banswered\x18\a \x01(\bR\banswered\"?\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
-	"\bapprover\x18\x02 \x01(\tR\bapprover\"i\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\"\x87\x01\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
-	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\"k\n" +
+	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
+	"\tunchanged\x18\x03 \x01(\bR\tunchanged\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
@@ -1881,17 +1931,16 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Attempt)(nil),        // 11: forge.v1.Attempt
 	(*Intent)(nil),         // 12: forge.v1.Intent
 	(*Task)(nil),           // 13: forge.v1.Task
-	(*ActiveIntent)(nil),   // 14: forge.v1.ActiveIntent
-	(*PastRun)(nil),        // 15: forge.v1.PastRun
-	(*Observation)(nil),    // 16: forge.v1.Observation
-	(*Pattern)(nil),        // 17: forge.v1.Pattern
-	(*Review)(nil),         // 18: forge.v1.Review
-	(*Overlap)(nil),        // 19: forge.v1.Overlap
-	(*GoalContext)(nil),    // 20: forge.v1.GoalContext
-	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
-	(*QueueMerge)(nil),     // 22: forge.v1.QueueMerge
-	(*History)(nil),        // 23: forge.v1.History
-	(*Proposal)(nil),       // 24: forge.v1.Proposal
+	(*PastRun)(nil),        // 14: forge.v1.PastRun
+	(*Observation)(nil),    // 15: forge.v1.Observation
+	(*Pattern)(nil),        // 16: forge.v1.Pattern
+	(*Review)(nil),         // 17: forge.v1.Review
+	(*Overlap)(nil),        // 18: forge.v1.Overlap
+	(*GoalContext)(nil),    // 19: forge.v1.GoalContext
+	(*VerifyReport)(nil),   // 20: forge.v1.VerifyReport
+	(*QueueMerge)(nil),     // 21: forge.v1.QueueMerge
+	(*History)(nil),        // 22: forge.v1.History
+	(*Proposal)(nil),       // 23: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -1907,28 +1956,27 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	7,  // 10: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
 	8,  // 11: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
 	9,  // 12: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	14, // 13: forge.v1.AnalyzeInput.active:type_name -> forge.v1.ActiveIntent
-	15, // 14: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	15, // 15: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	16, // 16: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	21, // 21: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	18, // 22: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	20, // 23: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	21, // 24: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 25: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	23, // 26: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	23, // 27: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	16, // 28: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	24, // 29: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	14, // 13: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	14, // 14: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	15, // 15: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	16, // 16: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	17, // 17: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	18, // 18: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	19, // 19: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	20, // 20: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	17, // 21: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	19, // 22: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	20, // 23: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	21, // 24: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	22, // 25: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	22, // 26: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	15, // 27: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	23, // 28: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -2873,6 +2873,7 @@ type AdmitRun struct {
 	xxx_hidden_Generation  int32                  `protobuf:"varint,6,opt,name=generation"`
 	xxx_hidden_Goal        bool                   `protobuf:"varint,7,opt,name=goal"`
 	xxx_hidden_Requesters  *[]*Identity           `protobuf:"bytes,8,rep,name=requesters"`
+	xxx_hidden_About       *string                `protobuf:"bytes,9,opt,name=about"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2973,43 +2974,58 @@ func (x *AdmitRun) GetRequesters() []*Identity {
 	return nil
 }
 
+func (x *AdmitRun) GetAbout() string {
+	if x != nil {
+		if x.xxx_hidden_About != nil {
+			return *x.xxx_hidden_About
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *AdmitRun) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *AdmitRun) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *AdmitRun) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *AdmitRun) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *AdmitRun) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *AdmitRun) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
 }
 
 func (x *AdmitRun) SetGoal(v bool) {
 	x.xxx_hidden_Goal = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *AdmitRun) SetRequesters(v []*Identity) {
 	x.xxx_hidden_Requesters = &v
+}
+
+func (x *AdmitRun) SetAbout(v string) {
+	x.xxx_hidden_About = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *AdmitRun) HasRun() bool {
@@ -3061,6 +3077,13 @@ func (x *AdmitRun) HasGoal() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *AdmitRun) HasAbout() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *AdmitRun) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3096,6 +3119,11 @@ func (x *AdmitRun) ClearGoal() {
 	x.xxx_hidden_Goal = false
 }
 
+func (x *AdmitRun) ClearAbout() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_About = nil
+}
+
 type AdmitRun_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3116,6 +3144,9 @@ type AdmitRun_builder struct {
 	Goal *bool
 	// requesters are those of the intent.
 	Requesters []*Identity
+	// about says what the intent is about, to find what has to do with it: the
+	// beginnings of its body and criteria, and the files of its plan if it has one.
+	About *string
 }
 
 func (b0 AdmitRun_builder) Build() *AdmitRun {
@@ -3123,42 +3154,45 @@ func (b0 AdmitRun_builder) Build() *AdmitRun {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	if b.Goal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_Goal = *b.Goal
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
+	if b.About != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_About = b.About
+	}
 	return m0
 }
 
-// RunAdmitted lets a run begin, and describes what else is under way.
+// RunAdmitted lets a run begin, and tells it what is known from earlier ones.
 type RunAdmitted struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
-	xxx_hidden_Active      *[]*ActiveIntent       `protobuf:"bytes,2,rep,name=active"`
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,3,opt,name=budget"`
 	xxx_hidden_Past        *[]*PastRun            `protobuf:"bytes,4,rep,name=past"`
 	xxx_hidden_Paused      int32                  `protobuf:"varint,5,opt,name=paused"`
@@ -3201,15 +3235,6 @@ func (x *RunAdmitted) GetRun() int32 {
 		return x.xxx_hidden_Run
 	}
 	return 0
-}
-
-func (x *RunAdmitted) GetActive() []*ActiveIntent {
-	if x != nil {
-		if x.xxx_hidden_Active != nil {
-			return *x.xxx_hidden_Active
-		}
-	}
-	return nil
 }
 
 func (x *RunAdmitted) GetBudget() *Budget {
@@ -3262,11 +3287,7 @@ func (x *RunAdmitted) GetKnowledge() []*Knowledge {
 
 func (x *RunAdmitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
-}
-
-func (x *RunAdmitted) SetActive(v []*ActiveIntent) {
-	x.xxx_hidden_Active = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *RunAdmitted) SetBudget(v *Budget) {
@@ -3279,12 +3300,12 @@ func (x *RunAdmitted) SetPast(v []*PastRun) {
 
 func (x *RunAdmitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *RunAdmitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *RunAdmitted) SetUnread(v []*Observation) {
@@ -3313,14 +3334,14 @@ func (x *RunAdmitted) HasPaused() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
 func (x *RunAdmitted) HasResumed() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *RunAdmitted) ClearRun() {
@@ -3333,12 +3354,12 @@ func (x *RunAdmitted) ClearBudget() {
 }
 
 func (x *RunAdmitted) ClearPaused() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Paused = 0
 }
 
 func (x *RunAdmitted) ClearResumed() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Resumed = 0
 }
 
@@ -3347,8 +3368,6 @@ type RunAdmitted_builder struct {
 
 	// run is the run that may begin.
 	Run *int32
-	// active are the other intents that have not ended, at most 50.
-	Active []*ActiveIntent
 	// budget is the project's budget as the newest analysis of any intent read
 	// it.
 	Budget *Budget
@@ -3371,18 +3390,17 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
-	x.xxx_hidden_Active = &b.Active
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Resumed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
@@ -3390,224 +3408,25 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	return m0
 }
 
-// ActiveIntent describes an intent that is under way, for the analyses of
-// others.
-type ActiveIntent struct {
-	state                    protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Id            *string                `protobuf:"bytes,1,opt,name=id"`
-	xxx_hidden_Title         *string                `protobuf:"bytes,2,opt,name=title"`
-	xxx_hidden_Status        Status                 `protobuf:"varint,3,opt,name=status,enum=forge.v1.Status"`
-	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,4,rep,name=relevant_files,json=relevantFiles"`
-	xxx_hidden_Plan          *string                `protobuf:"bytes,5,opt,name=plan"`
-	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
-	XXX_presence             [1]uint32
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
-}
-
-func (x *ActiveIntent) Reset() {
-	*x = ActiveIntent{}
-	mi := &file_forge_v1_event_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ActiveIntent) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ActiveIntent) ProtoMessage() {}
-
-func (x *ActiveIntent) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *ActiveIntent) GetId() string {
-	if x != nil {
-		if x.xxx_hidden_Id != nil {
-			return *x.xxx_hidden_Id
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *ActiveIntent) GetTitle() string {
-	if x != nil {
-		if x.xxx_hidden_Title != nil {
-			return *x.xxx_hidden_Title
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *ActiveIntent) GetStatus() Status {
-	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 2) {
-			return x.xxx_hidden_Status
-		}
-	}
-	return Status_STATUS_UNSPECIFIED
-}
-
-func (x *ActiveIntent) GetRelevantFiles() []string {
-	if x != nil {
-		return x.xxx_hidden_RelevantFiles
-	}
-	return nil
-}
-
-func (x *ActiveIntent) GetPlan() string {
-	if x != nil {
-		if x.xxx_hidden_Plan != nil {
-			return *x.xxx_hidden_Plan
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *ActiveIntent) SetId(v string) {
-	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
-}
-
-func (x *ActiveIntent) SetTitle(v string) {
-	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
-}
-
-func (x *ActiveIntent) SetStatus(v Status) {
-	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
-}
-
-func (x *ActiveIntent) SetRelevantFiles(v []string) {
-	x.xxx_hidden_RelevantFiles = v
-}
-
-func (x *ActiveIntent) SetPlan(v string) {
-	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
-}
-
-func (x *ActiveIntent) HasId() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *ActiveIntent) HasTitle() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *ActiveIntent) HasStatus() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
-}
-
-func (x *ActiveIntent) HasPlan() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
-}
-
-func (x *ActiveIntent) ClearId() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Id = nil
-}
-
-func (x *ActiveIntent) ClearTitle() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Title = nil
-}
-
-func (x *ActiveIntent) ClearStatus() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Status = Status_STATUS_UNSPECIFIED
-}
-
-func (x *ActiveIntent) ClearPlan() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
-	x.xxx_hidden_Plan = nil
-}
-
-type ActiveIntent_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// id names the other intent.
-	Id *string
-	// title is its title.
-	Title *string
-	// status is proposed until its plan is known, then approved.
-	Status *Status
-	// relevant_files are the paths that its plan names; nil before there is one.
-	RelevantFiles []string
-	// plan sums its plan up; empty before there is one.
-	Plan *string
-}
-
-func (b0 ActiveIntent_builder) Build() *ActiveIntent {
-	m0 := &ActiveIntent{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
-		x.xxx_hidden_Id = b.Id
-	}
-	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
-		x.xxx_hidden_Title = b.Title
-	}
-	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
-		x.xxx_hidden_Status = *b.Status
-	}
-	x.xxx_hidden_RelevantFiles = b.RelevantFiles
-	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
-		x.xxx_hidden_Plan = b.Plan
-	}
-	return m0
-}
-
 // RunPlanned tells the project what an intent is going to do, and which intents
 // it waits for.
 type RunPlanned struct {
-	state                    protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Run           int32                  `protobuf:"varint,1,opt,name=run"`
-	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,2,rep,name=relevant_files,json=relevantFiles"`
-	xxx_hidden_Plan          *string                `protobuf:"bytes,3,opt,name=plan"`
-	xxx_hidden_DependsOn     []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
-	xxx_hidden_Budget        *Budget                `protobuf:"bytes,5,opt,name=budget"`
-	xxx_hidden_Children      []string               `protobuf:"bytes,6,rep,name=children"`
-	xxx_hidden_OwnUsd        float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
-	xxx_hidden_Number        int32                  `protobuf:"varint,8,opt,name=number"`
-	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
-	XXX_presence             [1]uint32
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_DependsOn   []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
+	xxx_hidden_Budget      *Budget                `protobuf:"bytes,5,opt,name=budget"`
+	xxx_hidden_Children    []string               `protobuf:"bytes,6,rep,name=children"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,8,opt,name=number"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *RunPlanned) Reset() {
 	*x = RunPlanned{}
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3619,7 +3438,7 @@ func (x *RunPlanned) String() string {
 func (*RunPlanned) ProtoMessage() {}
 
 func (x *RunPlanned) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,23 +3454,6 @@ func (x *RunPlanned) GetRun() int32 {
 		return x.xxx_hidden_Run
 	}
 	return 0
-}
-
-func (x *RunPlanned) GetRelevantFiles() []string {
-	if x != nil {
-		return x.xxx_hidden_RelevantFiles
-	}
-	return nil
-}
-
-func (x *RunPlanned) GetPlan() string {
-	if x != nil {
-		if x.xxx_hidden_Plan != nil {
-			return *x.xxx_hidden_Plan
-		}
-		return ""
-	}
-	return ""
 }
 
 func (x *RunPlanned) GetDependsOn() []string {
@@ -3691,16 +3493,7 @@ func (x *RunPlanned) GetNumber() int32 {
 
 func (x *RunPlanned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
-}
-
-func (x *RunPlanned) SetRelevantFiles(v []string) {
-	x.xxx_hidden_RelevantFiles = v
-}
-
-func (x *RunPlanned) SetPlan(v string) {
-	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *RunPlanned) SetDependsOn(v []string) {
@@ -3717,12 +3510,12 @@ func (x *RunPlanned) SetChildren(v []string) {
 
 func (x *RunPlanned) SetOwnUsd(v float64) {
 	x.xxx_hidden_OwnUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
 }
 
 func (x *RunPlanned) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *RunPlanned) HasRun() bool {
@@ -3730,13 +3523,6 @@ func (x *RunPlanned) HasRun() bool {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *RunPlanned) HasPlan() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
 func (x *RunPlanned) HasBudget() bool {
@@ -3750,14 +3536,14 @@ func (x *RunPlanned) HasOwnUsd() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
 func (x *RunPlanned) HasNumber() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *RunPlanned) ClearRun() {
@@ -3765,22 +3551,17 @@ func (x *RunPlanned) ClearRun() {
 	x.xxx_hidden_Run = 0
 }
 
-func (x *RunPlanned) ClearPlan() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Plan = nil
-}
-
 func (x *RunPlanned) ClearBudget() {
 	x.xxx_hidden_Budget = nil
 }
 
 func (x *RunPlanned) ClearOwnUsd() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_OwnUsd = 0
 }
 
 func (x *RunPlanned) ClearNumber() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Number = 0
 }
 
@@ -3789,10 +3570,6 @@ type RunPlanned_builder struct {
 
 	// run is the run whose plan it is.
 	Run *int32
-	// relevant_files are the paths that the plan names.
-	RelevantFiles []string
-	// plan sums the plan up for analyses of other intents.
-	Plan *string
 	// depends_on are the intents that have to be done before. Each is answered
 	// with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []string
@@ -3811,23 +3588,18 @@ func (b0 RunPlanned_builder) Build() *RunPlanned {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
-	}
-	x.xxx_hidden_RelevantFiles = b.RelevantFiles
-	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
-		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Children = b.Children
 	if b.OwnUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_OwnUsd = *b.OwnUsd
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
 		x.xxx_hidden_Number = *b.Number
 	}
 	return m0
@@ -3849,7 +3621,7 @@ type DependencyEnded struct {
 
 func (x *DependencyEnded) Reset() {
 	*x = DependencyEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3861,7 +3633,7 @@ func (x *DependencyEnded) String() string {
 func (*DependencyEnded) ProtoMessage() {}
 
 func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +3783,7 @@ type LockFiles struct {
 
 func (x *LockFiles) Reset() {
 	*x = LockFiles{}
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +3795,7 @@ func (x *LockFiles) String() string {
 func (*LockFiles) ProtoMessage() {}
 
 func (x *LockFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4181,7 +3953,7 @@ type FilesLocked struct {
 
 func (x *FilesLocked) Reset() {
 	*x = FilesLocked{}
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4193,7 +3965,7 @@ func (x *FilesLocked) String() string {
 func (*FilesLocked) ProtoMessage() {}
 
 func (x *FilesLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4334,7 +4106,7 @@ type QueueMerge struct {
 
 func (x *QueueMerge) Reset() {
 	*x = QueueMerge{}
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4118,7 @@ func (x *QueueMerge) String() string {
 func (*QueueMerge) ProtoMessage() {}
 
 func (x *QueueMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4752,7 +4524,7 @@ type MergeEnded struct {
 
 func (x *MergeEnded) Reset() {
 	*x = MergeEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4764,7 +4536,7 @@ func (x *MergeEnded) String() string {
 func (*MergeEnded) ProtoMessage() {}
 
 func (x *MergeEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4947,7 +4719,7 @@ type WithdrawRequests struct {
 
 func (x *WithdrawRequests) Reset() {
 	*x = WithdrawRequests{}
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4959,7 +4731,7 @@ func (x *WithdrawRequests) String() string {
 func (*WithdrawRequests) ProtoMessage() {}
 
 func (x *WithdrawRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5097,7 +4869,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +4881,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +5186,7 @@ type ReflectOn struct {
 
 func (x *ReflectOn) Reset() {
 	*x = ReflectOn{}
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5426,7 +5198,7 @@ func (x *ReflectOn) String() string {
 func (*ReflectOn) ProtoMessage() {}
 
 func (x *ReflectOn) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5539,7 +5311,7 @@ type ChildChanged struct {
 
 func (x *ChildChanged) Reset() {
 	*x = ChildChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5551,7 +5323,7 @@ func (x *ChildChanged) String() string {
 func (*ChildChanged) ProtoMessage() {}
 
 func (x *ChildChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5717,7 +5489,7 @@ type RunReflected struct {
 
 func (x *RunReflected) Reset() {
 	*x = RunReflected{}
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5729,7 +5501,7 @@ func (x *RunReflected) String() string {
 func (*RunReflected) ProtoMessage() {}
 
 func (x *RunReflected) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5868,7 +5640,7 @@ type OverlapChanged struct {
 
 func (x *OverlapChanged) Reset() {
 	*x = OverlapChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5880,7 +5652,7 @@ func (x *OverlapChanged) String() string {
 func (*OverlapChanged) ProtoMessage() {}
 
 func (x *OverlapChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6010,7 +5782,7 @@ type ReserveBudget struct {
 
 func (x *ReserveBudget) Reset() {
 	*x = ReserveBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6022,7 +5794,7 @@ func (x *ReserveBudget) String() string {
 func (*ReserveBudget) ProtoMessage() {}
 
 func (x *ReserveBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6261,7 +6033,7 @@ type BudgetReserved struct {
 
 func (x *BudgetReserved) Reset() {
 	*x = BudgetReserved{}
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6273,7 +6045,7 @@ func (x *BudgetReserved) String() string {
 func (*BudgetReserved) ProtoMessage() {}
 
 func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6401,7 +6173,7 @@ type CommitBudget struct {
 
 func (x *CommitBudget) Reset() {
 	*x = CommitBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6413,7 +6185,7 @@ func (x *CommitBudget) String() string {
 func (*CommitBudget) ProtoMessage() {}
 
 func (x *CommitBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6640,7 +6412,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf0\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x86\x02\n" +
 	"\bAdmitRun\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -6653,33 +6425,25 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04goal\x18\a \x01(\bR\x04goal\x122\n" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
-	"requesters\"\xb4\x02\n" +
+	"requesters\x12\x14\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\x92\x02\n" +
 	"\vRunAdmitted\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\x05R\x03run\x12.\n" +
-	"\x06active\x18\x02 \x03(\v2\x16.forge.v1.ActiveIntentR\x06active\x12(\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
 	"\x04past\x18\x04 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\x16\n" +
 	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12\x18\n" +
 	"\aresumed\x18\a \x01(\x05R\aresumed\x12-\n" +
 	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\x121\n" +
-	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"\x99\x01\n" +
-	"\fActiveIntent\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\x12(\n" +
-	"\x06status\x18\x03 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12%\n" +
-	"\x0erelevant_files\x18\x04 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x05 \x01(\tR\x04plan\"\xef\x01\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledgeJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\x05R\x03run\x12%\n" +
-	"\x0erelevant_files\x18\x02 \x03(\tR\rrelevantFiles\x12\x12\n" +
-	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1d\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12(\n" +
 	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1a\n" +
 	"\bchildren\x18\x06 \x03(\tR\bchildren\x12\x17\n" +
 	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\x12\x16\n" +
-	"\x06number\x18\b \x01(\x05R\x06number\"{\n" +
+	"\x06number\x18\b \x01(\x05R\x06numberJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04R\x0erelevant_filesR\x04plan\"{\n" +
 	"\x0fDependencyEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
@@ -6775,7 +6539,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
 	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilledB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -6791,48 +6555,47 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*TimerFired)(nil),            // 11: forge.v1.TimerFired
 	(*AdmitRun)(nil),              // 12: forge.v1.AdmitRun
 	(*RunAdmitted)(nil),           // 13: forge.v1.RunAdmitted
-	(*ActiveIntent)(nil),          // 14: forge.v1.ActiveIntent
-	(*RunPlanned)(nil),            // 15: forge.v1.RunPlanned
-	(*DependencyEnded)(nil),       // 16: forge.v1.DependencyEnded
-	(*LockFiles)(nil),             // 17: forge.v1.LockFiles
-	(*FilesLocked)(nil),           // 18: forge.v1.FilesLocked
-	(*QueueMerge)(nil),            // 19: forge.v1.QueueMerge
-	(*MergeEnded)(nil),            // 20: forge.v1.MergeEnded
-	(*WithdrawRequests)(nil),      // 21: forge.v1.WithdrawRequests
-	(*RunEnded)(nil),              // 22: forge.v1.RunEnded
-	(*ReflectOn)(nil),             // 23: forge.v1.ReflectOn
-	(*ChildChanged)(nil),          // 24: forge.v1.ChildChanged
-	(*RunReflected)(nil),          // 25: forge.v1.RunReflected
-	(*OverlapChanged)(nil),        // 26: forge.v1.OverlapChanged
-	(*ReserveBudget)(nil),         // 27: forge.v1.ReserveBudget
-	(*BudgetReserved)(nil),        // 28: forge.v1.BudgetReserved
-	(*CommitBudget)(nil),          // 29: forge.v1.CommitBudget
-	(*Key)(nil),                   // 30: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*Result)(nil),                // 32: forge.v1.Result
-	(*Intent)(nil),                // 33: forge.v1.Intent
-	(Risk)(0),                     // 34: forge.v1.Risk
-	(Source)(0),                   // 35: forge.v1.Source
-	(*Identity)(nil),              // 36: forge.v1.Identity
-	(*Budget)(nil),                // 37: forge.v1.Budget
-	(*PastRun)(nil),               // 38: forge.v1.PastRun
-	(*Observation)(nil),           // 39: forge.v1.Observation
-	(*Knowledge)(nil),             // 40: forge.v1.Knowledge
-	(Status)(0),                   // 41: forge.v1.Status
-	(*MergeResult)(nil),           // 42: forge.v1.MergeResult
-	(*Failure)(nil),               // 43: forge.v1.Failure
-	(Executor)(0),                 // 44: forge.v1.Executor
-	(*Attempt)(nil),               // 45: forge.v1.Attempt
-	(*History)(nil),               // 46: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 47: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 48: forge.v1.StepRecord
-	(*Proposal)(nil),              // 49: forge.v1.Proposal
-	(*Adjustment)(nil),            // 50: forge.v1.Adjustment
-	(*Overlap)(nil),               // 51: forge.v1.Overlap
+	(*RunPlanned)(nil),            // 14: forge.v1.RunPlanned
+	(*DependencyEnded)(nil),       // 15: forge.v1.DependencyEnded
+	(*LockFiles)(nil),             // 16: forge.v1.LockFiles
+	(*FilesLocked)(nil),           // 17: forge.v1.FilesLocked
+	(*QueueMerge)(nil),            // 18: forge.v1.QueueMerge
+	(*MergeEnded)(nil),            // 19: forge.v1.MergeEnded
+	(*WithdrawRequests)(nil),      // 20: forge.v1.WithdrawRequests
+	(*RunEnded)(nil),              // 21: forge.v1.RunEnded
+	(*ReflectOn)(nil),             // 22: forge.v1.ReflectOn
+	(*ChildChanged)(nil),          // 23: forge.v1.ChildChanged
+	(*RunReflected)(nil),          // 24: forge.v1.RunReflected
+	(*OverlapChanged)(nil),        // 25: forge.v1.OverlapChanged
+	(*ReserveBudget)(nil),         // 26: forge.v1.ReserveBudget
+	(*BudgetReserved)(nil),        // 27: forge.v1.BudgetReserved
+	(*CommitBudget)(nil),          // 28: forge.v1.CommitBudget
+	(*Key)(nil),                   // 29: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*Result)(nil),                // 31: forge.v1.Result
+	(*Intent)(nil),                // 32: forge.v1.Intent
+	(Risk)(0),                     // 33: forge.v1.Risk
+	(Source)(0),                   // 34: forge.v1.Source
+	(*Identity)(nil),              // 35: forge.v1.Identity
+	(*Budget)(nil),                // 36: forge.v1.Budget
+	(*PastRun)(nil),               // 37: forge.v1.PastRun
+	(*Observation)(nil),           // 38: forge.v1.Observation
+	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
+	(Status)(0),                   // 40: forge.v1.Status
+	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
+	(*Failure)(nil),               // 42: forge.v1.Failure
+	(Executor)(0),                 // 43: forge.v1.Executor
+	(*Attempt)(nil),               // 44: forge.v1.Attempt
+	(*History)(nil),               // 45: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 46: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 47: forge.v1.StepRecord
+	(*Proposal)(nil),              // 48: forge.v1.Proposal
+	(*Adjustment)(nil),            // 49: forge.v1.Adjustment
+	(*Overlap)(nil),               // 50: forge.v1.Overlap
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	31, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	29, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	30, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -6840,67 +6603,65 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	32, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	31, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
 	11, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
 	13, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
-	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	18, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
-	20, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
+	15, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
+	17, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
+	19, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
 	12, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
-	15, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
-	17, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
-	19, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
-	21, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
-	22, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
-	28, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
-	27, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
-	29, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
+	14, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
+	16, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
+	18, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
+	20, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
+	21, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
+	27, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
+	26, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
+	28, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
 	8,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
 	9,  // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
 	10, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
-	24, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
-	25, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
-	26, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
-	33, // 30: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	34, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	31, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	35, // 33: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	36, // 34: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	14, // 35: forge.v1.RunAdmitted.active:type_name -> forge.v1.ActiveIntent
-	37, // 36: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	38, // 37: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	39, // 38: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	40, // 39: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	41, // 40: forge.v1.ActiveIntent.status:type_name -> forge.v1.Status
-	37, // 41: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	41, // 42: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	42, // 43: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	43, // 44: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	44, // 45: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	41, // 46: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	38, // 47: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 48: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	39, // 49: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	40, // 50: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	45, // 51: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	33, // 52: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	46, // 53: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	47, // 54: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	41, // 55: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	48, // 56: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	49, // 57: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	50, // 58: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	51, // 59: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	45, // 60: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	37, // 61: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	45, // 62: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	45, // 63: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	45, // 64: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	23, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
+	24, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
+	25, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
+	32, // 30: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	33, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	30, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	34, // 33: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	35, // 34: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	36, // 35: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	37, // 36: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	38, // 37: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	39, // 38: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	36, // 39: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	40, // 40: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	41, // 41: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	42, // 42: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	43, // 43: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	40, // 44: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	37, // 45: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	22, // 46: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	38, // 47: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	39, // 48: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	44, // 49: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	32, // 50: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	45, // 51: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	46, // 52: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	40, // 53: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	47, // 54: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	48, // 55: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	49, // 56: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	50, // 57: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	44, // 58: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	36, // 59: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	44, // 60: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	44, // 61: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	44, // 62: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -6951,7 +6712,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1561,6 +1561,7 @@ type Clarification struct {
 	xxx_hidden_SuggestedAnswers []string               `protobuf:"bytes,3,rep,name=suggested_answers,json=suggestedAnswers"`
 	xxx_hidden_Param            *string                `protobuf:"bytes,4,opt,name=param"`
 	xxx_hidden_Answer           *string                `protobuf:"bytes,5,opt,name=answer"`
+	xxx_hidden_Task             *string                `protobuf:"bytes,6,opt,name=task"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -1639,14 +1640,24 @@ func (x *Clarification) GetAnswer() string {
 	return ""
 }
 
+func (x *Clarification) GetTask() string {
+	if x != nil {
+		if x.xxx_hidden_Task != nil {
+			return *x.xxx_hidden_Task
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Clarification) SetQuestion(v string) {
 	x.xxx_hidden_Question = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *Clarification) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *Clarification) SetSuggestedAnswers(v []string) {
@@ -1655,12 +1666,17 @@ func (x *Clarification) SetSuggestedAnswers(v []string) {
 
 func (x *Clarification) SetParam(v string) {
 	x.xxx_hidden_Param = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *Clarification) SetAnswer(v string) {
 	x.xxx_hidden_Answer = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Clarification) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *Clarification) HasQuestion() bool {
@@ -1691,6 +1707,13 @@ func (x *Clarification) HasAnswer() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *Clarification) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *Clarification) ClearQuestion() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Question = nil
@@ -1711,6 +1734,11 @@ func (x *Clarification) ClearAnswer() {
 	x.xxx_hidden_Answer = nil
 }
 
+func (x *Clarification) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Task = nil
+}
+
 type Clarification_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1724,6 +1752,9 @@ type Clarification_builder struct {
 	Param *string
 	// answer is nil until the question is answered.
 	Answer *string
+	// task is the one whose agent waits for the answer; empty if the whole intent
+	// does.
+	Task *string
 }
 
 func (b0 Clarification_builder) Build() *Clarification {
@@ -1731,21 +1762,25 @@ func (b0 Clarification_builder) Build() *Clarification {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Question != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Question = b.Question
 	}
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Context = b.Context
 	}
 	x.xxx_hidden_SuggestedAnswers = b.SuggestedAnswers
 	if b.Param != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Param = b.Param
 	}
 	if b.Answer != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_Answer = b.Answer
+	}
+	if b.Task != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Task = b.Task
 	}
 	return m0
 }
@@ -1960,13 +1995,14 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x0eknowledge_file\x18\b \x01(\tR\rknowledgeFile\x12\x17\n" +
 	"\araw_log\x18\t \x01(\bR\x06rawLog\x12\x17\n" +
 	"\alog_dir\x18\n" +
-	" \x01(\tR\x06logDir\"\xa0\x01\n" +
+	" \x01(\tR\x06logDir\"\xb4\x01\n" +
 	"\rClarification\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\tR\bquestion\x12\x18\n" +
 	"\acontext\x18\x02 \x01(\tR\acontext\x12+\n" +
 	"\x11suggested_answers\x18\x03 \x03(\tR\x10suggestedAnswers\x12\x14\n" +
 	"\x05param\x18\x04 \x01(\tR\x05param\x12\x16\n" +
-	"\x06answer\x18\x05 \x01(\tR\x06answer\"Q\n" +
+	"\x06answer\x18\x05 \x01(\tR\x06answer\x12\x12\n" +
+	"\x04task\x18\x06 \x01(\tR\x04task\"Q\n" +
 	"\x06Origin\x12\x16\n" +
 	"\x06system\x18\x01 \x01(\tR\x06system\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x14\n" +

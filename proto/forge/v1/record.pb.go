@@ -546,38 +546,40 @@ func (b0 Timer_builder) Build() *Timer {
 // Waiting, Activity, Open, Settled and UpdatedAt are set. The last record of a
 // journal carries the present one.
 type Summary struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Key         *Key                   `protobuf:"bytes,1,opt,name=key"`
-	xxx_hidden_Title       *string                `protobuf:"bytes,2,opt,name=title"`
-	xxx_hidden_Type        *string                `protobuf:"bytes,3,opt,name=type"`
-	xxx_hidden_Status      Status                 `protobuf:"varint,4,opt,name=status,enum=forge.v1.Status"`
-	xxx_hidden_Risk        Risk                   `protobuf:"varint,5,opt,name=risk,enum=forge.v1.Risk"`
-	xxx_hidden_Source      Source                 `protobuf:"varint,6,opt,name=source,enum=forge.v1.Source"`
-	xxx_hidden_Attributes  *Attributes            `protobuf:"bytes,26,opt,name=attributes"`
-	xxx_hidden_Run         int32                  `protobuf:"varint,8,opt,name=run"`
-	xxx_hidden_Waiting     Waiting                `protobuf:"varint,9,opt,name=waiting,enum=forge.v1.Waiting"`
-	xxx_hidden_Reason      *string                `protobuf:"bytes,10,opt,name=reason"`
-	xxx_hidden_Activity    *string                `protobuf:"bytes,11,opt,name=activity"`
-	xxx_hidden_Plan        *string                `protobuf:"bytes,12,opt,name=plan"`
-	xxx_hidden_Tasks       *[]*TaskSummary        `protobuf:"bytes,13,rep,name=tasks"`
-	xxx_hidden_TaskCount   int32                  `protobuf:"varint,14,opt,name=task_count,json=taskCount"`
-	xxx_hidden_TasksDone   int32                  `protobuf:"varint,15,opt,name=tasks_done,json=tasksDone"`
-	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,16,rep,name=open"`
-	xxx_hidden_Idle        bool                   `protobuf:"varint,17,opt,name=idle"`
-	xxx_hidden_Usage       *Usage                 `protobuf:"bytes,18,opt,name=usage"`
-	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt"`
-	xxx_hidden_UpdatedAt   *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=updated_at,json=updatedAt"`
-	xxx_hidden_Parent      *string                `protobuf:"bytes,21,opt,name=parent"`
-	xxx_hidden_Children    *[]*ChildSummary       `protobuf:"bytes,22,rep,name=children"`
-	xxx_hidden_Requester   *string                `protobuf:"bytes,23,opt,name=requester"`
-	xxx_hidden_Requesters  *[]*Identity           `protobuf:"bytes,28,rep,name=requesters"`
-	xxx_hidden_Approval    *Approval              `protobuf:"bytes,29,opt,name=approval"`
-	xxx_hidden_Goal        *GoalSummary           `protobuf:"bytes,25,opt,name=goal"`
-	xxx_hidden_Project     *ProjectSummary        `protobuf:"bytes,27,opt,name=project"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	state                    protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Key           *Key                   `protobuf:"bytes,1,opt,name=key"`
+	xxx_hidden_Title         *string                `protobuf:"bytes,2,opt,name=title"`
+	xxx_hidden_Type          *string                `protobuf:"bytes,3,opt,name=type"`
+	xxx_hidden_Status        Status                 `protobuf:"varint,4,opt,name=status,enum=forge.v1.Status"`
+	xxx_hidden_Risk          Risk                   `protobuf:"varint,5,opt,name=risk,enum=forge.v1.Risk"`
+	xxx_hidden_Source        Source                 `protobuf:"varint,6,opt,name=source,enum=forge.v1.Source"`
+	xxx_hidden_Attributes    *Attributes            `protobuf:"bytes,26,opt,name=attributes"`
+	xxx_hidden_Run           int32                  `protobuf:"varint,8,opt,name=run"`
+	xxx_hidden_Waiting       Waiting                `protobuf:"varint,9,opt,name=waiting,enum=forge.v1.Waiting"`
+	xxx_hidden_Reason        *string                `protobuf:"bytes,10,opt,name=reason"`
+	xxx_hidden_Activity      *string                `protobuf:"bytes,11,opt,name=activity"`
+	xxx_hidden_Plan          *string                `protobuf:"bytes,12,opt,name=plan"`
+	xxx_hidden_Tasks         *[]*TaskSummary        `protobuf:"bytes,13,rep,name=tasks"`
+	xxx_hidden_TaskCount     int32                  `protobuf:"varint,14,opt,name=task_count,json=taskCount"`
+	xxx_hidden_TasksDone     int32                  `protobuf:"varint,15,opt,name=tasks_done,json=tasksDone"`
+	xxx_hidden_Open          *[]*Attempt            `protobuf:"bytes,16,rep,name=open"`
+	xxx_hidden_Idle          bool                   `protobuf:"varint,17,opt,name=idle"`
+	xxx_hidden_Usage         *Usage                 `protobuf:"bytes,18,opt,name=usage"`
+	xxx_hidden_CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=created_at,json=createdAt"`
+	xxx_hidden_UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=updated_at,json=updatedAt"`
+	xxx_hidden_Parent        *string                `protobuf:"bytes,21,opt,name=parent"`
+	xxx_hidden_Children      *[]*ChildSummary       `protobuf:"bytes,22,rep,name=children"`
+	xxx_hidden_Requester     *string                `protobuf:"bytes,23,opt,name=requester"`
+	xxx_hidden_Requesters    *[]*Identity           `protobuf:"bytes,28,rep,name=requesters"`
+	xxx_hidden_Approval      *Approval              `protobuf:"bytes,29,opt,name=approval"`
+	xxx_hidden_Goal          *GoalSummary           `protobuf:"bytes,25,opt,name=goal"`
+	xxx_hidden_Project       *ProjectSummary        `protobuf:"bytes,27,opt,name=project"`
+	xxx_hidden_Outline       *string                `protobuf:"bytes,30,opt,name=outline"`
+	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,31,rep,name=relevant_files,json=relevantFiles"`
+	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
+	XXX_presence             [1]uint32
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *Summary) Reset() {
@@ -831,33 +833,50 @@ func (x *Summary) GetProject() *ProjectSummary {
 	return nil
 }
 
+func (x *Summary) GetOutline() string {
+	if x != nil {
+		if x.xxx_hidden_Outline != nil {
+			return *x.xxx_hidden_Outline
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Summary) GetRelevantFiles() []string {
+	if x != nil {
+		return x.xxx_hidden_RelevantFiles
+	}
+	return nil
+}
+
 func (x *Summary) SetKey(v *Key) {
 	x.xxx_hidden_Key = v
 }
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 29)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 29)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 29)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 29)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 29)
 }
 
 func (x *Summary) SetAttributes(v *Attributes) {
@@ -866,27 +885,27 @@ func (x *Summary) SetAttributes(v *Attributes) {
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 29)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 29)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 29)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 29)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 29)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -895,12 +914,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 29)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 29)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -909,7 +928,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetIdle(v bool) {
 	x.xxx_hidden_Idle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 29)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -926,7 +945,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 29)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -935,7 +954,7 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 27)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 29)
 }
 
 func (x *Summary) SetRequesters(v []*Identity) {
@@ -952,6 +971,15 @@ func (x *Summary) SetGoal(v *GoalSummary) {
 
 func (x *Summary) SetProject(v *ProjectSummary) {
 	x.xxx_hidden_Project = v
+}
+
+func (x *Summary) SetOutline(v string) {
+	x.xxx_hidden_Outline = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 27, 29)
+}
+
+func (x *Summary) SetRelevantFiles(v []string) {
+	x.xxx_hidden_RelevantFiles = v
 }
 
 func (x *Summary) HasKey() bool {
@@ -1115,6 +1143,13 @@ func (x *Summary) HasProject() bool {
 	return x.xxx_hidden_Project != nil
 }
 
+func (x *Summary) HasOutline() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 27)
+}
+
 func (x *Summary) ClearKey() {
 	x.xxx_hidden_Key = nil
 }
@@ -1222,6 +1257,11 @@ func (x *Summary) ClearProject() {
 	x.xxx_hidden_Project = nil
 }
 
+func (x *Summary) ClearOutline() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 27)
+	x.xxx_hidden_Outline = nil
+}
+
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1286,6 +1326,11 @@ type Summary_builder struct {
 	Goal *GoalSummary
 	// project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
+	// outline has the titles of the plan's tasks or children, a line each; empty
+	// before there is a plan.
+	Outline *string
+	// relevant_files are the paths that the plan names, at most 100.
+	RelevantFiles []string
 }
 
 func (b0 Summary_builder) Build() *Summary {
@@ -1294,76 +1339,81 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 29)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 29)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 29)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 29)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 29)
 		x.xxx_hidden_Source = *b.Source
 	}
 	x.xxx_hidden_Attributes = b.Attributes
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 29)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 29)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 29)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 29)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 29)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 29)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 29)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Idle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 29)
 		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 29)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 27)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 29)
 		x.xxx_hidden_Requester = b.Requester
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
 	x.xxx_hidden_Approval = b.Approval
 	x.xxx_hidden_Goal = b.Goal
 	x.xxx_hidden_Project = b.Project
+	if b.Outline != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 27, 29)
+		x.xxx_hidden_Outline = b.Outline
+	}
+	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	return m0
 }
 
@@ -2366,7 +2416,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x99\b\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xda\b\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -2403,7 +2453,9 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"requesters\x12.\n" +
 	"\bapproval\x18\x1d \x01(\v2\x12.forge.v1.ApprovalR\bapproval\x12)\n" +
 	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\x122\n" +
-	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aprojectJ\x04\b\a\x10\bJ\x04\b\x18\x10\x19R\bpriorityR\bapprover\"J\n" +
+	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aproject\x12\x18\n" +
+	"\aoutline\x18\x1e \x01(\tR\aoutline\x12%\n" +
+	"\x0erelevant_files\x18\x1f \x03(\tR\rrelevantFilesJ\x04\b\a\x10\bJ\x04\b\x18\x10\x19R\bpriorityR\bapprover\"J\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +

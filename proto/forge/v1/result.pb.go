@@ -2079,6 +2079,8 @@ type Implementation struct {
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,7,opt,name=unchanged"`
 	xxx_hidden_Execution   *Execution             `protobuf:"bytes,8,opt,name=execution"`
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,9,rep,name=overlaps"`
+	xxx_hidden_Blocked     *Clarification         `protobuf:"bytes,10,opt,name=blocked"`
+	xxx_hidden_NothingToDo *string                `protobuf:"bytes,11,opt,name=nothing_to_do,json=nothingToDo"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2187,19 +2189,36 @@ func (x *Implementation) GetOverlaps() []*Overlap {
 	return nil
 }
 
+func (x *Implementation) GetBlocked() *Clarification {
+	if x != nil {
+		return x.xxx_hidden_Blocked
+	}
+	return nil
+}
+
+func (x *Implementation) GetNothingToDo() string {
+	if x != nil {
+		if x.xxx_hidden_NothingToDo != nil {
+			return *x.xxx_hidden_NothingToDo
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -2208,17 +2227,17 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 11)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
 }
 
 func (x *Implementation) SetExecution(v *Execution) {
@@ -2227,6 +2246,15 @@ func (x *Implementation) SetExecution(v *Execution) {
 
 func (x *Implementation) SetOverlaps(v []*Overlap) {
 	x.xxx_hidden_Overlaps = &v
+}
+
+func (x *Implementation) SetBlocked(v *Clarification) {
+	x.xxx_hidden_Blocked = v
+}
+
+func (x *Implementation) SetNothingToDo(v string) {
+	x.xxx_hidden_NothingToDo = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2278,6 +2306,20 @@ func (x *Implementation) HasExecution() bool {
 	return x.xxx_hidden_Execution != nil
 }
 
+func (x *Implementation) HasBlocked() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Blocked != nil
+}
+
+func (x *Implementation) HasNothingToDo() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
 func (x *Implementation) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2312,6 +2354,15 @@ func (x *Implementation) ClearExecution() {
 	x.xxx_hidden_Execution = nil
 }
 
+func (x *Implementation) ClearBlocked() {
+	x.xxx_hidden_Blocked = nil
+}
+
+func (x *Implementation) ClearNothingToDo() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_NothingToDo = nil
+}
+
 type Implementation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2335,6 +2386,12 @@ type Implementation_builder struct {
 	Execution *Execution
 	// overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []*Overlap
+	// blocked is the question without whose answer the agent cannot go on; nil if
+	// it can.
+	Blocked *Clarification
+	// nothing_to_do is the agent's claim that Base meets the task already, with
+	// its evidence. Empty if it makes none, and where something was committed.
+	NothingToDo *string
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2342,32 +2399,37 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 11)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Execution = b.Execution
 	x.xxx_hidden_Overlaps = &b.Overlaps
+	x.xxx_hidden_Blocked = b.Blocked
+	if b.NothingToDo != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		x.xxx_hidden_NothingToDo = b.NothingToDo
+	}
 	return m0
 }
 
@@ -4144,7 +4206,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\x9e\x02\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xf5\x02\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -4154,7 +4216,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12\x1c\n" +
 	"\tunchanged\x18\a \x01(\bR\tunchanged\x121\n" +
 	"\texecution\x18\b \x01(\v2\x13.forge.v1.ExecutionR\texecution\x12-\n" +
-	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\"\xaa\x02\n" +
+	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x121\n" +
+	"\ablocked\x18\n" +
+	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
+	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\"\xaa\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -4300,23 +4365,24 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	33, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
 	34, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
 	35, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	8,  // 32: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	35, // 33: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 34: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 35: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 36: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	36, // 37: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	18, // 38: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	18, // 39: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	18, // 40: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	14, // 41: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	13, // 42: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	12, // 43: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	30, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	35, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	0,  // 35: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 36: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 37: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	36, // 38: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	18, // 39: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	18, // 40: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	18, // 41: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	14, // 42: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	13, // 43: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	12, // 44: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

@@ -816,7 +816,8 @@ type Task_builder struct {
 	Head *string
 	// commit is the task's commit on the base branch; empty until it is merged.
 	Commit *string
-	// failure says, for a person, why the task failed or waits.
+	// failure says, for a person, why the task failed or waits, or is done
+	// without a commit.
 	Failure *string
 	// write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite

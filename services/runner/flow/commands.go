@@ -141,13 +141,18 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 	case forge.StepImplement, forge.StepExecute:
 		in := &forge.ImplementInput{
 			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: t.Reviews, Overlaps: t.PendingOverlaps(),
+			Answered: t.Word.Answered,
 		}
 		if isGoal {
 			in.Goal = new(g.Loop(t, step))
 		}
 		c.Input = in
 	case forge.StepReview:
-		c.Input = &forge.ReviewInput{Verify: t.Candidate.Verify, Reviews: t.Reviews}
+		in := &forge.ReviewInput{Reviews: t.Reviews, Unchanged: t.Candidate == nil}
+		if t.Candidate != nil {
+			in.Verify = t.Candidate.Verify
+		}
+		c.Input = in
 	default: // summarize and judge, of a goal
 		c.Input = &forge.IterationInput{Goal: g.Loop(t, step), Verify: g.Verified(t)}
 		if t.Candidate == nil {

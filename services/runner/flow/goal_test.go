@@ -31,6 +31,7 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 				Metadata: forge.SummaryMetadata{TokensUsed: 100},
 			},
 		}
+		out.Blocked = questionOf(arg)
 		r.Output = out
 		if v := arg("status"); v != "" {
 			out.Execution.Status = forge.ExecutionStatus(v)

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
@@ -106,9 +107,16 @@ func (s course) askAdmission() {
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
 	s.tell(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
-		Run: s.Run, Title: in.Title, Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
+		Run: s.Run, Title: in.Title, About: s.about(), Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
 		Requesters: in.Requesters,
 	}})
+}
+
+// about sums up the subject of the intent, besides its title: for the search of what has to do with it.
+func (s course) about() string {
+	const most = 4 << 10 // bytes, of the body and of the rest
+	rest := strings.Join(slices.Concat(s.Intent.Criteria, s.Tasks.Files(maxPlannedFiles)), "\n")
+	return strings.ToValidUTF8(rule.Shorten(s.Intent.Body, most)+"\n"+rule.Shorten(rest, most), "")
 }
 
 // request sends a request of a task to the project, in place of the one before.

@@ -50,7 +50,7 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget),
+		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Blocked: s.Tasks.Has(task.Asking),
 	}
 }
 
@@ -131,6 +131,10 @@ func (s person) answer(a *forge.Answer, by string) (forge.Decision, error) {
 	}
 	plan.Answer(in, a)
 	in.Requesters = joined(in.Requesters, by)
+	if t := s.Tasks.Find(c.Task); t != nil {
+		s.tasks(func(x *task.Turn) { task.Said{Task: t}.AnsweredBy(x, x.Strategy.Step(task.Implementing)) })
+		return forge.Applied, nil
+	}
 	if !in.NeedsClarification() {
 		s.Reason = ""
 		course(s).startStep()

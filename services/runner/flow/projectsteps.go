@@ -29,9 +29,10 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 // scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget = p.state.Ledger.Limits
-	a.Past = p.state.Knowledge.RelevantRuns(in.Title, in.Type)
+	about := in.Title + "\n" + in.About
+	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
 	if in.Goal {
-		a.Knowledge = p.state.Knowledge.ForGoal(in.Title)
+		a.Knowledge = p.state.Knowledge.ForGoal(about)
 	}
 	if in.Type == forge.TypeSkillExtraction {
 		a.Unread = p.state.Reflection.NextUnread()

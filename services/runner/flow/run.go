@@ -24,7 +24,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
 	s.Dispatch.Outbox.Answered(admitKey)
-	s.Plan.Context = plan.Context{Active: a.Active, Past: a.Past, Unread: a.Unread}
+	s.Plan.Context = plan.Context{Past: a.Past, Unread: a.Unread}
 	s.Goal.Known = a.Knowledge
 	s.Pause.Admitted(a.Paused, a.Resumed)
 	if !s.Policy.Known {
@@ -210,9 +210,7 @@ const maxPlannedFiles = 100
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
-		Run: s.Run, Plan: plan.Titles(s.Tasks.Tasks, s.Plan.Children), Budget: s.Policy.Budget,
-		Children: s.Plan.Children.IDs(), RelevantFiles: s.Tasks.Files(maxPlannedFiles), DependsOn: missing,
-		OwnUSD: s.ownBudget(), Number: s.Dispatch.Messages,
+		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing, OwnUSD: s.ownBudget(), Number: s.Dispatch.Messages,
 	}})
 	if len(missing) == 0 {
 		s.work()
@@ -254,6 +252,9 @@ func (s course) work() {
 	})
 	if !ended {
 		return
+	}
+	if why := s.Tasks.NothingToDo(); why != "" {
+		s.Reason = why
 	}
 	for _, t := range s.Tasks.Tasks {
 		if t.Stage != task.Done && s.Reason == "" {

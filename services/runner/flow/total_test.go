@@ -226,7 +226,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepAbstract:
 		r.Output = &forge.Abstraction{Skills: []forge.Skill{{Name: word, Description: "d", Body: "b"}}[:rng.IntN(2)]}
 	case forge.StepImplement:
-		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word}
+		r.Output = &forge.Implementation{Commits: rng.IntN(2), Head: word, Blocked: anyQuestion(rng, word), NothingToDo: []string{"", word}[rng.IntN(2)]}
 	case forge.StepRebase:
 		out := &forge.Rebase{Head: word, Files: []string{word}}
 		r.Output = out
@@ -255,6 +255,14 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	return r
 }
 
+// anyQuestion is, now and then, the question of an agent that is blocked.
+func anyQuestion(rng *rand.Rand, word string) *forge.Clarification {
+	if rng.IntN(4) > 0 {
+		return nil
+	}
+	return &forge.Clarification{Question: word, Param: word, Answer: &word}
+}
+
 // anyProgress answers a step of a goal's.
 func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 	t := s.goalTask()
@@ -266,7 +274,9 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 			out.Clarifications = []forge.Clarification{{Question: word}}
 		}
 	case forge.StepExecute:
-		r.Output = &forge.Implementation{Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}}
+		r.Output = &forge.Implementation{
+			Base: "b", Head: []string{"b", word}[rng.IntN(2)], Leftover: word, Execution: &forge.Execution{}, Blocked: anyQuestion(rng, word),
+		}
 	case forge.StepSummarize:
 		r.Output = &forge.Summarization{Knowledge: []forge.Knowledge{{Content: word}}[:rng.IntN(2)]}
 	default:

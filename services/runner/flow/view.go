@@ -34,6 +34,9 @@ func (s *Intent) Summary() forge.Summary {
 		Parent: in.Parent, Requester: requester(in), Requesters: in.Requesters, Approval: view{s}.approval(),
 		Children: s.Plan.Children.Summaries(),
 	}
+	if s.Phase != control.Closed {
+		sum.Outline, sum.RelevantFiles = plan.Titles(s.Tasks.Tasks, s.Plan.Children), s.Tasks.Files(maxPlannedFiles)
+	}
 	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
@@ -49,7 +52,7 @@ func (s *Intent) Summary() forge.Summary {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget:
+		case task.Waiting, task.OverBudget, task.Asking:
 			sum.Reason = t.Failure
 		case task.Protected:
 			sum.Reason = view{s}.approvalReason(t.Failure)
@@ -111,7 +114,7 @@ func (s view) waiting() (forge.Waiting, string) {
 	switch {
 	case s.Intent.Status.Failed():
 		return forge.WaitingFailed, ""
-	case s.Phase == control.Asking:
+	case s.Phase == control.Asking, s.Tasks.Has(task.Asking):
 		return forge.WaitingClarification, "needs your answers"
 	case s.Phase == control.Approval:
 		return forge.WaitingApproval, "needs your approval"

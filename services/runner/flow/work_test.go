@@ -83,8 +83,11 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
 			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
 		}
+		out.NothingToDo, out.Blocked = spaced(arg("nothing")), questionOf(arg)
 		if n == 0 && c.Task.Head != "" { // the change as it was
 			out.Base, out.Head = c.Task.Base, c.Task.Head
+		} else if n == 0 && out.NothingToDo != "" {
+			out.Head = out.Base
 		}
 		r.Output = out
 		for _, o := range list("overlaps") {
@@ -155,6 +158,17 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 	}
 }
 
+// questionOf reads the question of an agent that is blocked; nil if it is not.
+func questionOf(arg func(string) string) *forge.Clarification {
+	if arg("blocked") == "" {
+		return nil
+	}
+	return &forge.Clarification{Question: spaced(arg("blocked")), Context: "nothing says so", SuggestedAnswers: []string{"this", "that"}}
+}
+
+// spaced returns a word of a script as text.
+func spaced(word string) string { return strings.ReplaceAll(word, "-", " ") }
+
 // analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
 func analysisOf(arg func(string) string, list func(string) []string) *forge.Analysis {
 	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing"), Insufficient: arg("insufficient")}
@@ -221,6 +235,12 @@ func describeCommand(c forge.Command) string {
 	if implement.Continue {
 		b.WriteString(" going on")
 	}
+	if implement.Answered {
+		b.WriteString(" answered")
+	}
+	if c.Review().Unchanged {
+		b.WriteString(" of the base")
+	}
 	if analyze.PolicyOnly {
 		b.WriteString(" policy only")
 	}
@@ -253,9 +273,6 @@ func describeCommand(c forge.Command) string {
 	}
 	if len(c.Abstract().Patterns) > 0 {
 		fmt.Fprintf(&b, " of %d patterns", len(c.Abstract().Patterns))
-	}
-	if len(analyze.Active) > 0 {
-		fmt.Fprintf(&b, " knowing of %d others", len(analyze.Active))
 	}
 	if c.Task.Write != nil {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)

@@ -18,7 +18,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	}
 	know := w.known[key]
 	if know == nil {
-		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, withdrawn: map[forge.Attempt]bool{}, consent: newConsent()}
+		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, claimed: map[forge.TaskID]string{}, withdrawn: map[forge.Attempt]bool{}, consent: newConsent()}
 		w.known[key] = know
 	}
 	for i := range rec.Events {
@@ -81,6 +81,8 @@ type knowledge struct {
 	depends map[forge.IntentID]bool
 	// done are the tasks that are merged, or need no change.
 	done map[forge.TaskID]bool
+	// claimed has the commits of tasks that are said to be done already, to be reviewed.
+	claimed map[forge.TaskID]string
 
 	// withdrawn are attempts whose results do not count any more.
 	withdrawn map[forge.Attempt]bool
@@ -180,7 +182,15 @@ func (k *knowledge) learnResult(r *forge.Result) {
 			judged(out.Risk, nil)
 		}
 	case *forge.Implementation:
-		if out.Unchanged {
+		if out.Unchanged && out.Blocked == nil {
+			k.done[r.Attempt.Task] = true
+		}
+		k.claimed[r.Attempt.Task] = ""
+		if out.NothingToDo != "" && out.Commits == 0 {
+			k.claimed[r.Attempt.Task] = out.Head
+		}
+	case *forge.Review:
+		if out.Verdict == forge.VerdictApproved && out.Head != "" && out.Head == k.claimed[r.Attempt.Task] {
 			k.done[r.Attempt.Task] = true
 		}
 	default:

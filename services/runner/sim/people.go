@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // people submit intents, answer, change their minds, and push to the base branch.
@@ -121,7 +122,7 @@ func (w *world) help(willing bool) bool {
 	case s.Waiting == forge.WaitingApproval:
 		ev.Actor, ev.Message = w.approver(s, willing), &forge.Approve{Plan: s.Plan}
 	case s.Waiting == forge.WaitingClarification:
-		ev.Message = &forge.Answer{Index: w.rng.IntN(2), Answer: "so"}
+		ev.Message = &forge.Answer{Index: w.openQuestion(s.Key), Answer: "so"}
 	case s.Waiting == forge.WaitingBudget:
 		ev.To.Intent, ev.Message = w.raise(s, willing)
 	default:
@@ -129,6 +130,16 @@ func (w *world) help(willing bool) bool {
 	}
 	w.send(ev)
 	return true
+}
+
+// openQuestion returns the index of a question of an intent that is not answered, or, as of a
+// person who looks at an old list, of any.
+func (w *world) openQuestion(key forge.Key) int {
+	list := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View().Intent.Clarifications
+	if i := slices.IndexFunc(list, func(c forge.Clarification) bool { return c.Answer == nil }); i >= 0 && !w.chance(6) {
+		return i
+	}
+	return w.rng.IntN(2)
 }
 
 // resumption returns the event that resumes a paused intent or project, or one

@@ -256,8 +256,17 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 	}
 	w.workers.made[id]++
 	im := &forge.Implementation{Base: w.repo.tip(), Head: w.repo.tip()}
+	if w.chance(8) {
+		im.Blocked = &forge.Clarification{Question: fmt.Sprintf("and now, %d?", w.workers.made[id]), Context: "nothing says"}
+		if w.chance(2) {
+			return im
+		}
+	}
 	if w.chance(12) {
 		im.Unchanged = w.chance(3)
+		if w.chance(2) {
+			im.NothingToDo = "it is there already"
+		}
 		return im
 	}
 	n := w.repo.change(id, w.workers.files[id])

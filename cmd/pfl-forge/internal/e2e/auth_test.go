@@ -16,6 +16,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -200,6 +201,7 @@ func (c *cluster) noSeeds() {
 // server read them: services go on in the same processes, and each of the former keys is
 // refused.
 func TestRenewedKeys(t *testing.T) {
+	testsize.OnlyFull(t)
 	g := newCluster(t, appending)
 	g.protect()
 	lines := g.append(2)

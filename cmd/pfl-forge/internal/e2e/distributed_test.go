@@ -193,6 +193,7 @@ func (c *cluster) clone() *repo {
 
 // TestDistributed runs the services as processes of their own.
 func TestDistributed(t *testing.T) {
+	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	wait.Until(t, "all services are seen", func() bool {
 		got := c.forge("doctor")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // bare runs pfl-forge on a machine where no sandbox can be made: in a user namespace that
@@ -52,6 +54,7 @@ func (r *repo) holds(text string, all ...string) {
 // say; once the person says unconfined the same intent goes on, and everything that tells of
 // it says so.
 func TestNoSandboxAnywhere(t *testing.T) {
+	testsize.OnlyFull(t)
 	started := filepath.Join(t.TempDir(), "started")
 	r := newRepo(t, map[string]string{
 		".env": "FORGE_SANDBOX=unconfined\n", ".envrc": "export FORGE_SANDBOX=unconfined\n", ".gitignore": "/.forge/\n",

@@ -151,7 +151,9 @@ func result(r *forge.Result) (string, Tone) {
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
-		if out.Execution != nil {
+		if out.Blocked != nil {
+			text = "blocked: " + FirstLine(out.Blocked.Question)
+		} else if out.Execution != nil {
 			text, tone = execution(out)
 		} else {
 			text = implementation(out)
@@ -224,6 +226,8 @@ func implementation(i *forge.Implementation) string {
 	switch {
 	case i.Unchanged:
 		return "nothing had to be changed"
+	case i.NothingToDo != "":
+		return "says that nothing has to be changed"
 	case i.Commits == 0:
 		return "no commit"
 	}

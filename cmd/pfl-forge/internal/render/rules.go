@@ -4,6 +4,8 @@ package render
 // has for it.
 var rules = map[string]string{
 	"clarify":          "the analysis asked questions; the same session continues with the answers",
+	"blocked":          "the agent could not go on; a person was asked, and the same session continues with the answer",
+	"nothing-to-do":    "a review of the base branch confirmed that nothing had to be changed; done without a commit",
 	"architect":        "the analysis was not sufficient; an architect took a closer look",
 	"split":            "split into child intents",
 	"pause":            "a person paused it; its agents stopped, their work is kept",

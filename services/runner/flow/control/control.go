@@ -41,7 +41,7 @@ const (
 	Closed Phase = "closed"
 )
 
-// Place is a phase as a person sees it. Most phases are one place; working has three, by
+// Place is a phase as a person sees it. Most phases are one place; working has four, by
 // what waits for the person, and closed has four, by how the intent ended.
 type Place string
 
@@ -49,6 +49,7 @@ type Place string
 const (
 	Waiting   Place = "waiting" // working, and a task waits for a person's files or for budget
 	Guarded   Place = "guarded" // working, and a change waits for a person's approval
+	Blocked   Place = "blocked" // working, and an agent waits for a person's answer
 	Failed    Place = "failed"
 	Done      Place = "done"
 	Rejected  Place = "rejected"
@@ -59,7 +60,7 @@ const (
 func Places() []Place {
 	return []Place{
 		Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget), Place(Depending),
-		Place(Working), Waiting, Guarded, Place(Children), Failed, Done, Rejected, Cancelled,
+		Place(Working), Waiting, Guarded, Blocked, Place(Children), Failed, Done, Rejected, Cancelled,
 	}
 }
 
@@ -94,7 +95,7 @@ type Row struct {
 
 var (
 	proposed = []Place{Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget)}
-	atWork   = []Place{Place(Working), Waiting, Guarded}
+	atWork   = []Place{Place(Working), Waiting, Guarded, Blocked}
 	closed   = []Place{Failed, Done, Rejected, Cancelled}
 	anywhere = Places()
 )
@@ -108,15 +109,17 @@ var Table = []Row{
 	{Approve, proposed, forge.Refused, "there is no plan to approve yet; the intent is {phase}"},
 	{Approve, anywhere, forge.Refused, "the intent is {status} and does not wait for approval"},
 
-	{Reject, []Place{Place(Asking), Place(Approval), Guarded, Failed}, forge.Applied, ""},
+	{Reject, []Place{Place(Asking), Place(Approval), Guarded, Blocked, Failed}, forge.Applied, ""},
 	{Reject, []Place{Rejected}, forge.Ignored, "the intent is rejected already"},
 	{Reject, closed, forge.Refused, "the intent is {status} already"},
 	{Reject, anywhere, forge.Refused, "the intent is {status} and does not wait for a person; use cancel to stop it"},
 
-	{Answer, []Place{Place(Asking)}, forge.Applied, ""},
+	// While one task waits for something else, another one may ask.
+	{Answer, []Place{Place(Asking), Waiting, Guarded, Blocked}, forge.Applied, ""},
 	{Answer, anywhere, forge.Refused, "the intent is {status} and does not wait for an answer"},
 
 	{Retry, []Place{Place(Approval), Place(OverBudget), Waiting, Guarded, Failed}, forge.Applied, ""},
+	{Retry, []Place{Blocked}, forge.Refused, "the intent waits for an answer; give it first: pfl-forge answer"},
 	{Retry, anywhere, forge.Refused, "the intent is {status}; only what failed, or waits for you, can be retried"},
 
 	{Cancel, []Place{Cancelled}, forge.Ignored, "the intent is cancelled already"},
@@ -155,6 +158,8 @@ type Intent struct {
 	Guarded bool
 	// Waiting says that a task waits for a person's files or for budget.
 	Waiting bool
+	// Blocked says that the agent of a task waits for a person's answer.
+	Blocked bool
 }
 
 // Place returns the place of the intent in the table.
@@ -168,6 +173,8 @@ func (s *Intent) Place() Place {
 		return Guarded
 	case s.Phase == Working && s.Waiting:
 		return Waiting
+	case s.Phase == Working && s.Blocked:
+		return Blocked
 	}
 	return Place(s.Phase)
 }

@@ -168,6 +168,9 @@ func (g Strategy) GaveUp(x *task.Turn, t *task.Task, step forge.Step, why string
 // summarized and judged like the others.
 func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation, by task.Worker) {
 	t.Made(im, by)
+	if said := (task.Said{Task: t}); said.Blocked(x, forge.StepExecute, im.Blocked) {
+		return
+	}
 	g.Leftover = ""
 	if l := im.Leftover; l != "" {
 		g.Leftover = "Changes that were not committed are not part of the change. They are kept as commit " + l +

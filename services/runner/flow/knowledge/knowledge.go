@@ -9,9 +9,9 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/words"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -38,7 +38,7 @@ type State struct {
 	Known []forge.Knowledge
 }
 
-// Run is a finished run, with the words of its title in order.
+// Run is a finished run, with the words of its title and files in order.
 type Run struct {
 	forge.PastRun
 	Words []string
@@ -48,7 +48,7 @@ type Run struct {
 // kept once, with the higher confidence.
 func (s *State) Learn(e *forge.RunEnded) {
 	if e.Past != nil {
-		s.Runs = rule.Last(append(s.Runs, Run{PastRun: *e.Past, Words: SortedWords(e.Past.Title)}), maxRuns)
+		s.Runs = rule.Last(append(s.Runs, Run{PastRun: *e.Past, Words: words.Sorted(e.Past.Title + "\n" + strings.Join(e.Past.Files, "\n"))}), maxRuns)
 	}
 	if len(e.Knowledge) == 0 && len(e.Applied) == 0 {
 		return
@@ -100,24 +100,19 @@ func leastWorth(list []forge.Knowledge) int {
 	return least
 }
 
-// ForGoal returns the knowledge that a goal with this title may use: the pieces with
-// most words of the title first, then the most certain, then those that helped most,
-// then the newest.
-func (s *State) ForGoal(title string) []forge.Knowledge {
+// ForGoal returns the knowledge that a goal may use, by the text that says what it is about:
+// the pieces with most words of it first, then the most certain, then those that helped
+// most, then the newest.
+func (s *State) ForGoal(about string) []forge.Knowledge {
 	type offer struct {
 		forge.Knowledge
-		words int // of the title
+		words int // of the text
 	}
-	wanted := words(title)
+	wanted := words.Set(about)
 	var all []offer
 	for _, k := range s.Known {
-		o := offer{Knowledge: k}
-		for w := range words(k.Category + " " + k.Content + " " + k.SourceTask + " " + k.ExampleFile) {
-			if wanted[w] {
-				o.words++
-			}
-		}
-		all = append(all, o)
+		text := strings.Join([]string{k.Category, k.Content, k.SourceTask, k.ExampleFile}, "\n")
+		all = append(all, offer{k, words.Common(words.Sorted(text), wanted)})
 	}
 	slices.SortStableFunc(all, func(a, b offer) int {
 		return cmp.Or(cmp.Compare(b.words, a.words), cmp.Compare(rank(b.Confidence), rank(a.Confidence)),
@@ -130,15 +125,16 @@ func (s *State) ForGoal(title string) []forge.Knowledge {
 	return list
 }
 
-// RelevantRuns returns the finished runs that an intent may learn from: those
-// with most words of its title first, failures before successes, of equal ones the
-// newest first. A search for patterns is told of runs that share no word as well.
-func (s *State) RelevantRuns(title, intentType string) []forge.PastRun {
+// RelevantRuns returns the finished runs that an intent may learn from, by the text that
+// says what it is about: those with most words of it in their titles and files first,
+// failures before successes, of equal ones the newest first. A search for patterns is
+// told of runs that share no word as well.
+func (s *State) RelevantRuns(about, intentType string) []forge.PastRun {
 	most, least := maxRelevant, 1
 	if intentType == forge.TypeSkillExtraction {
 		most, least = maxAllRuns, 0
 	}
-	wanted := words(title)
+	wanted := words.Set(about)
 	type scored struct {
 		run   *forge.PastRun
 		score int
@@ -146,12 +142,7 @@ func (s *State) RelevantRuns(title, intentType string) []forge.PastRun {
 	var list []scored
 	for i := range slices.Backward(s.Runs) {
 		r := &s.Runs[i]
-		score := 0
-		for _, w := range r.Words {
-			if wanted[w] {
-				score += 2
-			}
-		}
+		score := 2 * words.Common(r.Words, wanted)
 		if score > 0 && r.Outcome != forge.OutcomeSuccess {
 			score++ // failures teach most
 		}
@@ -165,30 +156,4 @@ func (s *State) RelevantRuns(title, intentType string) []forge.PastRun {
 		runs = append(runs, *r.run)
 	}
 	return runs
-}
-
-// words returns the set of a text's words, without the short ones.
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if len(w) > 3 {
-			set[w] = true
-		}
-	}
-	return set
-}
-
-// SortedWords returns a title's words, in order and each once; the title itself if
-// all of its words are short.
-func SortedWords(title string) []string {
-	set := words(title)
-	list := make([]string, 0, len(set))
-	for w := range set {
-		list = append(list, w)
-	}
-	slices.Sort(list)
-	if len(list) == 0 {
-		list = append(list, title)
-	}
-	return list
 }

@@ -67,3 +67,30 @@ func TestLearnKeepsWhatHelps(t *testing.T) {
 		t.Error("what a view of before has was changed")
 	}
 }
+
+// What has to do with an intent is found in languages that write without spaces, too, and
+// by the files that both are about.
+func TestRelevanceInAnyLanguage(t *testing.T) {
+	s := &State{Known: []forge.Knowledge{
+		{ID: "文書", Content: "文書は docs に置く"}, {ID: "検索", Content: "検索の索引は毎晩作り直される"},
+	}}
+	for _, past := range []forge.PastRun{
+		{IntentID: "1", Title: "検索を速くする"}, {IntentID: "2", Title: "文書を書く"}, {IntentID: "3", Title: "Other", Files: []string{"search/index.go"}},
+	} {
+		s.Learn(&forge.RunEnded{Past: &past})
+	}
+	if got := ids(s.ForGoal("全文検索\n結果が遅い")); got[0] != "検索" {
+		t.Errorf("offered %q first", got)
+	}
+	for about, want := range map[string][]forge.IntentID{
+		"検索結果の並び順": {"1"}, "文書の誤字": {"2"}, "索引": nil, "Fix it\nsearch/index.go": {"3"}, "ログインをなおす": nil,
+	} {
+		var got []forge.IntentID
+		for _, r := range s.RelevantRuns(about, "") {
+			got = append(got, r.IntentID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q is told of the runs %q, want %q", about, got, want)
+		}
+	}
+}

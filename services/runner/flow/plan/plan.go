@@ -46,11 +46,9 @@ type State struct {
 	Children Children
 }
 
-// Context describes other intents to an analysis. The project sends it with the
+// Context describes earlier intents to an analysis. The project sends it with the
 // admission.
 type Context struct {
-	// Active are the other intents under way.
-	Active []forge.ActiveIntent
 	// Past are earlier runs, the most relevant first.
 	Past []forge.PastRun
 	// Unread are observations that no reflection has read.
@@ -97,7 +95,7 @@ func (s *State) Brief(c *forge.Command) {
 	case forge.StepAbstract:
 		c.Input = &forge.AbstractInput{Patterns: s.Patterns}
 	default:
-		c.Input = &forge.AnalyzeInput{Active: s.Context.Active, Past: s.Context.Past, Insufficient: s.Insufficient}
+		c.Input = &forge.AnalyzeInput{Past: s.Context.Past, Insufficient: s.Insufficient}
 	}
 	s.Session.Assign(c)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
+	"github.com/pfl-forge/pfl-forge/internal/words"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
@@ -138,8 +138,8 @@ func (s *State) objection(in *forge.Intent, from descent, proposed int) string {
 // else with the title. A proposal that comes from another system needs a person's
 // approval, as that system's own intents do.
 func intentOf(p *forge.Intent, from descent, c *Context) forge.Intent {
-	words := knowledge.SortedWords(p.Title)
-	id := forge.NewDerivedID(rule.Shorten(cmp.Or(string(p.ID), p.Title), 40), string(c.Project), "reflection", strings.Join(words, " "))
+	said := words.Sorted(p.Title)
+	id := forge.NewDerivedID(rule.Shorten(cmp.Or(string(p.ID), p.Title), 40), string(c.Project), "reflection", strings.Join(said, " "))
 	in := forge.Intent{
 		ID: id, Project: c.Project, Settings: forge.Settings{
 			Title: p.Title, Body: p.Body, Type: p.Type, Risk: p.Risk,

@@ -8,6 +8,12 @@ const (
 	// Clarify: the analysis asked; a person answers, and the same session goes
 	// on with the answers.
 	Clarify = "clarify"
+	// Blocked: the agent cannot go on; a person is asked, and the same session goes
+	// on with the answer.
+	Blocked = "blocked"
+	// NothingToDo: a review of the base agrees that it meets the task already, which
+	// is done without a commit.
+	NothingToDo = "nothing-to-do"
 	// Architect: the analysis was not sufficient; an architect takes a deeper
 	// look.
 	Architect = "architect"

@@ -9,9 +9,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// maxActive bounds how many other intents an analysis is told of.
-const maxActive = 50
-
 // Briefing fills in the facts from the other parts of the project that an intent is
 // told when it is admitted: budget, earlier runs, knowledge, observations.
 type Briefing func(*Intent, *forge.RunAdmitted)
@@ -21,7 +18,7 @@ type Briefing func(*Intent, *forge.RunAdmitted)
 func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, error) {
 	in := s.Intents[id]
 	next := &Intent{
-		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, Type: e.Type,
+		Run: e.Run, Active: true, Status: forge.StatusProposed, Title: e.Title, About: e.About, Type: e.Type,
 		Parent: e.Parent, Source: e.Source, Generation: e.Generation, Goal: e.Goal, Requesters: e.Requesters,
 	}
 	if in != nil {
@@ -43,7 +40,7 @@ func (s *State) Admit(out *outbox.Messages, id forge.IntentID, brief Briefing) {
 	s.admit(out, id, s.Intents[id], brief)
 }
 
-// admit lets an intent begin and tells it of the others. A child waits until its
+// admit lets an intent begin. A child waits until its
 // parent has a plan, so that its siblings are known, or has ended without one, and does
 // not begin at all if a person stopped the parent.
 func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief Briefing) {
@@ -61,18 +58,6 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 		a.Resumed = s.Pauses
 	}
 	brief(in, &a)
-	for _, other := range s.Active {
-		if other == id {
-			continue
-		}
-		if len(a.Active) == maxActive {
-			break
-		}
-		o := s.Intents[other]
-		a.Active = append(a.Active, forge.ActiveIntent{
-			ID: other, Title: o.Title, Status: o.Status, RelevantFiles: o.Files, Plan: o.Plan,
-		})
-	}
 	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
 }
 
@@ -87,7 +72,7 @@ func (s *State) RunPlanned(id forge.IntentID, p *forge.RunPlanned) (forge.Decisi
 		return rule.Ignore("the plan of %q is known already", id)
 	}
 	in.Status = forge.StatusApproved
-	in.Files, in.Plan, in.DependsOn, in.Children = p.RelevantFiles, p.Plan, p.DependsOn, p.Children
+	in.DependsOn, in.Children = p.DependsOn, p.Children
 	return forge.Applied, nil
 }
 

@@ -105,9 +105,6 @@ func describe(m forge.Message) string {
 	switch m := m.(type) {
 	case *forge.RunAdmitted:
 		text := fmt.Sprintf("run %d is admitted", m.Run)
-		for _, a := range m.Active {
-			text += fmt.Sprintf(", beside %s (%s)", a.ID, a.Status)
-		}
 		if m.Paused > 0 {
 			text += ", paused"
 		}

@@ -31,10 +31,8 @@ type Intent struct {
 	// ended, how it ended.
 	Status forge.Status
 	Title  string
-	// Files are the paths that the plan names.
-	Files []string
-	// Plan sums the plan up for analyses of other intents.
-	Plan string
+	// About says what else it is about, to find what has to do with it.
+	About string
 	// DependsOn are the intents that this one waits for by its plan.
 	DependsOn []forge.IntentID
 	Type      string

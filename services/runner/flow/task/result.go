@@ -21,6 +21,7 @@ func (t *Task) Made(im *forge.Implementation, by Worker) {
 	t.Implement.Worked()
 	t.Session.Reported(by.Session)
 	t.Replica, t.Fresh, t.Continue = by.Replica, false, false
+	t.Word.Answered, t.Word.NothingToDo = false, ""
 	t.Base, t.Head = im.Base, im.Head
 }
 
@@ -31,6 +32,7 @@ func (t *Task) Happened(x *Turn, in Input) { t.step(x, in) }
 func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 	t.Made(im, by)
 	switch {
+	case Said{t}.Blocked(x, forge.StepImplement, im.Blocked):
 	case im.Commits > 0:
 		t.ReportOverlaps(x, im.Overlaps)
 		t.step(x, Input{On: Committed})
@@ -39,6 +41,9 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 	case t.failedToVerify():
 		x.Correct("empty")
 		t.step(x, Input{On: NothingToMend, Detail: cause.Gist(t.Feedback)})
+	case im.NothingToDo != "" && t.Head == t.Base && x.Intent.Recipe == "":
+		x.Correct("nothing to do")
+		Said{t}.claimed(x, im.NothingToDo)
 	default:
 		x.Correct("empty")
 		t.step(x, Input{On: Nothing, Feedback: whyNothing(t, x.Intent.Recipe, im)})
@@ -112,9 +117,18 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	t.Review.Worked()
 	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
 	t.Reviews = append(slices.Clip(t.Reviews), rv)
-	if rv.Verdict == forge.VerdictRejected {
+	issues := strings.Join(rv.Issues, "\n")
+	switch {
+	case rv.Verdict == forge.VerdictRejected && t.Word.NothingToDo != "":
 		x.Correct("rejected")
-		t.step(x, Input{On: Rejected, Feedback: strings.Join(rv.Issues, "\n")})
+		t.step(x, Input{On: Rejected, Feedback: refuted(issues)})
+		return nil
+	case rv.Verdict == forge.VerdictRejected:
+		x.Correct("rejected")
+		t.step(x, Input{On: Rejected, Feedback: issues})
+		return nil
+	case t.Word.NothingToDo != "":
+		Said{t}.confirmed(x)
 		return nil
 	}
 	t.Approved(x)

@@ -33,6 +33,8 @@ const (
 	Waiting Stage = "waiting"
 	// Protected waits for a person to approve a change of protected paths.
 	Protected Stage = "protected"
+	// Asking waits for a person to answer a question, without which its agent cannot go on.
+	Asking Stage = "asking"
 	// OverBudget waits for a person to raise the budget.
 	OverBudget Stage = "overbudget"
 	// Done is the end of a task whose change is merged, or not needed.
@@ -56,6 +58,12 @@ const (
 	NothingToMend On = "nothing to mend"
 	// NotNeeded: nothing has to be changed, and that is fine.
 	NotNeeded On = "no change needed"
+	// Blocked: the agent cannot go on before a person has answered a question.
+	Blocked On = "blocked"
+	// Answered: a person has answered it.
+	Answered On = "answered"
+	// NothingToDo: an attempt claims that the base meets the task already.
+	NothingToDo On = "nothing to do"
 	// Verified: the change is on the tip, and the verify commands passed.
 	Verified On = "verified"
 	// VerifyFailed: the verify commands failed on the tip.
@@ -66,7 +74,7 @@ const (
 	Summarized On = "summarized"
 	// Approved: the review approved, or every criterion is met.
 	Approved On = "approved"
-	// Unchanged: every criterion is met without a change.
+	// Unchanged: the review of the base approved, or every criterion is met without a change.
 	Unchanged On = "approved without a change"
 	// Rejected: the review rejected, or not every criterion is met.
 	Rejected On = "rejected"
@@ -156,16 +164,20 @@ var Changes = slices.Concat(Table{
 	{From: Implementing, On: Nothing, To: Implementing, Rule: rule.EmptyAttempt, Spends: true},
 	{From: Implementing, On: NothingToMend, To: Rebasing, Rule: rule.VerifyAgain},
 	{From: Implementing, On: NotNeeded, To: Done},
+	{From: Implementing, On: NothingToDo, To: Reviewing},
 	{From: Rebasing, On: Verified, To: Reviewing},
 	{From: Rebasing, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
 	{From: Rebasing, On: Conflict, To: Locking},
 	{From: Reviewing, On: Approved, To: Merging},
+	{From: Reviewing, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Reviewing, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
 }, Merges)
 
-// Merges lists the ways of a change that was approved, and those that lead out of
-// any stage. Every table ends with them.
+// Merges lists the ways of a change that was approved, of an agent that is blocked, and those
+// that lead out of any stage. Every table ends with them.
 var Merges = Table{
+	{From: Implementing, On: Blocked, To: Asking, Rule: rule.Blocked},
+	{From: Asking, On: Answered, To: Implementing}, // for the diagram: AnsweredBy repeats the step
 	{From: Reviewing, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Protected, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Protected, On: Approved, To: Merging},

@@ -43,11 +43,8 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Rejections counts, in this run, what the change had to be made again for: it
-	// was rejected, empty or did not verify.
-	Rejections int
-	// Merges counts the merges that were asked for in this run.
-	Merges int
+	// Spent has the counters of this run that have a bound.
+	Spent
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
 	Requests int
@@ -65,6 +62,8 @@ type Task struct {
 	Unfunded forge.Step
 	// Cleared is the newest approval of a candidate in spite of protected paths.
 	Cleared Clearance
+	// Word has the newest that its agent said beside its commits.
+	Word Word
 	// Replica has the checkout; empty: any may have the next attempt.
 	Replica forge.ReplicaID
 	// Feedback says what was wrong with the attempt before, for the next one.
@@ -159,7 +158,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Rejections, t.Merges = 0, 0
+	t.Spent, t.Word = Spent{}, Word{}
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
@@ -201,13 +200,13 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		t.lock(x, in)
 	case Merging:
 		t.merge(x)
-	case Waiting, Protected, OverBudget:
+	case Waiting, Protected, OverBudget, Asking:
 		t.Stage, t.Failure = row.To, in.Why
 	case Done:
 		if row.On == MergedLate {
 			x.emit(StopWork{Task: t})
 		}
-		t.End(x, forge.TaskDone, "")
+		t.End(x, forge.TaskDone, in.Why)
 		x.emit(Next{})
 	case Failed:
 		t.fail(x, in.Why)
@@ -300,6 +299,7 @@ func (t *Task) End(x *Turn, status forge.TaskStatus, failure string) {
 	if t.Commit == "" && t.Requests > 0 {
 		x.emit(TakeBack{Task: t})
 	}
+	Said{t}.dropQuestion(x)
 	t.endOverlaps(x)
 	x.emit(Release{Task: t.ID})
 }
