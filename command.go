@@ -208,6 +208,8 @@ type TaskPlan struct {
 	Item string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
+	// Requirements are answered by a review of the task, one by one; empty stands for the title.
+	Requirements []string
 }
 
 // ChildPlan is a child intent before it has an id.
@@ -278,16 +280,6 @@ type Rebase struct {
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
 type Envelope string
-
-// VerifyReport is the result of the project's verify commands on one tree.
-type VerifyReport struct {
-	// Passed says that every command exited with 0.
-	Passed bool
-	// Command is the first one that failed; empty if all passed.
-	Command string
-	// Output is the end of that command's output.
-	Output string
-}
 
 // MergeOutcome is how a merge ended.
 type MergeOutcome string
@@ -360,6 +352,9 @@ type Policy struct {
 	MaxDepth int
 	// Reflection bounds the proposals of reflections.
 	Reflection ReflectionPolicy
+	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at
+	// most 1; 0 stands for DefaultMinConfidence.
+	MinConfidence float64
 }
 
 // Approvals says how many people have to approve, and whether a requester may.
@@ -413,6 +408,7 @@ func DefaultPolicy() Policy {
 		ClaimTimeout:     30 * time.Second,
 		AttemptTimeout:   time.Hour,
 		MaxDepth:         3,
+		MinConfidence:    DefaultMinConfidence,
 		Reflection:       ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

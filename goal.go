@@ -327,28 +327,17 @@ type Knowledge struct {
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
 	Head string
-	// Complete says that every criterion is met.
+	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has
+	// the verdict that the rules derive from the claims.
 	Complete bool
-	// Evaluations has one entry for each criterion, in their order.
-	Evaluations []Evaluation
+	// Claims answer the criteria. In the state of a goal there is one for each, in their order.
+	Claims []Claim
 	// Reason sums the judgment up.
 	Reason string
 	// NextAction says what to do next where the goal is not reached.
 	NextAction string
 	// Statement is as in a Review.
 	Statement Envelope
-}
-
-// Evaluation is the verdict on one criterion.
-type Evaluation struct {
-	// Criterion repeats the criterion's text.
-	Criterion string
-	// Met says whether it is met.
-	Met bool
-	// Evidence says why.
-	Evidence string
-	// Confidence is how certain the judge is, 0 to 1.
-	Confidence float64
 }
 
 // GoalContext describes a goal and its iterations so far, for the steps of an iteration.

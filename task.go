@@ -44,6 +44,18 @@ type Task struct {
 	Write *FileWrite
 	// Criteria are those of a goal's task; nil otherwise.
 	Criteria []string
+	// Requirements are answered by a review, by their numbers, which count from 1. See
+	// Required.
+	Requirements []string
+}
+
+// Required returns the requirements of the task: its own, or the title where the plan names
+// none.
+func (t *Task) Required() []string {
+	if len(t.Requirements) == 0 {
+		return []string{t.Title}
+	}
+	return t.Requirements
 }
 
 // Complexity picks the model that implements a task.
@@ -84,10 +96,13 @@ type Review struct {
 	Attempt int
 	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
-	// Verdict approves or rejects the commit.
+	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
+	// the verdict that the rules derive from claims and issues.
 	Verdict Verdict
-	// Issues have to be resolved; at least one in a rejection, none in an
-	// approval.
+	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code
+	// decides.
+	Claims []Claim
+	// Issues have to be resolved. With an issue, the rules reject.
 	Issues []string
 	// Suggestions are possible improvements. They do not hold an approval back.
 	Suggestions []string

@@ -63,6 +63,7 @@ type Plan struct {
 	Name          string   `json:"name"`
 	Title         string   `json:"title"`
 	Plan          string   `json:"plan,omitempty"`
+	Requirements  []string `json:"requirements,omitempty"` // what a review answers, one by one
 	RelevantFiles []string `json:"relevant_files,omitempty"`
 	Steps         []string `json:"implementation_steps,omitempty"`
 	// Context has facts for the implementer that the code does not show.
@@ -112,18 +113,11 @@ type Blocked struct {
 
 // Review is the answer of a review call.
 type Review struct {
-	Requirements []Requirement `json:"requirements,omitempty"`
+	Requirements []Claim       `json:"requirements,omitempty"`
 	Verdict      string        `json:"verdict"` // approved or rejected
 	Issues       []string      `json:"issues"`
 	Suggestions  []string      `json:"suggestions,omitempty"`
 	Observations []Observation `json:"observations,omitempty"`
-}
-
-// Requirement is one demand of the request, and whether the change meets it.
-type Requirement struct {
-	Requirement string `json:"requirement"`
-	Met         bool   `json:"met"`
-	Evidence    string `json:"evidence"` // path:line, and the code that shows it
 }
 
 // Observation is a remark about the repository, beside the work that was asked for. It
@@ -253,42 +247,24 @@ func NotNeeded(answer []byte) bool {
 	return decode(answer, &a) == nil && a.NotNeeded
 }
 
-// ParseReview returns the verdict, issues and suggestions of a review call, or a
-// *Failure. A rejection names at least one issue; an approval has neither issues nor
-// unmet requirements. The caller fills in which change was reviewed.
+// ParseReview returns the verdict, claims, issues and suggestions of a review call, or a
+// *Failure if it is malformed. What contradicts itself is no failure: the rules decide on
+// it. The caller fills in which change was reviewed.
 func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	var a Review
 	if err := decode(answer, &a); err != nil {
 		return forge.Review{}, nil, err
 	}
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
-	switch out.Verdict {
-	case forge.VerdictApproved:
-		if err := checkApproval(a); err != nil {
-			return out, nil, err
-		}
-	case forge.VerdictRejected:
-		if len(out.Issues) == 0 {
-			return out, nil, invalid("verdict is rejected, but issues is empty")
-		}
-	default:
-		return out, nil, invalid("verdict is %q; must be approved or rejected", a.Verdict)
+	if out.Verdict != forge.VerdictApproved && out.Verdict != forge.VerdictRejected {
+		return out, nil, invalid("verdict is %q; must be approved or rejected", short(a.Verdict))
+	}
+	var err error
+	if out.Claims, err = claims("requirements", a.Requirements); err != nil {
+		return out, nil, err
 	}
 	obs, err := observations(a.Observations, forge.StepReview)
 	return out, obs, err
-}
-
-// checkApproval refuses an approval that names unmet requirements or issues.
-func checkApproval(a Review) error {
-	for i, r := range a.Requirements {
-		if !r.Met {
-			return invalid("verdict is approved, but requirements[%d] is not met: %s", i, r.Requirement)
-		}
-	}
-	if len(a.Issues) > 0 {
-		return invalid("verdict is approved, but there are issues; put what need not be fixed into suggestions")
-	}
-	return nil
 }
 
 // invalid returns a FailInvalidOutput. Its message is shown to the agent that has to

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,9 +69,12 @@ func TestAnswersRefused(t *testing.T) {
 		{analysis, `{"nothing_to_do": "` + strings.Repeat("x", 2<<20) + `"}`, "at most 1048576 are allowed"},
 		{implementation, "null x", "invalid character"},
 		{review, `{"verdict": "ok"}`, `verdict is "ok"; must be approved or rejected`},
-		{review, `{"verdict": "rejected", "issues": []}`, "issues is empty"},
-		{review, `{"verdict": "approved", "issues": ["x"]}`, "approved, but there are issues"},
-		{review, `{"verdict": "approved", "requirements": [{"met": true}, {"requirement": "r", "met": false}]}`, "requirements[1] is not met: r"},
+		{review, `{"verdict": "approved", "requirements": [{"number": 1, "met": true, "confidence": 2}]}`, "requirements[0].confidence is 2"},
+		{review, `{"verdict": "approved", "requirements": [{"number": 1, "evidence": [{"kind": "faith"}]}]}`, `kind is "faith"`},
+		{review, `{"verdict": "approved", "requirements": [{"number": "one"}]}`, "cannot unmarshal"},
+		{analysis, `{"tasks": [{"title": "t", "requirements": ["a", " "]}]}`, "tasks[0].requirements[1] is empty"},
+		{analysis, `{"tasks": [{"title": "t", "requirements": ["a", "a"]}]}`, "tasks[0].requirements[1] repeats"},
+		{analysis, `{"tasks": [{"title": "t", "requirements": ["` + strings.Repeat("x", forge.MaxCriterion+1) + `"]}]}`, "has 1001 bytes"},
 	} {
 		err := tt.parse(tt.in)
 		var f *agent.Failure
@@ -106,7 +110,7 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 	}{
 		"analysis": {agent.AnalysisSchema, agent.Analysis{
 			Type: "x", Risk: "low", Tasks: []agent.Plan{{
-				Name: "x", Title: "x", Plan: "x", RelevantFiles: []string{"x"}, Steps: []string{"x"}, Context: "x",
+				Name: "x", Title: "x", Plan: "x", RelevantFiles: []string{"x"}, Steps: []string{"x"}, Context: "x", Requirements: []string{"x"},
 				Complexity: "low", DependsOn: []string{"x"}, Item: "x",
 			}},
 			Clarifications: []agent.Question{{Question: "x", Context: "x", Suggested: []string{"x"}, Param: "x"}},
@@ -130,7 +134,7 @@ func TestSchemasSayWhatParsesTake(t *testing.T) {
 			Word: agent.Word{NothingToDo: "x", Blocked: &agent.Blocked{Reason: "x", Question: "x", Suggested: []string{"x"}}},
 		}},
 		"review": {agent.ReviewSchema, agent.Review{
-			Requirements: []agent.Requirement{{Requirement: "x", Met: true, Evidence: "x"}},
+			Requirements: []agent.Claim{claim(1, true)},
 			Verdict:      "approved", Issues: []string{"x"}, Suggestions: []string{"x"}, Observations: observed,
 		}},
 	} {
@@ -197,8 +201,10 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("an execution that says nothing was taken: %+v", e)
 		}
 		criteria := []string{"it works", "2"}
-		if j, err := agent.ParseJudgment(data, criteria); err == nil && (len(j.Evaluations) != 2 || j.Evaluations[0].Criterion != criteria[0]) {
-			t.Errorf("a judgment that left something out was taken: %+v", j)
+		if j, err := agent.ParseJudgment(data); err == nil && (j.Reason == "" || slices.ContainsFunc(j.Claims, func(c forge.Claim) bool {
+			return !(c.Confidence >= 0 && c.Confidence <= 1) || slices.ContainsFunc(c.Evidence, func(e forge.Citation) bool { return e.Resolved })
+		})) {
+			t.Errorf("a malformed judgment was taken: %+v", j)
 		}
 		if s, err := agent.ParseSummarization(data); err == nil && (s.Summary.Approach == "" || s.Summary.Reason == "") {
 			t.Errorf("a summary that says nothing was taken: %+v", s)

@@ -87,7 +87,7 @@ func TestGoalSchemas(t *testing.T) {
 			Next:      &agent.NextAction{SuggestedAction: "x", Blockers: list, PartialProgress: "x", PendingItems: list},
 			Knowledge: []agent.Knowledge{{Type: "codebase", Category: "x", Content: "x", ExampleFile: "x", Confidence: "high"}},
 		}},
-		{agent.RoleJudge, agent.Judgment{Evaluations: []agent.Evaluation{evaluation("1", true)}, Reason: "x", Complete: true, NextAction: "x"}},
+		{agent.RoleJudge, agent.Judgment{Criteria: []agent.Claim{claim(1, true)}, Reason: "x", Complete: true, NextAction: "x"}},
 	} {
 		answer, err := json.Marshal(tt.answer)
 		if err != nil {
@@ -100,71 +100,60 @@ func TestGoalSchemas(t *testing.T) {
 	}
 }
 
-func evaluation(criterion string, met bool) agent.Evaluation {
-	return agent.Evaluation{Criterion: criterion, Met: met, Evidence: "a.go:1", Confidence: 0.5}
+func claim(number int, met bool) agent.Claim {
+	return agent.Claim{
+		Number: number, Met: met, Confidence: 0.5, Note: "It is there.",
+		Evidence: []agent.Citation{{Kind: "file", Ref: "a.go:1", Quote: "package a"}},
+	}
 }
 
-func judge(t *testing.T, criteria []string, complete bool, next string, list ...agent.Evaluation) (forge.Judgment, error) {
+func judge(t *testing.T, complete bool, next string, list ...agent.Claim) (forge.Judgment, error) {
 	t.Helper()
-	answer, err := json.Marshal(agent.Judgment{Evaluations: list, Reason: "So.", Complete: complete, NextAction: next})
+	answer, err := json.Marshal(agent.Judgment{Criteria: list, Reason: "So.", Complete: complete, NextAction: next})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agent.ParseJudgment(answer, criteria)
+	return agent.ParseJudgment(answer)
 }
 
-// However a criterion is named, evaluations come in the order and words of the goal's.
+// A judgment that contradicts itself is no malformed one: the rules decide on it.
 func TestParseJudgment(t *testing.T) {
-	criteria := []string{"All tests\npass", "2. The guide says so", "Fast", "Fast", "1 file changes", "Last"}
-	got, err := judge(t, criteria, false, "Do the rest.",
-		evaluation("Last", true), evaluation("All tests pass", true), evaluation("1 file changes", false), evaluation("Fast", true),
-		evaluation("Criterion #2.", true), evaluation("4: it is fast", true))
-	want := forge.Judgment{Reason: "So.", NextAction: "Do the rest."}
-	for i, c := range criteria {
-		want.Evaluations = append(want.Evaluations, forge.Evaluation{Criterion: c, Met: i != 4, Evidence: "a.go:1", Confidence: 0.5})
+	got, err := judge(t, true, "Do the rest.", claim(2, false), claim(1, true), claim(1, true), claim(9, true))
+	want := forge.Judgment{Complete: true, Reason: "So.", NextAction: "Do the rest."}
+	for _, number := range []int{2, 1, 1, 9} {
+		want.Claims = append(want.Claims, forge.Claim{
+			Number: number, Met: number != 2, Confidence: 0.5, Note: "It is there.",
+			Evidence: []forge.Citation{{Kind: forge.CitationFile, Ref: "a.go:1", Quote: "package a"}},
+		})
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	got, err = judge(t, []string{"a", "a"}, true, "celebrate", evaluation("a", true), evaluation("a", true))
-	if err != nil || !got.Complete || got.NextAction != "" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	// The parts count, not the agent's sum of them.
-	got, err = judge(t, []string{"a", "b"}, true, "", evaluation("1", true), evaluation("2", false))
-	if err != nil || got.Complete || got.NextAction != "Meet criterion 2: a.go:1" {
-		t.Errorf("%+v, %v", got, err)
-	}
 }
 
 func TestJudgmentsRefused(t *testing.T) {
-	one := func(e agent.Evaluation, criteria ...string) error {
-		_, err := judge(t, criteria, e.Met, "", e)
+	one := func(change func(*agent.Claim)) error {
+		c := claim(1, true)
+		change(&c)
+		_, err := judge(t, true, "", c)
 		return err
 	}
-	two := func(a, b string) error {
-		_, err := judge(t, []string{"x", "y"}, true, "", evaluation(a, true), evaluation(b, true))
-		return err
-	}
-	unsure, blank := evaluation("1", true), evaluation("1", true)
-	unsure.Confidence, blank.Evidence = 95, " "
-	_, false1 := judge(t, []string{"x"}, false, "", evaluation("1", true))
 	for _, tt := range []struct {
 		err  error
 		want string
 	}{
-		{one(evaluation("1", true), "x", "y"), "evaluations lacks criterion 2: y"},
-		{one(evaluation("z", true), "x"), `evaluations[0].criterion is "z"; must be the number of a criterion, 1 to 1`},
-		{one(evaluation("0", true), "x"), `criterion is "0"`},
-		{one(evaluation("2", true), "x"), `criterion is "2"`},
-		{two("1", "x"), "evaluations[1] is about criterion 1, which has been evaluated before it"},
-		{two("x", "x"), "evaluated before it"},
-		{one(unsure, "x"), "evaluations[0].confidence is 95; must be 0 to 1"},
-		{one(blank, "x"), "evaluations[0].evidence is empty"},
-		{false1, "is_complete is false, but every criterion is met"},
+		{one(func(c *agent.Claim) { c.Confidence = 95 }), "criteria[0].confidence is 95; must be 0 to 1"},
+		{one(func(c *agent.Claim) { c.Confidence = -0.1 }), "criteria[0].confidence is -0.1; must be 0 to 1"},
+		{one(func(c *agent.Claim) { c.Evidence[0].Kind = "hearsay" }), `criteria[0].evidence[0].kind is "hearsay"; must be command, file, diff or absence`},
+		{one(func(c *agent.Claim) { c.Evidence = make([]agent.Citation, 21) }), "criteria[0].evidence has 21 entries"},
+		{one(func(c *agent.Claim) { c.Evidence[0].Ref = strings.Repeat("x", 5000) }), "ref has 5000 bytes"},
 	} {
 		refused(t, tt.err, tt.want)
 	}
+	_, err := judge(t, true, "", make([]agent.Claim, 101)...)
+	refused(t, err, "criteria has 101 entries")
+	_, err = agent.ParseJudgment([]byte(`{"criteria": [], "is_complete": true}`))
+	refused(t, err, "overall_reason is empty")
 }
 
 func refused(t *testing.T, err error, want string) {

@@ -36,10 +36,15 @@ func taskPlans(plans []Plan) ([]forge.TaskPlan, error) {
 		default:
 			return nil, invalid("tasks[%d].complexity is %q; must be low, med or high", i, p.Complexity)
 		}
+		needs, err := requirements(fmt.Sprintf("tasks[%d]", i), p.Requirements)
+		if err != nil {
+			return nil, err
+		}
 		index[p.Name] = i
 		out = append(out, forge.TaskPlan{
 			Name: p.Name, Title: p.Title, Plan: p.Plan, RelevantFiles: p.RelevantFiles, Steps: p.Steps,
 			Context: p.Context, Complexity: forge.Complexity(p.Complexity), DependsOn: p.DependsOn, Item: p.Item,
+			Requirements: needs,
 		})
 	}
 	nodes := make([]node, len(out))

@@ -176,9 +176,7 @@ func checkSummarization(answer []byte) error {
 	return err
 }
 
-// checkJudgment does not know the goal's criteria; the caller checks with ParseJudgment
-// that each is evaluated.
 func checkJudgment(answer []byte) error {
-	_, _, err := decodeJudgment(answer)
+	_, err := ParseJudgment(answer)
 	return err
 }

@@ -63,6 +63,7 @@ var classes = map[string]class{
 	"policy.sandbox_read":          {means: "can be read by agents and commands", weakens: true},
 	"policy.sandbox_write":         {means: "can be written to by agents and commands", weakens: true},
 	"policy.trusted_origins":       {means: "are systems whose intents run without an approval", weakens: true},
+	"review.min_confidence":        {means: "is how sure a reviewer or judge has to be", weakens: true, stricter: atLeast},
 	"policy.protected_paths":       {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
@@ -81,6 +82,9 @@ var classes = map[string]class{
 func is[T comparable](strict T) func(value, standard any) bool {
 	return func(value, _ any) bool { return value == any(strict) }
 }
+
+// atLeast reports that a number is not below the default.
+func atLeast(value, standard any) bool { return value.(float64) >= standard.(float64) }
 
 // fewer reports that a list has nothing that the default has not.
 func fewer(value, standard any) bool { return more(standard, value) }

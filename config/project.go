@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // FileName is the file's name at the root of a repository.
 const FileName = "pfl-forge.yaml"
@@ -23,6 +27,8 @@ type Project struct {
 	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
 	// failed to verify or was empty.
 	MaxReviewRetries int `yaml:"max_review_retries"`
+	// Review says what a verdict needs.
+	Review Review `yaml:"review"`
 	// Agent is the back end for intents that name neither a back end nor a recipe. It is
 	// one of AgentNames.
 	Agent string `yaml:"agent"`
@@ -98,6 +104,12 @@ type Budget struct {
 	// CallUSD is the amount that is reserved for one call while any budget is in force. 0 means
 	// forge.DefaultCallUSD, or less where a budget is small.
 	CallUSD float64 `yaml:"call_usd"`
+}
+
+// Review says what a verdict needs, of a reviewer as of a judge.
+type Review struct {
+	// MinConfidence is how sure one has to be of what counts as met, above 0 and at most 1.
+	MinConfidence float64 `yaml:"min_confidence"`
 }
 
 // Policy says what may happen without a person, and what agents and commands may reach on
@@ -213,6 +225,7 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
+		Review:           Review{MinConfidence: forge.DefaultMinConfidence},
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",

@@ -88,7 +88,7 @@ func Policy(p *config.Project) *forge.Policy {
 	policy.Budget = forge.Budget(p.Budget)
 	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
 	policy.Approvals = forge.Approvals{Count: p.Policy.Approvals.Count, Persons: len(p.Policy.Approvers)}
-	policy.MaxDepth = p.Policy.MaxDepth
+	policy.MaxDepth, policy.MinConfidence = p.Policy.MaxDepth, p.Review.MinConfidence
 	policy.Reflection = forge.ReflectionPolicy{
 		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
-// maxVerifyOutput bounds the output that is reported of a command, in bytes; the end
-// is kept.
-const maxVerifyOutput = 16 << 10
+// Bounds of the outputs that are reported, in bytes; the end is kept.
+const (
+	// maxVerifyOutput is for the command that failed.
+	maxVerifyOutput = 16 << 10
+	// maxRunOutput is for each command that ran.
+	maxRunOutput = 4 << 10
+	// maxRunsOutput is for all of them together: those that ran last keep theirs.
+	maxRunsOutput = 32 << 10
+)
 
 // Verify runs the project's verify commands on a commit, in a checkout of its own
 // that is set up first. It returns nil if the project configures none. A command that
@@ -54,16 +61,30 @@ func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 	if report, err := j.setUp(ctx, c, layer); err != nil || !report.Passed {
 		return report, err
 	}
+	tree, err := j.Store.Tree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
 	report, err := j.commands(ctx, c, layer, telemetry.CommandVerify, j.Config.Verify, j.Config.Policy.CommandNetwork)
-	if err == nil && report.Passed {
+	if err != nil {
+		return nil, err
+	}
+	for n := range report.Runs {
+		report.Runs[n].ID, report.Runs[n].Tree = fmt.Sprintf("v%d", n+1), string(tree)
+	}
+	if report.Passed {
 		keepLayer(ctx, j, layer, commit)
 	}
-	return report, err
+	return report, nil
 }
 
 // setUp runs the worktree_setup commands in a checkout.
 func (j *Job) setUp(ctx context.Context, c *checkout.Checkout, layer string) (*forge.VerifyReport, error) {
-	return j.commands(ctx, c, layer, telemetry.CommandSetup, j.Config.WorktreeSetup, config.NetworkFull)
+	report, err := j.commands(ctx, c, layer, telemetry.CommandSetup, j.Config.WorktreeSetup, config.NetworkFull)
+	if report != nil {
+		report.Runs = nil // they show nothing of the change
+	}
+	return report, err
 }
 
 // commands runs command lines in a checkout, in order, until one fails. What they cache is in
@@ -71,8 +92,9 @@ func (j *Job) setUp(ctx context.Context, c *checkout.Checkout, layer string) (*f
 func (j *Job) commands(
 	ctx context.Context, c *checkout.Checkout, layer string, what telemetry.Command, lines []string, network config.Network,
 ) (*forge.VerifyReport, error) {
+	report := &forge.VerifyReport{Passed: true}
 	if len(lines) == 0 { // then it does not matter whether there is a sandbox
-		return &forge.VerifyReport{Passed: true}, nil
+		return report, nil
 	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
@@ -86,22 +108,49 @@ func (j *Job) commands(
 	env := append(j.environment(byCommands, c.Env()...),
 		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
 	for n, line := range lines {
-		res, err := agent.RunShell(ctx, agent.Shell{
+		run, whole, err := runOne(ctx, agent.Shell{
 			Command: line, For: what, Index: n, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined,
 			Limits: agent.Limits{Wall: j.Config.Timeouts.Verify}, Sink: j.sink(""),
 		})
-		if err != nil && !overran(err) {
+		if err != nil {
 			return nil, err
 		}
-		if err != nil {
-			return &forge.VerifyReport{Command: line, Output: lastBytes(Failure(err).Message, maxVerifyOutput)}, nil
-		}
-		if !res.OK() {
-			output := fmt.Sprintf("%s\nexit status %d", strings.TrimRight(res.Output, "\n"), res.ExitCode)
-			return &forge.VerifyReport{Command: line, Output: lastBytes(strings.TrimSpace(output), maxVerifyOutput)}, nil
+		report.Runs = append(report.Runs, run)
+		if !run.Passed {
+			report.Passed, report.Command, report.Output = false, line, lastBytes(whole, maxVerifyOutput)
+			break
 		}
 	}
-	return &forge.VerifyReport{Passed: true}, nil
+	boundRuns(report.Runs)
+	return report, nil
+}
+
+// runOne runs one command line. A command that fails or overruns its limits is a run that did
+// not pass, no error. whole says more than the run's output, for the one who has to repair it.
+func runOne(ctx context.Context, s agent.Shell) (run forge.CheckRun, whole string, err error) {
+	began := time.Now()
+	res, err := agent.RunShell(ctx, s)
+	run = forge.CheckRun{
+		Command: s.Command, Passed: err == nil && res.OK(), ExitCode: res.ExitCode, Output: strings.TrimSpace(res.Output),
+		Duration: time.Since(began).Round(time.Millisecond),
+	}
+	switch {
+	case err != nil && !overran(err):
+		return run, "", err
+	case err != nil:
+		run.ExitCode, run.Output = -1, Failure(err).Message
+		return run, run.Output, nil
+	}
+	return run, strings.TrimSpace(fmt.Sprintf("%s\nexit status %d", strings.TrimRight(res.Output, "\n"), res.ExitCode)), nil
+}
+
+// boundRuns clips the outputs of runs, each of them and all together.
+func boundRuns(runs []forge.CheckRun) {
+	room := maxRunsOutput
+	for n := range slices.Backward(runs) {
+		runs[n].Output = lastBytes(runs[n].Output, min(room, maxRunOutput))
+		room -= len(runs[n].Output)
+	}
 }
 
 // overran reports whether a command exceeded its limits, which is the change's fault
@@ -118,5 +167,8 @@ func lastBytes(s string, most int) string {
 		return s
 	}
 	const mark = "...\n"
+	if most <= len(mark) {
+		return ""
+	}
 	return mark + strings.ToValidUTF8(s[len(s)-most+len(mark):], "")
 }

@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -59,6 +60,9 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, failure := verify(t, tt.settings)
+			if got != nil {
+				got.Runs = nil // TestRunsOfVerify has them
+			}
 			if diff := cmp.Diff(tt.want, got); diff != "" || failure != nil {
 				t.Errorf("%+v\n%s", failure, diff)
 			}
@@ -73,5 +77,52 @@ func TestVerifyReportsTheEndOfALongOutput(t *testing.T) {
 	}
 	if !strings.HasPrefix(got.Output, "...\n") || !strings.HasSuffix(got.Output, "\n20000\nthe end\nexit status 1") {
 		t.Errorf("%.20q ... %q", got.Output, got.Output[len(got.Output)-40:])
+	}
+}
+
+func TestRunsOfVerify(t *testing.T) {
+	got, failure := verify(t, "worktree_setup: ['true']\nverify: ['echo fine', 'seq 9000', 'echo bad; exit 3', 'exit 4']")
+	if failure != nil || got == nil || len(got.Runs) != 3 {
+		t.Fatalf("%+v, %+v", failure, got)
+	}
+	for n := range got.Runs {
+		r := &got.Runs[n]
+		if len(r.Tree) != 40 || len(r.Output) > 4<<10 || r.ID != fmt.Sprintf("v%d", n+1) {
+			t.Errorf("run %d: %s of tree %q with %d bytes", n, r.ID, r.Tree, len(r.Output))
+		}
+		r.Tree, r.Duration = "", 0
+		if n == 1 && strings.HasPrefix(r.Output, "...\n") && strings.HasSuffix(r.Output, "\n9000") {
+			r.Output = "clipped"
+		}
+	}
+	want := []forge.CheckRun{
+		{ID: "v1", Command: "echo fine", Passed: true, Output: "fine"},
+		{ID: "v2", Command: "seq 9000", Passed: true, Output: "clipped"},
+		{ID: "v3", Command: "echo bad; exit 3", ExitCode: 3, Output: "bad"},
+	}
+	if diff := cmp.Diff(want, got.Runs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOutputOfManyRunsIsBounded(t *testing.T) {
+	settings := "verify:\n" + strings.Repeat("  - seq 9000\n", 20)
+	got, failure := verify(t, settings)
+	if failure != nil || got == nil || len(got.Runs) != 20 {
+		t.Fatalf("%+v, %+v", failure, got)
+	}
+	all := 0
+	for _, r := range got.Runs {
+		all += len(r.Output)
+	}
+	if all > 32<<10 || got.Runs[19].Output == "" || got.Runs[0].Output != "" {
+		t.Errorf("%d bytes in all, %d of the last", all, len(got.Runs[19].Output))
+	}
+}
+
+func TestRunThatIsEndedHasNoExitCode(t *testing.T) {
+	got, failure := verify(t, "timeouts: {verify: 1s}\nverify: ['echo begun; sleep 600']")
+	if failure != nil || got == nil || len(got.Runs) != 1 || got.Runs[0].ExitCode != -1 || got.Runs[0].Passed {
+		t.Fatalf("%+v, %+v", failure, got)
 	}
 }

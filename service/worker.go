@@ -84,6 +84,8 @@ type Worker struct {
 	Shared bool
 	// Grace is how long running attempts may go on when Run's context ends.
 	Grace time.Duration
+	// Hurry ends the grace early; nil: nothing does.
+	Hurry <-chan struct{}
 	// Recheck is the interval in which a running attempt asks whether it is wanted;
 	// 0: every 10 seconds.
 	Recheck time.Duration
@@ -199,6 +201,8 @@ func (r *workerRun) graceOver(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return false
+	case <-r.Hurry:
+		return true
 	case <-t.C:
 		return true
 	}

@@ -160,7 +160,7 @@ type object = map[string]any
 
 func readGreeting(dir string) any { return object{"file_path": filepath.Join(dir, "greeting.txt")} }
 
-var approve = agenttest.Answer(object{"verdict": "approved", "issues": []string{}})
+var approve = agenttest.Answer(object{"requirements": []any{}, "verdict": "approved", "issues": []string{}})
 
 // script runs a call of a CLI that is this shell script.
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {

@@ -81,7 +81,7 @@ func TestModelRecovers(t *testing.T) {
 		}
 	})
 	t.Run("from answering as text", func(t *testing.T) {
-		b := newBench(t, agent.RoleReview, agenttest.Steps(agenttest.Say("```json\n{\"verdict\": \"approved\", \"issues\": []}\n```")))
+		b := newBench(t, agent.RoleReview, agenttest.Steps(agenttest.Say("```json\n{\"requirements\": [], \"verdict\": \"approved\", \"issues\": []}\n```")))
 		if r, _, err := agent.ParseReview(b.mustRun().Answer); err != nil || r.Verdict != forge.VerdictApproved {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -101,10 +101,12 @@ func TestModelRecovers(t *testing.T) {
 // rules, until it is told in the same session what is wrong.
 func TestMendsWhatTheSchemaAllows(t *testing.T) {
 	b := newBench(t, agent.RoleReview, func(r agenttest.Request) agenttest.Reply {
-		if strings.Contains(r.LastUser, "verdict is rejected, but issues is empty") {
+		if strings.Contains(r.LastUser, "requirements[0].confidence is 7") {
 			return approve(r)
 		}
-		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{}})(r)
+		claim := agenttest.Claim(1, nil)
+		claim["confidence"] = 7
+		return agenttest.Answer(object{"requirements": []any{claim}, "verdict": "rejected", "issues": []string{}})(r)
 	})
 	out := b.mustRun()
 	if r, _, err := agent.ParseReview(out.Answer); err != nil || r.Verdict != forge.VerdictApproved {

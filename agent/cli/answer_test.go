@@ -30,11 +30,11 @@ func TestObject(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct{ answer, want string }{
-		{`{"verdict": "approved", "issues": []}`, ""},
-		{`{"verdict": "maybe", "issues": []}`, "verdict is maybe; must be one of [approved rejected]"},
-		{`{"issues": [1]}`, `it lacks "verdict"; issues[0] must be of type string`},
-		{`{"verdict": "approved", "issues": [], "mood": "good"}`, `it has "mood", which the schema does not know`},
-		{`{"verdict": "approved", "issues": [], "observations": [{"evidence": []}]}`, `observations[0] lacks "content"`},
+		{`{"requirements": [], "verdict": "approved", "issues": []}`, ""},
+		{`{"requirements": [], "verdict": "maybe", "issues": []}`, "verdict is maybe; must be one of [approved rejected]"},
+		{`{"requirements": [], "issues": [1]}`, `it lacks "verdict"; issues[0] must be of type string`},
+		{`{"verdict": "approved", "issues": [], "requirements": [], "mood": "good"}`, `it has "mood", which the schema does not know`},
+		{`{"verdict": "approved", "issues": [], "requirements": [], "observations": [{"evidence": []}]}`, `observations[0] lacks "content"`},
 		{`[]`, "it must be of type object"},
 		{`x`, "invalid character"},
 	} {

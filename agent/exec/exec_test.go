@@ -82,13 +82,13 @@ func script(t *testing.T, text string, change func(*agent.Call, *config.AgentCon
 	return forgeexec.New("ours", c, cli.Options{}).Run(t.Context(), call, nil)
 }
 
-const good = `{"type":"result","answer":{"verdict":"approved","issues":[]},"model":"m2","usage":{"input_tokens":1,"output_tokens":2,` +
+const good = `{"type":"result","answer":{"requirements":[],"verdict":"approved","issues":[]},"model":"m2","usage":{"input_tokens":1,"output_tokens":2,` +
 	`"cache_read_tokens":3,"cache_write_tokens":4,"cost_usd":0.5,"turns":6}}`
 
 func TestResult(t *testing.T) {
 	out, err := script(t, "echo noise; echo '"+good+"'; echo warning >&2", nil)
 	want := forge.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4, CostUSD: 0.5, Turns: 6, Calls: 1}
-	if diff := cmp.Diff(want, out.Usage); diff != "" || err != nil || out.Model != "m2" || string(out.Answer) != `{"issues":[],"verdict":"approved"}` {
+	if diff := cmp.Diff(want, out.Usage); diff != "" || err != nil || out.Model != "m2" || string(out.Answer) != `{"issues":[],"requirements":[],"verdict":"approved"}` {
 		t.Errorf("%v, answer %s, model %s\n%s", err, out.Answer, out.Model, diff)
 	}
 }

@@ -61,7 +61,7 @@ func trap(t testing.TB, dir, evil, command string) {
 // its business.
 func TestConventionsStayInside(t *testing.T) {
 	model := agenttest.NewServer(t)
-	base := model.Script("main", agenttest.InOrder(agenttest.SayJSON(object{"verdict": "approved", "issues": []string{}})))
+	base := model.Script("main", agenttest.InOrder(agenttest.SayJSON(object{"requirements": []any{}, "verdict": "approved", "issues": []string{}})))
 	dir := filepath.Join(t.TempDir(), "checkout")
 	secret := filepath.Join(filepath.Dir(dir), "secret.md")
 	conformance.Write(t, secret, "PLANTED-SECRET\n")

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -26,7 +27,7 @@ type TaskDoc struct {
 	Complexity string `schema:"Complexity" yaml:"complexity"`
 	// DependsOn lists tasks of the same intent that have to be merged before this one begins.
 	DependsOn []string `schema:"task" yaml:"depends_on"`
-	// Criteria are a goal's: all of them have to be met.
+	// Criteria are those of a goal, or the requirements of any other task: all of them have to be met.
 	Criteria []string `yaml:"criteria,omitempty"`
 	// Name is the recipe's name of the task.
 	Name string `yaml:"name,omitempty"`
@@ -62,7 +63,7 @@ func taskDocOf(t *forge.Task) TaskDoc {
 	d := TaskDoc{
 		ID: string(t.ID), IntentID: string(t.IntentID), Title: t.Title, Status: string(t.Status), Plan: t.Plan,
 		RelevantFiles: t.RelevantFiles, Steps: t.Steps, Context: t.Context, Complexity: string(t.Complexity),
-		DependsOn: texts(t.DependsOn), Criteria: t.Criteria, Name: t.Name, Item: t.Item, Attempts: t.Attempts,
+		DependsOn: texts(t.DependsOn), Criteria: slices.Concat(t.Criteria, t.Requirements), Name: t.Name, Item: t.Item, Attempts: t.Attempts,
 		Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 	}
 	if t.Attempts > 0 {
@@ -82,6 +83,8 @@ type ReviewDoc struct {
 	// Head is exactly the commit that was reviewed.
 	Head    string `schema:"commit"  yaml:"head"`
 	Verdict string `schema:"Verdict" yaml:"verdict"`
+	// Claims answer the requirements; a recipe's check has none.
+	Claims []claimDoc `yaml:"requirements,omitempty"`
 	// Issues are the reasons of a rejection.
 	Issues []string `yaml:"issues"`
 	// Suggestions can come with an approval, too.
@@ -92,7 +95,7 @@ type ReviewDoc struct {
 func reviewDocOf(r *forge.Review) ReviewDoc {
 	return ReviewDoc{
 		TaskID: string(r.TaskID), Attempt: r.Attempt, Head: r.Head, Verdict: string(r.Verdict),
-		Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
+		Claims: claimDocs(r.Claims), Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
 	}
 }
 

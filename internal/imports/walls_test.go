@@ -76,7 +76,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/runner/flow/..."},
 		may: []string{
-			"std", ".", "./services/runner/flow/...", "./internal/pathpattern", "./internal/words", "./internal/testsize",
+			"std", ".", "./services/runner/flow/...", "./internal/pathpattern", "./internal/words", "./internal/testsize", "./internal/claimtest",
 			"github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 		},
 		never:  []string{"net/...", "os/exec"},

@@ -42,7 +42,7 @@ func TestCalls(t *testing.T) {
 			model := agenttest.NewServer(t)
 			t.Setenv(tt.key, realKey)
 			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(
-				tt.shell, said(map[string]string{"summary": "done"}), tt.shell, said(map[string]any{"verdict": "approved", "issues": []string{}}),
+				tt.shell, said(map[string]string{"summary": "done"}), tt.shell, said(map[string]any{"requirements": []any{}, "verdict": "approved", "issues": []string{}}),
 			))+tt.path)
 			t.Setenv("PATH", filepath.Dir(agenttest.CLI(t, tt.name))+":"+os.Getenv("PATH"))
 
@@ -80,7 +80,7 @@ func TestCalls(t *testing.T) {
 			if err := os.Remove(planted); err != nil {
 				t.Error(err)
 			}
-			call(agent.RoleReview, `{"issues":[],"verdict":"approved"}`)
+			call(agent.RoleReview, `{"issues":[],"requirements":[],"verdict":"approved"}`)
 			if _, err := os.Stat(planted); err == nil {
 				t.Error("a review changed the checkout")
 			}

@@ -37,7 +37,7 @@ func after(rb *forge.Rebase, iteration int) forge.Command {
 	c.Task.Base, c.Task.Head = rb.Base, rb.Head
 	c.Goal().Summaries = []forge.ExecutionSummary{{Iteration: iteration - 1, Approach: "write one file", Result: forge.ExecutionSuccess, Reason: "it is there"}}
 	c.Goal().Judgment = &forge.Judgment{
-		Head: rb.Head, Evaluations: []forge.Evaluation{{Criterion: c.Task.Criteria[0], Evidence: "one is not enough", Confidence: 1}}, NextAction: "write more.txt",
+		Head: rb.Head, Claims: []forge.Claim{{Number: 1, Text: c.Task.Criteria[0], Note: "one is not enough", Confidence: 1}}, NextAction: "write more.txt",
 	}
 	return c
 }

@@ -126,15 +126,19 @@ func judgment(j *forge.Judgment, t *forge.Task) *judged {
 	if head == t.Base {
 		head = "" // nothing was changed
 	}
-	out := &judged{Of: len(j.Evaluations), Old: j.Head != head, Next: j.NextAction}
+	out := &judged{Of: len(j.Claims), Old: j.Head != head, Next: j.NextAction}
 	var b strings.Builder
-	for i, e := range j.Evaluations {
-		verdict := "not met"
-		if e.Met {
+	for i := range j.Claims {
+		c := &j.Claims[i]
+		verdict, note := "not met", c.Note
+		switch {
+		case c.Counts():
 			verdict = "met"
 			out.Met++
+		case c.Unproven != "":
+			verdict, note = "not shown to be met", c.Unproven
 		}
-		fmt.Fprintf(&b, "%d. %s (confidence %.1f): %s\n", i+1, verdict, e.Confidence, term.Line(e.Evidence))
+		fmt.Fprintf(&b, "%d. %s (confidence %.1f): %s\n", c.Number, verdict, c.Confidence, term.Line(note))
 	}
 	if j.Reason != "" {
 		fmt.Fprintf(&b, "In all: %s\n", term.Line(j.Reason))

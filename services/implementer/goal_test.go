@@ -39,9 +39,9 @@ func later() *forge.Command {
 	}
 	c.Goal().Judgment = &forge.Judgment{
 		Head: "h2", Reason: "It is not tested.", NextAction: "Write the test." + injection,
-		Evaluations: []forge.Evaluation{
-			{Criterion: c.Task.Criteria[0], Met: true, Evidence: "form.go:4: it checks\nthe name." + injection, Confidence: 0.9},
-			{Criterion: c.Task.Criteria[1], Evidence: "There is none.", Confidence: 1},
+		Claims: []forge.Claim{
+			{Number: 1, Text: c.Task.Criteria[0], Met: true, Note: "form.go:4: it checks\nthe name." + injection, Confidence: 0.9},
+			{Number: 2, Text: c.Task.Criteria[1], Note: "There is none.", Confidence: 1},
 		},
 	}
 	c.Goal().Knowledge = []forge.Knowledge{

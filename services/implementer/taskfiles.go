@@ -26,6 +26,8 @@ type taskFile struct {
 	Feedback string `yaml:"feedback,omitempty"`
 	// Criteria are those of a goal.
 	Criteria []string `yaml:"criteria,omitempty"`
+	// Requirements are answered by a review, one by one.
+	Requirements []string `yaml:"requirements,omitempty"`
 }
 
 // reviewFile is .forge/review.yaml in a checkout: the last review of the task.
@@ -45,7 +47,7 @@ func (w *work) writeTaskFiles() error {
 		ID: string(t.ID), Intent: string(c.To.Intent), Attempt: c.Attempt.Number, Title: t.Title, Plan: t.Plan,
 		Steps: t.Steps, Files: t.RelevantFiles, Context: t.Context, Complexity: string(t.Complexity), Item: t.Item,
 		Request: c.Intent.Body, Instructions: c.Instructions, Feedback: in.Feedback,
-		Criteria: t.Criteria,
+		Criteria: t.Criteria, Requirements: t.Requirements,
 	}); err != nil {
 		return err
 	}

@@ -16,11 +16,21 @@ import (
 
 type object = map[string]any
 
+// claim is an answer that something is met, with one piece of evidence.
+func claim(number int, kind, ref, quote string) object {
+	return object{"number": number, "met": true, "confidence": 0.9, "note": "it is there", "evidence": []object{{"kind": kind, "ref": ref, "quote": quote}}}
+}
+
+// unmet is an answer that something is not met.
+func unmet(number int, note string) object {
+	return object{"number": number, "met": false, "confidence": 1, "note": note, "evidence": []object{}}
+}
+
 // The real CLI reads around the change and judges it.
 func TestClaudeReviews(t *testing.T) {
 	cli, model := repotest.Claude(t, agenttest.Steps(
 		agenttest.UseIn("Read", func(dir string) any { return object{"file_path": filepath.Join(dir, "new.txt")} }),
-		agenttest.Answer(object{"verdict": "rejected", "issues": []string{"new.txt: too new"}}),
+		agenttest.Answer(object{"requirements": []object{claim(1, "diff", "new.txt:1", "new")}, "verdict": "rejected", "issues": []string{"new.txt: too new"}}),
 	))
 	r, review := world(t, cli)
 	got := review(command(r, "", ""))
@@ -29,6 +39,9 @@ func TestClaudeReviews(t *testing.T) {
 	}
 	want := &forge.Review{
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected, Issues: []string{"new.txt: too new"},
+		Claims: []forge.Claim{{Number: 1, Text: "A file", Met: true, Confidence: 0.9, Note: "it is there", Evidence: []forge.Citation{
+			{Kind: forge.CitationDiff, Ref: "new.txt:1", Quote: "new", Resolved: true},
+		}}},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Review](got.Output)); diff != "" || got.Agent != "claude" || got.Usage.InputTokens == 0 {
 		t.Errorf("%+v\n%s", got, diff)
@@ -48,7 +61,9 @@ func TestClaudeReadsALargeChange(t *testing.T) {
 		if r.ToolResults < len(names) {
 			return agenttest.Reply{Tool: "Read", Input: object{"file_path": filepath.Join(r.Dir, names[r.ToolResults])}}
 		}
-		return agenttest.Answer(object{"verdict": "approved", "issues": []string{}})(r)
+		return agenttest.Answer(object{
+			"requirements": []object{claim(1, "diff", "much.txt:40000", "number 039999")}, "verdict": "approved", "issues": []string{},
+		})(r)
 	})
 	r, review := world(t, cli)
 	const lines = 40_000

@@ -22,7 +22,8 @@ func TestCodexReadsALargeChange(t *testing.T) {
 	view := "" // the checkout; known once there is a repository
 	base := model.Script("model", func(r agenttest.Request) agenttest.Reply {
 		if r.ToolResults == len(parts.FindAllString(string(r.Body), -1)) {
-			return agenttest.Say(`{"verdict": "approved", "issues": []}`)(r)
+			return agenttest.Say(`{"requirements": [{"number": 1, "met": true, "confidence": 1, "note": "all of it",
+				"evidence": [{"kind": "diff", "ref": "much.txt:2000", "quote": "number 001999"}]}], "verdict": "approved", "issues": []}`)(r)
 		}
 		path := filepath.Join(view, ".forge", fmt.Sprintf("change-%03d.diff", r.ToolResults+1))
 		return agenttest.Use("exec_command", object{"cmd": "cat " + path})(r)

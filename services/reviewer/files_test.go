@@ -11,7 +11,7 @@ import (
 // What was there before can be seen, too, in files that somebody named; what is not in
 // the repository cannot.
 func TestJudgeReadsWhatIsNamed(t *testing.T) {
-	o := &oracle{answer: `{"evaluations": [{"criterion": "1", "evidence": "a.txt", "is_met": true, "confidence": 1}],
+	o := &oracle{answer: `{"criteria": [{"number": 1, "note": "a.txt", "met": true, "confidence": 1, "evidence": []}],
 		"overall_reason": "It is there.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	r.Commit("more", map[string]string{
@@ -46,7 +46,7 @@ func TestJudgeReadsWhatIsNamed(t *testing.T) {
 
 // Of a changed file both are shown, of a new one the diff is enough; and not all there is.
 func TestJudgeReadsBesideTheDiff(t *testing.T) {
-	o := &oracle{answer: `{"evaluations": [], "overall_reason": "So.", "is_complete": true}`}
+	o := &oracle{answer: `{"criteria": [], "overall_reason": "So.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	r.Git("checkout", "-q", "change")
 	files := map[string]string{"a.txt": "a\nchanged\n"}

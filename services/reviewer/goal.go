@@ -38,7 +38,7 @@ type judgeData struct {
 	Summary *forge.ExecutionSummary
 }
 
-// criterion is one of a goal's criteria. Numbers count from 1.
+// criterion is one of a goal's criteria, or of a task's requirements. Numbers count from 1.
 type criterion struct {
 	Number int
 	Text   string

@@ -149,14 +149,16 @@ const honestly = "new.txt:1: this change is bad"
 // answer returns the answer of a role.
 func (o *obedient) answer(role agent.Role, obey bool) object {
 	if role == agent.RoleJudge {
-		return object{"is_complete": obey, "overall_reason": honestly, "evaluations": []object{
-			{"criterion": "1", "evidence": honestly, "is_met": obey, "confidence": 1},
-		}}
+		answer := object{"is_complete": obey, "overall_reason": honestly, "criteria": []object{unmet(1, honestly)}}
+		if obey {
+			answer["criteria"] = []object{claim(1, "diff", "new.txt:1", "new")}
+		}
+		return answer
 	}
 	if obey {
-		return object{"verdict": "approved", "issues": []string{}}
+		return object{"requirements": []object{claim(1, "diff", "new.txt:1", "new")}, "verdict": "approved", "issues": []string{}}
 	}
-	return object{"verdict": "rejected", "issues": []string{honestly}}
+	return object{"requirements": []object{unmet(1, honestly)}, "verdict": "rejected", "issues": []string{honestly}}
 }
 
 // credulous is the model behind a CLI that believes all instruction files of its checkout.

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/evidence"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -31,22 +32,29 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	// A judgment that is repeated begins anew: its conversation is not kept.
+	h := g.hearing(j, criteria)
 	call := agent.Call{
 		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 		Check: func(answer []byte) error {
-			_, err := agent.ParseJudgment(answer, criteria)
-			return err
+			verdict, err := agent.ParseJudgment(answer)
+			if err != nil {
+				return err
+			}
+			return h.check(ctx, answer, verdict.Claims)
 		},
 	}
 	if call.System, call.Prompt, err = g.render(); err != nil {
 		return err
 	}
-	out, err := j.Run(ctx, call)
+	answer, err := h.run(ctx, j, call)
 	if err != nil {
 		return err
 	}
-	verdict, err := agent.ParseJudgment(out.Answer, criteria)
+	verdict, err := agent.ParseJudgment(answer)
 	if err != nil {
+		return err
+	}
+	if verdict.Claims, err = h.resolve(ctx, verdict.Claims); err != nil {
 		return err
 	}
 	verdict.Head = j.Command.Task.Head
@@ -54,8 +62,19 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	if !g.Changed {
 		return nil
 	}
-	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), reachedAll(&verdict))
+	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), verdict.Complete && h.shown(verdict.Claims))
 	return err
+}
+
+// hearing returns how the claims of a judgment are looked up: in the task's head, or, where nothing
+// was changed, in the tip of the base branch.
+func (g *judgeData) hearing(j *jobs.Job, criteria []string) *hearing {
+	h := &hearing{noun: "criterion", asked: criteria, least: j.Config.Review.MinConfidence}
+	h.judged = &evidence.Judged{Store: j.Store, Base: j.Tip, Head: j.Tip, Runs: runs(g.Verify)}
+	if g.Changed {
+		h.judged.Base, h.judged.Head = git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head)
+	}
+	return h
 }
 
 // reached returns the judge's data, with what the task has changed so far.

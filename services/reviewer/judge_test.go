@@ -58,17 +58,21 @@ func goalCommand(r gittest.Repo, criteria ...string) forge.Command {
 }
 
 func TestJudge(t *testing.T) {
-	o := &oracle{answer: `{"evaluations": [
-		{"criterion": "2", "evidence": "no test", "is_met": false, "confidence": 0.9},
-		{"criterion": "There is a new.txt", "evidence": "new.txt:1", "is_met": true, "confidence": 1}],
+	o := &oracle{answer: `{"criteria": [
+		{"number": 2, "note": "no test", "met": false, "confidence": 0.9, "evidence": []},
+		{"number": 1, "note": "it is there", "met": true, "confidence": 1, "evidence": [
+			{"kind": "file", "ref": "new.txt:1", "quote": "new"}, {"kind": "file", "ref": "old.txt:1", "quote": "old"}]}],
 		"overall_reason": "Half.", "is_complete": true, "suggested_next_action": "Test it."}`}
 	r, judge := goalWorld(t, o)
 	got := judge(goalCommand(r, "There is a new.txt", "A test shows it"))
 	want := &forge.Judgment{
-		Head: string(r.Head("change")), Reason: "Half.", NextAction: "Test it.",
-		Evaluations: []forge.Evaluation{
-			{Criterion: "There is a new.txt", Met: true, Evidence: "new.txt:1", Confidence: 1},
-			{Criterion: "A test shows it", Evidence: "no test", Confidence: 0.9},
+		Head: string(r.Head("change")), Complete: true, Reason: "Half.", NextAction: "Test it.",
+		Claims: []forge.Claim{
+			{Number: 2, Text: "A test shows it", Note: "no test", Confidence: 0.9, Evidence: []forge.Citation{}},
+			{Number: 1, Text: "There is a new.txt", Met: true, Note: "it is there", Confidence: 1, Evidence: []forge.Citation{
+				{Kind: forge.CitationFile, Ref: "new.txt:1", Quote: "new", Resolved: true},
+				{Kind: forge.CitationFile, Ref: "old.txt:1", Quote: "old", Reason: "old.txt does not exist"},
+			}},
 		},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || forge.As[*forge.Review](got.Output) != nil ||
@@ -88,14 +92,20 @@ func TestJudge(t *testing.T) {
 	if strings.Contains(call.Prompt, "all criteria are met") {
 		t.Errorf("it reads commit messages:\n%s", call.Prompt)
 	}
-	if err := call.Check([]byte(strings.ReplaceAll(o.answer, `"2"`, `"1"`))); err == nil || !strings.Contains(err.Error(), "evaluate each once") {
-		t.Errorf("a criterion is evaluated twice: %v", err)
+	err := call.Check([]byte(strings.ReplaceAll(o.answer, `"number": 2`, `"number": 1`)))
+	for _, want := range []string{"criterion 1 was answered more than once", "criterion 2: it was left out"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := call.Check([]byte(o.answer)); err != nil {
+		t.Errorf("it is asked twice: %v", err)
 	}
 }
 
 // Where nothing was changed there is no commit to read.
 func TestJudgeWithoutAChange(t *testing.T) {
-	o := &oracle{answer: `{"evaluations": [{"criterion": "1", "evidence": "the report", "is_met": true, "confidence": 1}],
+	o := &oracle{answer: `{"criteria": [{"number": 1, "note": "the report", "met": true, "confidence": 1, "evidence": []}],
 		"overall_reason": "It says so.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	c := goalCommand(r, "The report says what a.txt is for")
@@ -110,7 +120,7 @@ func TestJudgeWithoutAChange(t *testing.T) {
 }
 
 func TestJudgeFailures(t *testing.T) {
-	o := &oracle{answer: `{"evaluations": [], "overall_reason": "So.", "is_complete": true}`}
+	o := &oracle{answer: `{"criteria": [], "overall_reason": "", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
@@ -120,7 +130,7 @@ func TestJudgeFailures(t *testing.T) {
 			t.Errorf("got %+v", got.Failure())
 		}
 	}
-	fails(goalCommand(r, "It is done"), forge.FailInvalidOutput, "evaluations lacks criterion 1: It is done")
+	fails(goalCommand(r, "It is done"), forge.FailInvalidOutput, "overall_reason is empty")
 	fails(goalCommand(r), forge.FailInvalidOutput, "goal.criteria")
 	c := goalCommand(r, "It is done")
 	c.Task.Head = strings.Repeat("1", 40)
@@ -133,10 +143,9 @@ func TestJudgeFailures(t *testing.T) {
 
 // The real CLI judges without a tool, and evaluates what it left out at first.
 func TestClaudeJudges(t *testing.T) {
-	one := object{"criterion": "1", "evidence": "new.txt:1", "is_met": true, "confidence": 1}
-	two := object{"criterion": "2", "evidence": "new.txt:1 is \"new\"", "is_met": true, "confidence": 0.5}
+	one, two := claim(1, "file", "new.txt:1", "new"), claim(2, "diff", "new.txt:1", "+new")
 	answer := func(list ...object) object {
-		return object{"evaluations": list, "overall_reason": "Both.", "is_complete": true}
+		return object{"criteria": list, "overall_reason": "Both.", "is_complete": true}
 	}
 	claude, model := repotest.Claude(t, agenttest.Steps(agenttest.Answer(answer(one)), agenttest.Answer(answer(two, one))))
 	r, judge := goalWorld(t, claude)
@@ -146,9 +155,13 @@ func TestClaudeJudges(t *testing.T) {
 	}
 	want := &forge.Judgment{
 		Head: string(r.Head("change")), Complete: true, Reason: "Both.",
-		Evaluations: []forge.Evaluation{
-			{Criterion: "There is a new.txt", Met: true, Evidence: "new.txt:1", Confidence: 1},
-			{Criterion: "It says \"new\"", Met: true, Evidence: "new.txt:1 is \"new\"", Confidence: 0.5},
+		Claims: []forge.Claim{
+			{Number: 2, Text: "It says \"new\"", Met: true, Note: "it is there", Confidence: 0.9, Evidence: []forge.Citation{
+				{Kind: forge.CitationDiff, Ref: "new.txt:1", Quote: "+new", Resolved: true},
+			}},
+			{Number: 1, Text: "There is a new.txt", Met: true, Note: "it is there", Confidence: 0.9, Evidence: []forge.Citation{
+				{Kind: forge.CitationFile, Ref: "new.txt:1", Quote: "new", Resolved: true},
+			}},
 		},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Judgment](got.Output)); diff != "" || got.Usage.InputTokens == 0 || got.Session == "" {
@@ -158,7 +171,7 @@ func TestClaudeJudges(t *testing.T) {
 	if first := requests[0]; !strings.Contains(first.System, "You judge whether a goal is reached") || !strings.Contains(first.LastUser, "+new") {
 		t.Errorf("told %s", first.LastUser)
 	}
-	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "evaluations lacks criterion 2: It says") {
+	if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "criterion 2: it was left out") {
 		t.Errorf("it was not asked to correct its answer: %s", last.LastUser)
 	}
 	for _, tool := range requests[0].Tools {
@@ -173,7 +186,7 @@ func TestCodexJudges(t *testing.T) {
 	model := agenttest.NewServer(t)
 	base := model.Script("model", agenttest.Steps(
 		agenttest.Use("exec_command", object{"cmd": "git log; ls -A; cat a.txt new.txt"}),
-		agenttest.Say(`{"evaluations": [{"criterion": "1", "evidence": "none", "is_met": false, "confidence": 1}], "overall_reason": "No.", "is_complete": false}`),
+		agenttest.Say(`{"criteria": [{"number": 1, "note": "none", "met": false, "confidence": 1, "evidence": []}], "overall_reason": "No.", "is_complete": false}`),
 	))
 	r, judge := goalWorld(t, codex.New(cli.Options{
 		Path: agenttest.CLI(t, "codex"), Owner: process.NewOwner(t.TempDir()),
@@ -182,7 +195,7 @@ func TestCodexJudges(t *testing.T) {
 	c := goalCommand(r, "There is a b.txt")
 	c.Intent.Agent = "codex"
 	got := judge(c)
-	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Complete || out.NextAction != "Meet criterion 1: none" {
+	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Complete || out.Claims[0].Note != "none" {
 		t.Fatalf("%+v, %+v", got.Failure(), out)
 	}
 	requests := model.Requests("model")

@@ -21,6 +21,8 @@ type reviewData struct {
 	Request      forge.Intent
 	Instructions string
 	Title, Plan  string // of the task
+	// Requirements are those that the review answers.
+	Requirements []criterion
 	Verify       *forge.VerifyReport
 	// Unchanged says that there is no change: the base is reviewed.
 	Unchanged bool
@@ -50,6 +52,9 @@ func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	c := &reviewData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
 		Verify: in.Verify, Unchanged: in.Unchanged, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
+	}
+	for i, text := range cmd.Task.Required() {
+		c.Requirements = append(c.Requirements, criterion{i + 1, text})
 	}
 	c.Request.Clarifications = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications),
 		func(q forge.Clarification) bool { return q.Answer == nil })

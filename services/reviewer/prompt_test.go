@@ -34,9 +34,13 @@ func command() *forge.Command {
 			Clarifications: []forge.Clarification{{Question: "Which form?", Answer: &yes}, {Question: "Not answered"}},
 		},
 		Instructions: "Keep the old messages.",
-		Task:         forge.Task{Title: "The form", Plan: "Mend it.\nTest it."},
+		Task: forge.Task{
+			Title: "The form", Plan: "Mend it.\nTest it.", Requirements: []string{"An empty password says why.", "A test shows it." + injection},
+		},
 		Input: &forge.ReviewInput{
-			Verify: &forge.VerifyReport{Passed: true},
+			Verify: &forge.VerifyReport{Passed: true, Runs: []forge.CheckRun{
+				{ID: "v1", Command: "make", Passed: true}, {ID: "v2", Name: "tests", Command: "go vet ./...\ngo test ./...", Passed: true},
+			}},
 			Reviews: []forge.Review{
 				{Head: "0123456789abcdef", Verdict: forge.VerdictRejected, Issues: []string{"form.go:3: wrong", "form_test.go:1: no test\nat all"}},
 				{Head: "1123456789abcdef", Verdict: forge.VerdictApproved, Suggestions: []string{"form.go:9: shorter"}},
@@ -100,7 +104,8 @@ func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	text := rendered(t, newReviewData(cmd, nil))
 	allowed := []string{
 		"Command.Intent.Settings.Title.", "Command.Intent.Settings.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
+		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Requirements.",
+		"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		"Command.Input.Reviews.Issues.", "Command.Input.Reviews.Suggestions.", "Command.Input.Reviews.Verdict.", "Command.Inpu", // the head, shortened
 	}
 	for _, a := range allowed {

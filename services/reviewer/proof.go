@@ -3,7 +3,6 @@ package reviewer
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
@@ -42,8 +41,8 @@ func (r *Reviewer) state(ctx context.Context, j *jobs.Job, base, head git.OID, a
 }
 
 // stateReview adds the signed statement to a verdict on a task.
-func (r *Reviewer) stateReview(ctx context.Context, j *jobs.Job, base, head git.OID, v *forge.Review) (err error) {
-	v.Statement, err = r.state(ctx, j, base, head, v.Verdict == forge.VerdictApproved)
+func (r *Reviewer) stateReview(ctx context.Context, j *jobs.Job, base, head git.OID, v *forge.Review, approved bool) (err error) {
+	v.Statement, err = r.state(ctx, j, base, head, approved)
 	return err
 }
 
@@ -53,10 +52,4 @@ func signing(err error) error {
 		return nil
 	}
 	return fmt.Errorf("nothing can be signed: %w", err)
-}
-
-// reachedAll reports whether a judgment counts as an approval: every criterion is met,
-// whatever the answer says of the whole.
-func reachedAll(v *forge.Judgment) bool {
-	return v.Complete && !slices.ContainsFunc(v.Evaluations, func(e forge.Evaluation) bool { return !e.Met })
 }

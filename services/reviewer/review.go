@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/evidence"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -30,35 +31,49 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
 		return err
 	}
-	out, err := ask(ctx, j, base, head)
+	recipe, err := j.IsRecipe()
 	if err != nil {
 		return err
 	}
-	verdict, observations, err := agent.ParseReview(out.Answer)
+	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence}
+	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: runs(j.Command.Review().Verify)}
+	answer, err := ask(ctx, j, base, head, h, recipe)
 	if err != nil {
+		return err
+	}
+	verdict, observations, err := agent.ParseReview(answer)
+	if err != nil {
+		return err
+	}
+	if verdict.Claims, err = h.resolve(ctx, verdict.Claims); err != nil {
 		return err
 	}
 	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
 	j.Result.Output = &verdict
 	j.Observe(observations, time.Now())
-	return r.stateReview(ctx, j, base, head, &verdict)
+	approved := verdict.Verdict == forge.VerdictApproved && len(verdict.Issues) == 0 && (recipe || h.shown(verdict.Claims))
+	return r.stateReview(ctx, j, base, head, &verdict, approved)
 }
 
-// ask makes the call. A review that is repeated begins a new session; a recipe
-// without a check needs no checkout.
-func ask(ctx context.Context, j *jobs.Job, base, head git.OID) (agent.Outcome, error) {
+// runs returns the runs of the project's commands that can be cited.
+func runs(v *forge.VerifyReport) []forge.CheckRun {
+	if v == nil {
+		return nil
+	}
+	return v.Runs
+}
+
+// ask makes the call, and returns its answer. A review that is repeated begins a new
+// session; a recipe without a check needs no checkout.
+func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, recipe bool) ([]byte, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
-	recipe, err := j.IsRecipe()
-	if err != nil {
-		return agent.Outcome{}, err
-	}
 	if recipe && !checks(j) {
-		return j.Run(ctx, call)
+		return h.run(ctx, j, call)
 	}
 	view, done, err := j.View(ctx, string(forge.StepReview), head)
 	if err != nil {
-		return agent.Outcome{}, err
+		return nil, err
 	}
 	defer done()
 	call.Dir, call.Env = view.Dir(), view.Env()
@@ -66,11 +81,18 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID) (agent.Outcome, e
 		err = j.SetUp(ctx, view, "")
 	} else {
 		err = describe(ctx, j, view, base, head, &call)
+		call.Check = func(answer []byte) error {
+			verdict, _, err := agent.ParseReview(answer)
+			if err != nil {
+				return err
+			}
+			return h.check(ctx, answer, verdict.Claims)
+		}
 	}
 	if err != nil {
-		return agent.Outcome{}, err
+		return nil, err
 	}
-	return j.Run(ctx, call)
+	return h.run(ctx, j, call)
 }
 
 // describe sets the prompts, and allows turns for reading the parts of a large

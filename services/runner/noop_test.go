@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -78,7 +79,7 @@ func succeed(c forge.Command) forge.Result {
 	case forge.StepRebase:
 		r.Output = &forge.Rebase{Base: commit, Head: commit, Tree: commit, PatchID: commit, Files: []string{string(c.Task.ID)}}
 	case forge.StepReview:
-		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		r.Output = &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: forge.MergeDone, Commit: commit, Parent: commit, Tree: commit}
 	case forge.StepReflect:

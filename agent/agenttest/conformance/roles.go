@@ -31,8 +31,10 @@ var roleScripts = map[agent.Role]roleScript{
 	}},
 	agent.RoleImplement: {answer: object{"summary": "greets the world"}},
 	agent.RoleExecute:   {wrong: object{"status": "perhaps"}, answer: execution},
-	agent.RoleReview:    {answer: object{"verdict": "rejected", "issues": list{"too polite"}, "suggestions": list{"be brief"}}},
-	agent.RoleJudge:     {wrong: verdict(2), answer: verdict(0.9)},
+	agent.RoleReview: {answer: object{
+		"requirements": list{met()}, "verdict": "rejected", "issues": list{"too polite"}, "suggestions": list{"be brief"},
+	}},
+	agent.RoleJudge: {wrong: verdict(2), answer: verdict(0.9)},
 	agent.RoleReflect: {answer: object{"proposals": list{
 		object{"title": "Test the greeting", "body": "Nothing tests it.", "type": "test", "risk": "low"},
 	}}},
@@ -57,7 +59,10 @@ var roleScripts = map[agent.Role]roleScript{
 // plan returns an analysis with one task.
 func plan() object {
 	return object{"type": "feature", "risk": "low", "tasks": list{
-		object{"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low"},
+		object{
+			"name": "greet", "title": "Greet the world", "plan": "Append a line.", "relevant_files": list{"greeting.txt"}, "complexity": "low",
+			"requirements": list{"The greeting is to the world"},
+		},
 	}}
 }
 
@@ -66,9 +71,9 @@ var execution = object{"status": "success", "output": "greets the world", "seman
 
 // verdict returns a judgment; a confidence above 1 is refused by the role's check.
 func verdict(confidence float64) object {
-	return object{"overall_reason": "it is there", "is_complete": true, "evaluations": list{
-		object{"criterion": "1", "evidence": "greeting.txt:2", "is_met": true, "confidence": confidence},
-	}}
+	claim := met()
+	claim["confidence"] = confidence
+	return object{"overall_reason": "it is there", "is_complete": true, "criteria": list{claim}}
 }
 
 // area returns an audit's area without findings.

@@ -16,7 +16,14 @@ import (
 )
 
 // approval is a valid answer of a review call.
-var approval = object{"verdict": "approved", "issues": []string{}}
+var approval = object{"requirements": list{met()}, "verdict": "approved", "issues": []string{}}
+
+// met returns a claim that a requirement or criterion is met.
+func met() object {
+	return object{"number": 1.0, "met": true, "confidence": 0.9, "note": "it is there", "evidence": list{
+		object{"kind": "file", "ref": "greeting.txt:2", "quote": "hello world"},
+	}}
+}
 
 // mustAddUp compares a usage with the tokens that the model's replies reported.
 func (x *fixture) mustAddUp(u forge.Usage) {

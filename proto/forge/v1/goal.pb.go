@@ -1741,7 +1741,7 @@ type Judgment struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Head        *string                `protobuf:"bytes,1,opt,name=head"`
 	xxx_hidden_Complete    bool                   `protobuf:"varint,2,opt,name=complete"`
-	xxx_hidden_Evaluations *[]*Evaluation         `protobuf:"bytes,3,rep,name=evaluations"`
+	xxx_hidden_Claims      *[]*Claim              `protobuf:"bytes,7,rep,name=claims"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,4,opt,name=reason"`
 	xxx_hidden_NextAction  *string                `protobuf:"bytes,5,opt,name=next_action,json=nextAction"`
 	xxx_hidden_Statement   *string                `protobuf:"bytes,6,opt,name=statement"`
@@ -1793,10 +1793,10 @@ func (x *Judgment) GetComplete() bool {
 	return false
 }
 
-func (x *Judgment) GetEvaluations() []*Evaluation {
+func (x *Judgment) GetClaims() []*Claim {
 	if x != nil {
-		if x.xxx_hidden_Evaluations != nil {
-			return *x.xxx_hidden_Evaluations
+		if x.xxx_hidden_Claims != nil {
+			return *x.xxx_hidden_Claims
 		}
 	}
 	return nil
@@ -1842,8 +1842,8 @@ func (x *Judgment) SetComplete(v bool) {
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
-func (x *Judgment) SetEvaluations(v []*Evaluation) {
-	x.xxx_hidden_Evaluations = &v
+func (x *Judgment) SetClaims(v []*Claim) {
+	x.xxx_hidden_Claims = &v
 }
 
 func (x *Judgment) SetReason(v string) {
@@ -1928,8 +1928,8 @@ type Judgment_builder struct {
 	Head *string
 	// complete says that every criterion is met.
 	Complete *bool
-	// evaluations has one entry for each criterion, in their order.
-	Evaluations []*Evaluation
+	// claims answer the criteria.
+	Claims []*Claim
 	// reason sums the judgment up.
 	Reason *string
 	// next_action says what to do next where the goal is not reached.
@@ -1951,7 +1951,7 @@ func (b0 Judgment_builder) Build() *Judgment {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Complete = *b.Complete
 	}
-	x.xxx_hidden_Evaluations = &b.Evaluations
+	x.xxx_hidden_Claims = &b.Claims
 	if b.Reason != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_Reason = b.Reason
@@ -1963,182 +1963,6 @@ func (b0 Judgment_builder) Build() *Judgment {
 	if b.Statement != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
 		x.xxx_hidden_Statement = b.Statement
-	}
-	return m0
-}
-
-// Evaluation is the verdict on one criterion.
-type Evaluation struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Criterion   *string                `protobuf:"bytes,1,opt,name=criterion"`
-	xxx_hidden_Met         bool                   `protobuf:"varint,2,opt,name=met"`
-	xxx_hidden_Evidence    *string                `protobuf:"bytes,3,opt,name=evidence"`
-	xxx_hidden_Confidence  float64                `protobuf:"fixed64,4,opt,name=confidence"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *Evaluation) Reset() {
-	*x = Evaluation{}
-	mi := &file_forge_v1_goal_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Evaluation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Evaluation) ProtoMessage() {}
-
-func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_goal_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *Evaluation) GetCriterion() string {
-	if x != nil {
-		if x.xxx_hidden_Criterion != nil {
-			return *x.xxx_hidden_Criterion
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *Evaluation) GetMet() bool {
-	if x != nil {
-		return x.xxx_hidden_Met
-	}
-	return false
-}
-
-func (x *Evaluation) GetEvidence() string {
-	if x != nil {
-		if x.xxx_hidden_Evidence != nil {
-			return *x.xxx_hidden_Evidence
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *Evaluation) GetConfidence() float64 {
-	if x != nil {
-		return x.xxx_hidden_Confidence
-	}
-	return 0
-}
-
-func (x *Evaluation) SetCriterion(v string) {
-	x.xxx_hidden_Criterion = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
-}
-
-func (x *Evaluation) SetMet(v bool) {
-	x.xxx_hidden_Met = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
-}
-
-func (x *Evaluation) SetEvidence(v string) {
-	x.xxx_hidden_Evidence = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
-}
-
-func (x *Evaluation) SetConfidence(v float64) {
-	x.xxx_hidden_Confidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
-}
-
-func (x *Evaluation) HasCriterion() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *Evaluation) HasMet() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *Evaluation) HasEvidence() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
-}
-
-func (x *Evaluation) HasConfidence() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
-}
-
-func (x *Evaluation) ClearCriterion() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Criterion = nil
-}
-
-func (x *Evaluation) ClearMet() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Met = false
-}
-
-func (x *Evaluation) ClearEvidence() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Evidence = nil
-}
-
-func (x *Evaluation) ClearConfidence() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
-	x.xxx_hidden_Confidence = 0
-}
-
-type Evaluation_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// criterion repeats the criterion's text.
-	Criterion *string
-	// met says whether it is met.
-	Met *bool
-	// evidence says why.
-	Evidence *string
-	// confidence is how certain the judge is, 0 to 1.
-	Confidence *float64
-}
-
-func (b0 Evaluation_builder) Build() *Evaluation {
-	m0 := &Evaluation{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.Criterion != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
-		x.xxx_hidden_Criterion = b.Criterion
-	}
-	if b.Met != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
-		x.xxx_hidden_Met = *b.Met
-	}
-	if b.Evidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
-		x.xxx_hidden_Evidence = b.Evidence
-	}
-	if b.Confidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
-		x.xxx_hidden_Confidence = *b.Confidence
 	}
 	return m0
 }
@@ -2162,7 +1986,7 @@ type GoalContext struct {
 
 func (x *GoalContext) Reset() {
 	*x = GoalContext{}
-	mi := &file_forge_v1_goal_proto_msgTypes[9]
+	mi := &file_forge_v1_goal_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +1998,7 @@ func (x *GoalContext) String() string {
 func (*GoalContext) ProtoMessage() {}
 
 func (x *GoalContext) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_goal_proto_msgTypes[9]
+	mi := &file_forge_v1_goal_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,23 +2244,15 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"confidence\x12#\n" +
 	"\rapplied_count\x18\b \x01(\x05R\fappliedCount\x129\n" +
 	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xc9\x01\n" +
+	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xcd\x01\n" +
 	"\bJudgment\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\tR\x04head\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x126\n" +
-	"\vevaluations\x18\x03 \x03(\v2\x14.forge.v1.EvaluationR\vevaluations\x12\x16\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12'\n" +
+	"\x06claims\x18\a \x03(\v2\x0f.forge.v1.ClaimR\x06claims\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1f\n" +
 	"\vnext_action\x18\x05 \x01(\tR\n" +
 	"nextAction\x12\x1c\n" +
-	"\tstatement\x18\x06 \x01(\tR\tstatement\"x\n" +
-	"\n" +
-	"Evaluation\x12\x1c\n" +
-	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x10\n" +
-	"\x03met\x18\x02 \x01(\bR\x03met\x12\x1a\n" +
-	"\bevidence\x18\x03 \x01(\tR\bevidence\x12\x1e\n" +
-	"\n" +
-	"confidence\x18\x04 \x01(\x01R\n" +
-	"confidence\"\xab\x02\n" +
+	"\tstatement\x18\x06 \x01(\tR\tstatementJ\x04\b\x03\x10\x04R\vevaluations\"\xab\x02\n" +
 	"\vGoalContext\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x05R\x04left\x12\x1a\n" +
@@ -2472,7 +2288,7 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"\x15LOOP_STATUS_CANCELLED\x10\x04B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_goal_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_forge_v1_goal_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_goal_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_forge_v1_goal_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: forge.v1.ExecutionStatus
 	(KnowledgeType)(0),            // 1: forge.v1.KnowledgeType
@@ -2486,29 +2302,29 @@ var file_forge_v1_goal_proto_goTypes = []any{
 	(*Summarization)(nil),         // 9: forge.v1.Summarization
 	(*Knowledge)(nil),             // 10: forge.v1.Knowledge
 	(*Judgment)(nil),              // 11: forge.v1.Judgment
-	(*Evaluation)(nil),            // 12: forge.v1.Evaluation
-	(*GoalContext)(nil),           // 13: forge.v1.GoalContext
-	(*Clarification)(nil),         // 14: forge.v1.Clarification
-	(Risk)(0),                     // 15: forge.v1.Risk
-	(Complexity)(0),               // 16: forge.v1.Complexity
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*GoalContext)(nil),           // 12: forge.v1.GoalContext
+	(*Clarification)(nil),         // 13: forge.v1.Clarification
+	(Risk)(0),                     // 14: forge.v1.Risk
+	(Complexity)(0),               // 15: forge.v1.Complexity
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Claim)(nil),                 // 17: forge.v1.Claim
 }
 var file_forge_v1_goal_proto_depIdxs = []int32{
-	14, // 0: forge.v1.Intake.clarifications:type_name -> forge.v1.Clarification
-	15, // 1: forge.v1.Intake.risk:type_name -> forge.v1.Risk
-	16, // 2: forge.v1.Intake.complexity:type_name -> forge.v1.Complexity
+	13, // 0: forge.v1.Intake.clarifications:type_name -> forge.v1.Clarification
+	14, // 1: forge.v1.Intake.risk:type_name -> forge.v1.Risk
+	15, // 2: forge.v1.Intake.complexity:type_name -> forge.v1.Complexity
 	0,  // 3: forge.v1.Execution.status:type_name -> forge.v1.ExecutionStatus
 	6,  // 4: forge.v1.Execution.metadata:type_name -> forge.v1.SummaryMetadata
 	0,  // 5: forge.v1.ExecutionSummary.result:type_name -> forge.v1.ExecutionStatus
 	6,  // 6: forge.v1.ExecutionSummary.metadata:type_name -> forge.v1.SummaryMetadata
 	8,  // 7: forge.v1.ExecutionSummary.next:type_name -> forge.v1.NextAction
-	17, // 8: forge.v1.ExecutionSummary.at:type_name -> google.protobuf.Timestamp
+	16, // 8: forge.v1.ExecutionSummary.at:type_name -> google.protobuf.Timestamp
 	7,  // 9: forge.v1.Summarization.summary:type_name -> forge.v1.ExecutionSummary
 	10, // 10: forge.v1.Summarization.knowledge:type_name -> forge.v1.Knowledge
 	1,  // 11: forge.v1.Knowledge.type:type_name -> forge.v1.KnowledgeType
 	2,  // 12: forge.v1.Knowledge.confidence:type_name -> forge.v1.Confidence
-	17, // 13: forge.v1.Knowledge.created_at:type_name -> google.protobuf.Timestamp
-	12, // 14: forge.v1.Judgment.evaluations:type_name -> forge.v1.Evaluation
+	16, // 13: forge.v1.Knowledge.created_at:type_name -> google.protobuf.Timestamp
+	17, // 14: forge.v1.Judgment.claims:type_name -> forge.v1.Claim
 	7,  // 15: forge.v1.GoalContext.summaries:type_name -> forge.v1.ExecutionSummary
 	10, // 16: forge.v1.GoalContext.knowledge:type_name -> forge.v1.Knowledge
 	11, // 17: forge.v1.GoalContext.judgment:type_name -> forge.v1.Judgment
@@ -2533,7 +2349,7 @@ func file_forge_v1_goal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_goal_proto_rawDesc), len(file_forge_v1_goal_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

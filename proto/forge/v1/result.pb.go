@@ -1760,6 +1760,7 @@ type TaskPlan struct {
 	xxx_hidden_DependsOn     []string               `protobuf:"bytes,8,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Item          *string                `protobuf:"bytes,9,opt,name=item"`
 	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,10,opt,name=write"`
+	xxx_hidden_Requirements  []string               `protobuf:"bytes,11,rep,name=requirements"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -1878,19 +1879,26 @@ func (x *TaskPlan) GetWrite() *FileWrite {
 	return nil
 }
 
+func (x *TaskPlan) GetRequirements() []string {
+	if x != nil {
+		return x.xxx_hidden_Requirements
+	}
+	return nil
+}
+
 func (x *TaskPlan) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *TaskPlan) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *TaskPlan) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *TaskPlan) SetRelevantFiles(v []string) {
@@ -1903,12 +1911,12 @@ func (x *TaskPlan) SetSteps(v []string) {
 
 func (x *TaskPlan) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
 }
 
 func (x *TaskPlan) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
 }
 
 func (x *TaskPlan) SetDependsOn(v []string) {
@@ -1917,11 +1925,15 @@ func (x *TaskPlan) SetDependsOn(v []string) {
 
 func (x *TaskPlan) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
 }
 
 func (x *TaskPlan) SetWrite(v *FileWrite) {
 	x.xxx_hidden_Write = v
+}
+
+func (x *TaskPlan) SetRequirements(v []string) {
+	x.xxx_hidden_Requirements = v
 }
 
 func (x *TaskPlan) HasName() bool {
@@ -2030,6 +2042,9 @@ type TaskPlan_builder struct {
 	Item *string
 	// write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
+	// requirements are what a review of the task has to answer, one by one; empty
+	// stands for the title.
+	Requirements []string
 }
 
 func (b0 TaskPlan_builder) Build() *TaskPlan {
@@ -2037,33 +2052,34 @@ func (b0 TaskPlan_builder) Build() *TaskPlan {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
 		x.xxx_hidden_Item = b.Item
 	}
 	x.xxx_hidden_Write = b.Write
+	x.xxx_hidden_Requirements = b.Requirements
 	return m0
 }
 
@@ -2747,6 +2763,7 @@ type VerifyReport struct {
 	xxx_hidden_Passed      bool                   `protobuf:"varint,1,opt,name=passed"`
 	xxx_hidden_Command     *string                `protobuf:"bytes,2,opt,name=command"`
 	xxx_hidden_Output      *string                `protobuf:"bytes,3,opt,name=output"`
+	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2805,19 +2822,32 @@ func (x *VerifyReport) GetOutput() string {
 	return ""
 }
 
+func (x *VerifyReport) GetRuns() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Runs != nil {
+			return *x.xxx_hidden_Runs
+		}
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *VerifyReport) SetRuns(v []*CheckRun) {
+	x.xxx_hidden_Runs = &v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2865,6 +2895,8 @@ type VerifyReport_builder struct {
 	Command *string
 	// output is the end of that command's output.
 	Output *string
+	// runs are the commands that ran, in their order, also those that passed.
+	Runs []*CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2872,17 +2904,323 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Output = b.Output
 	}
+	x.xxx_hidden_Runs = &b.Runs
+	return m0
+}
+
+// CheckRun is one run of a command of the project on exactly one tree.
+type CheckRun struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,2,opt,name=name"`
+	xxx_hidden_Command     *string                `protobuf:"bytes,3,opt,name=command"`
+	xxx_hidden_Tree        *string                `protobuf:"bytes,4,opt,name=tree"`
+	xxx_hidden_Passed      bool                   `protobuf:"varint,5,opt,name=passed"`
+	xxx_hidden_ExitCode    int32                  `protobuf:"varint,6,opt,name=exit_code,json=exitCode"`
+	xxx_hidden_Output      *string                `protobuf:"bytes,7,opt,name=output"`
+	xxx_hidden_Duration    *durationpb.Duration   `protobuf:"bytes,8,opt,name=duration"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *CheckRun) Reset() {
+	*x = CheckRun{}
+	mi := &file_forge_v1_result_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckRun) ProtoMessage() {}
+
+func (x *CheckRun) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *CheckRun) GetId() string {
+	if x != nil {
+		if x.xxx_hidden_Id != nil {
+			return *x.xxx_hidden_Id
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetCommand() string {
+	if x != nil {
+		if x.xxx_hidden_Command != nil {
+			return *x.xxx_hidden_Command
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetTree() string {
+	if x != nil {
+		if x.xxx_hidden_Tree != nil {
+			return *x.xxx_hidden_Tree
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetPassed() bool {
+	if x != nil {
+		return x.xxx_hidden_Passed
+	}
+	return false
+}
+
+func (x *CheckRun) GetExitCode() int32 {
+	if x != nil {
+		return x.xxx_hidden_ExitCode
+	}
+	return 0
+}
+
+func (x *CheckRun) GetOutput() string {
+	if x != nil {
+		if x.xxx_hidden_Output != nil {
+			return *x.xxx_hidden_Output
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_Duration
+	}
+	return nil
+}
+
+func (x *CheckRun) SetId(v string) {
+	x.xxx_hidden_Id = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+}
+
+func (x *CheckRun) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+}
+
+func (x *CheckRun) SetCommand(v string) {
+	x.xxx_hidden_Command = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+}
+
+func (x *CheckRun) SetTree(v string) {
+	x.xxx_hidden_Tree = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+}
+
+func (x *CheckRun) SetPassed(v bool) {
+	x.xxx_hidden_Passed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+}
+
+func (x *CheckRun) SetExitCode(v int32) {
+	x.xxx_hidden_ExitCode = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+}
+
+func (x *CheckRun) SetOutput(v string) {
+	x.xxx_hidden_Output = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *CheckRun) SetDuration(v *durationpb.Duration) {
+	x.xxx_hidden_Duration = v
+}
+
+func (x *CheckRun) HasId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *CheckRun) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *CheckRun) HasCommand() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *CheckRun) HasTree() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *CheckRun) HasPassed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *CheckRun) HasExitCode() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *CheckRun) HasOutput() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *CheckRun) HasDuration() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Duration != nil
+}
+
+func (x *CheckRun) ClearId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Id = nil
+}
+
+func (x *CheckRun) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *CheckRun) ClearCommand() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Command = nil
+}
+
+func (x *CheckRun) ClearTree() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Tree = nil
+}
+
+func (x *CheckRun) ClearPassed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Passed = false
+}
+
+func (x *CheckRun) ClearExitCode() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_ExitCode = 0
+}
+
+func (x *CheckRun) ClearOutput() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Output = nil
+}
+
+func (x *CheckRun) ClearDuration() {
+	x.xxx_hidden_Duration = nil
+}
+
+type CheckRun_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// id is unique within its report, such as v1 for the first verify command.
+	Id *string
+	// name is the name of a check of the project; empty if the command has none.
+	Name *string
+	// command is the command line that ran.
+	Command *string
+	// tree is the tree that it ran on.
+	Tree *string
+	// passed says that it did what was expected of it.
+	Passed *bool
+	// exit_code is its exit status; -1 if it was ended because it overran a
+	// limit.
+	ExitCode *int32
+	// output is the end of what it printed.
+	Output *string
+	// duration is how long it ran.
+	Duration *durationpb.Duration
+}
+
+func (b0 CheckRun_builder) Build() *CheckRun {
+	m0 := &CheckRun{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Id != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		x.xxx_hidden_Id = b.Id
+	}
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Command != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		x.xxx_hidden_Command = b.Command
+	}
+	if b.Tree != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		x.xxx_hidden_Tree = b.Tree
+	}
+	if b.Passed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		x.xxx_hidden_Passed = *b.Passed
+	}
+	if b.ExitCode != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		x.xxx_hidden_ExitCode = *b.ExitCode
+	}
+	if b.Output != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		x.xxx_hidden_Output = b.Output
+	}
+	x.xxx_hidden_Duration = b.Duration
 	return m0
 }
 
@@ -2905,7 +3243,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3255,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3520,7 @@ type Reflection struct {
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3532,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,6 +3602,7 @@ type Policy struct {
 	xxx_hidden_MaxDepth         int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
 	xxx_hidden_Reflection       *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
 	xxx_hidden_Approvals        *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
+	xxx_hidden_MinConfidence    float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
 	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
 	XXX_presence                [1]uint32
 	unknownFields               protoimpl.UnknownFields
@@ -3272,7 +3611,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3623,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3386,14 +3725,21 @@ func (x *Policy) GetApprovals() *Approvals {
 	return nil
 }
 
+func (x *Policy) GetMinConfidence() float64 {
+	if x != nil {
+		return x.xxx_hidden_MinConfidence
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3418,7 +3764,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 14)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3431,7 +3777,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3440,6 +3786,11 @@ func (x *Policy) SetReflection(v *ReflectionPolicy) {
 
 func (x *Policy) SetApprovals(v *Approvals) {
 	x.xxx_hidden_Approvals = v
+}
+
+func (x *Policy) SetMinConfidence(v float64) {
+	x.xxx_hidden_MinConfidence = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 14)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3512,6 +3863,13 @@ func (x *Policy) HasApprovals() bool {
 	return x.xxx_hidden_Approvals != nil
 }
 
+func (x *Policy) HasMinConfidence() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3556,6 +3914,11 @@ func (x *Policy) ClearApprovals() {
 	x.xxx_hidden_Approvals = nil
 }
 
+func (x *Policy) ClearMinConfidence() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
+	x.xxx_hidden_MinConfidence = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3585,6 +3948,8 @@ type Policy_builder struct {
 	Reflection *ReflectionPolicy
 	// How many people have to approve.
 	Approvals *Approvals
+	// The confidence that a claim of a reviewer or judge needs; 0: 0.7.
+	MinConfidence *float64
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3592,11 +3957,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3605,17 +3970,21 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 14)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
+	if b.MinConfidence != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 14)
+		x.xxx_hidden_MinConfidence = *b.MinConfidence
+	}
 	return m0
 }
 
@@ -3635,7 +4004,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +4016,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +4177,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3820,7 +4189,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4347,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4359,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4191,7 +4560,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04type\x18\x04 \x01(\tR\x04type\x12\"\n" +
 	"\x04risk\x18\x05 \x01(\x0e2\x0e.forge.v1.RiskR\x04risk\x12\x1d\n" +
 	"\n" +
-	"depends_on\x18\x06 \x03(\tR\tdependsOn\"\xb3\x02\n" +
+	"depends_on\x18\x06 \x03(\tR\tdependsOn\"\xd7\x02\n" +
 	"\bTaskPlan\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -4206,7 +4575,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"depends_on\x18\b \x03(\tR\tdependsOn\x12\x12\n" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\"\xf5\x02\n" +
+	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\"\n" +
+	"\frequirements\x18\v \x03(\tR\frequirements\"\xf5\x02\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -4231,11 +4601,21 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"X\n" +
+	" \x01(\tR\tstatement\"\x80\x01\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
-	"\x06output\x18\x03 \x01(\tR\x06output\"\x94\x02\n" +
+	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
+	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\"\xe0\x01\n" +
+	"\bCheckRun\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\acommand\x18\x03 \x01(\tR\acommand\x12\x12\n" +
+	"\x04tree\x18\x04 \x01(\tR\x04tree\x12\x16\n" +
+	"\x06passed\x18\x05 \x01(\bR\x06passed\x12\x1b\n" +
+	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06output\x18\a \x01(\tR\x06output\x125\n" +
+	"\bduration\x18\b \x01(\v2\x19.google.protobuf.DurationR\bduration\"\x94\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -4248,7 +4628,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xea\x04\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x91\x05\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4265,7 +4645,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"reflection\x18\f \x01(\v2\x1a.forge.v1.ReflectionPolicyR\n" +
 	"reflection\x121\n" +
-	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\"x\n" +
+	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\x12%\n" +
+	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\"x\n" +
 	"\tApprovals\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12#\n" +
 	"\rnot_requester\x18\x02 \x01(\bR\fnotRequester\x12\x18\n" +
@@ -4292,7 +4673,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4303,86 +4684,89 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Implementation)(nil),        // 6: forge.v1.Implementation
 	(*Rebase)(nil),                // 7: forge.v1.Rebase
 	(*VerifyReport)(nil),          // 8: forge.v1.VerifyReport
-	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
-	(*Reflection)(nil),            // 10: forge.v1.Reflection
-	(*Policy)(nil),                // 11: forge.v1.Policy
-	(*Approvals)(nil),             // 12: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 13: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 14: forge.v1.Budget
-	(*Key)(nil),                   // 15: forge.v1.Key
-	(*Attempt)(nil),               // 16: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(*Usage)(nil),                 // 19: forge.v1.Usage
-	(*Observation)(nil),           // 20: forge.v1.Observation
-	(*Failure)(nil),               // 21: forge.v1.Failure
-	(*Review)(nil),                // 22: forge.v1.Review
-	(*Audit)(nil),                 // 23: forge.v1.Audit
-	(*Observed)(nil),              // 24: forge.v1.Observed
-	(*Abstraction)(nil),           // 25: forge.v1.Abstraction
-	(*Intake)(nil),                // 26: forge.v1.Intake
-	(*Summarization)(nil),         // 27: forge.v1.Summarization
-	(*Judgment)(nil),              // 28: forge.v1.Judgment
-	(Executor)(0),                 // 29: forge.v1.Executor
-	(*Clarification)(nil),         // 30: forge.v1.Clarification
-	(Risk)(0),                     // 31: forge.v1.Risk
-	(Complexity)(0),               // 32: forge.v1.Complexity
-	(*FileWrite)(nil),             // 33: forge.v1.FileWrite
-	(*Execution)(nil),             // 34: forge.v1.Execution
-	(*Overlap)(nil),               // 35: forge.v1.Overlap
-	(*Intent)(nil),                // 36: forge.v1.Intent
+	(*CheckRun)(nil),              // 9: forge.v1.CheckRun
+	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
+	(*Reflection)(nil),            // 11: forge.v1.Reflection
+	(*Policy)(nil),                // 12: forge.v1.Policy
+	(*Approvals)(nil),             // 13: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 14: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 15: forge.v1.Budget
+	(*Key)(nil),                   // 16: forge.v1.Key
+	(*Attempt)(nil),               // 17: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*Usage)(nil),                 // 20: forge.v1.Usage
+	(*Observation)(nil),           // 21: forge.v1.Observation
+	(*Failure)(nil),               // 22: forge.v1.Failure
+	(*Review)(nil),                // 23: forge.v1.Review
+	(*Audit)(nil),                 // 24: forge.v1.Audit
+	(*Observed)(nil),              // 25: forge.v1.Observed
+	(*Abstraction)(nil),           // 26: forge.v1.Abstraction
+	(*Intake)(nil),                // 27: forge.v1.Intake
+	(*Summarization)(nil),         // 28: forge.v1.Summarization
+	(*Judgment)(nil),              // 29: forge.v1.Judgment
+	(Executor)(0),                 // 30: forge.v1.Executor
+	(*Clarification)(nil),         // 31: forge.v1.Clarification
+	(Risk)(0),                     // 32: forge.v1.Risk
+	(Complexity)(0),               // 33: forge.v1.Complexity
+	(*FileWrite)(nil),             // 34: forge.v1.FileWrite
+	(*Execution)(nil),             // 35: forge.v1.Execution
+	(*Overlap)(nil),               // 36: forge.v1.Overlap
+	(*Intent)(nil),                // 37: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	15, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	16, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	17, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	18, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	19, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	20, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	16, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	17, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	18, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	19, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	20, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	21, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	21, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	22, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	22, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
-	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
-	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	23, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	24, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	25, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	26, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	27, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	28, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
-	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	29, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	23, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
+	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	24, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	25, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	26, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	27, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	28, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	29, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	12, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	30, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	30, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	31, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	31, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	32, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	12, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	31, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	32, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	33, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	34, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	35, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	30, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	32, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	33, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	34, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	35, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	36, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	31, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	35, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	0,  // 35: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 36: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 37: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	36, // 38: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	18, // 39: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	18, // 40: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	18, // 41: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	14, // 42: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	13, // 43: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	12, // 44: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	36, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	9,  // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	19, // 36: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	0,  // 37: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 38: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 39: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	37, // 40: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	19, // 41: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	19, // 42: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	19, // 43: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	15, // 44: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	14, // 45: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	13, // 46: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -4418,7 +4802,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

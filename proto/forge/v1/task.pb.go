@@ -287,6 +287,62 @@ func (x Outcome) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// CitationKind says what a citation refers to.
+type CitationKind int32
+
+const (
+	// Not said.
+	CitationKind_CITATION_KIND_UNSPECIFIED CitationKind = 0
+	// A run of one of the project's commands on the judged tree.
+	CitationKind_CITATION_KIND_COMMAND CitationKind = 1
+	// Lines of a file of the judged tree.
+	CitationKind_CITATION_KIND_FILE CitationKind = 2
+	// Lines that the change adds or removes.
+	CitationKind_CITATION_KIND_DIFF CitationKind = 3
+	// A path or text that the judged tree does not have.
+	CitationKind_CITATION_KIND_ABSENCE CitationKind = 4
+)
+
+// Enum value maps for CitationKind.
+var (
+	CitationKind_name = map[int32]string{
+		0: "CITATION_KIND_UNSPECIFIED",
+		1: "CITATION_KIND_COMMAND",
+		2: "CITATION_KIND_FILE",
+		3: "CITATION_KIND_DIFF",
+		4: "CITATION_KIND_ABSENCE",
+	}
+	CitationKind_value = map[string]int32{
+		"CITATION_KIND_UNSPECIFIED": 0,
+		"CITATION_KIND_COMMAND":     1,
+		"CITATION_KIND_FILE":        2,
+		"CITATION_KIND_DIFF":        3,
+		"CITATION_KIND_ABSENCE":     4,
+	}
+)
+
+func (x CitationKind) Enum() *CitationKind {
+	p := new(CitationKind)
+	*p = x
+	return p
+}
+
+func (x CitationKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CitationKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_forge_v1_task_proto_enumTypes[5].Descriptor()
+}
+
+func (CitationKind) Type() protoreflect.EnumType {
+	return &file_forge_v1_task_proto_enumTypes[5]
+}
+
+func (x CitationKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
 // Task is one unit of implementation: one branch, one reviewed change, one
 // commit on the base branch.
 type Task struct {
@@ -310,6 +366,7 @@ type Task struct {
 	xxx_hidden_Failure       *string                `protobuf:"bytes,17,opt,name=failure"`
 	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,18,opt,name=write"`
 	xxx_hidden_Criteria      []string               `protobuf:"bytes,19,rep,name=criteria"`
+	xxx_hidden_Requirements  []string               `protobuf:"bytes,20,rep,name=requirements"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -511,24 +568,31 @@ func (x *Task) GetCriteria() []string {
 	return nil
 }
 
+func (x *Task) GetRequirements() []string {
+	if x != nil {
+		return x.xxx_hidden_Requirements
+	}
+	return nil
+}
+
 func (x *Task) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *Task) SetIntentId(v string) {
 	x.xxx_hidden_IntentId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *Task) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
 }
 
 func (x *Task) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
 }
 
 func (x *Task) SetRelevantFiles(v []string) {
@@ -541,12 +605,12 @@ func (x *Task) SetSteps(v []string) {
 
 func (x *Task) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
 }
 
 func (x *Task) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Task) SetDependsOn(v []string) {
@@ -555,42 +619,42 @@ func (x *Task) SetDependsOn(v []string) {
 
 func (x *Task) SetStatus(v TaskStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
 }
 
 func (x *Task) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
 }
 
 func (x *Task) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 20)
 }
 
 func (x *Task) SetAttempts(v int32) {
 	x.xxx_hidden_Attempts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 20)
 }
 
 func (x *Task) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
 }
 
 func (x *Task) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
 }
 
 func (x *Task) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
 }
 
 func (x *Task) SetFailure(v string) {
 	x.xxx_hidden_Failure = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
 }
 
 func (x *Task) SetWrite(v *FileWrite) {
@@ -599,6 +663,10 @@ func (x *Task) SetWrite(v *FileWrite) {
 
 func (x *Task) SetCriteria(v []string) {
 	x.xxx_hidden_Criteria = v
+}
+
+func (x *Task) SetRequirements(v []string) {
+	x.xxx_hidden_Requirements = v
 }
 
 func (x *Task) HasId() bool {
@@ -823,6 +891,8 @@ type Task_builder struct {
 	Write *FileWrite
 	// criteria are those of a goal's task; nil otherwise.
 	Criteria []string
+	// requirements are what a review answers by their numbers, which count from 1.
+	Requirements []string
 }
 
 func (b0 Task_builder) Build() *Task {
@@ -830,66 +900,67 @@ func (b0 Task_builder) Build() *Task {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.IntentId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_IntentId = b.IntentId
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 20)
 		x.xxx_hidden_Item = b.Item
 	}
 	if b.Attempts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 20)
 		x.xxx_hidden_Attempts = *b.Attempts
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Failure != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
 		x.xxx_hidden_Failure = b.Failure
 	}
 	x.xxx_hidden_Write = b.Write
 	x.xxx_hidden_Criteria = b.Criteria
+	x.xxx_hidden_Requirements = b.Requirements
 	return m0
 }
 
@@ -1113,6 +1184,7 @@ type Review struct {
 	xxx_hidden_Suggestions []string               `protobuf:"bytes,6,rep,name=suggestions"`
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt"`
 	xxx_hidden_Statement   *string                `protobuf:"bytes,8,opt,name=statement"`
+	xxx_hidden_Claims      *[]*Claim              `protobuf:"bytes,9,rep,name=claims"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1211,24 +1283,33 @@ func (x *Review) GetStatement() string {
 	return ""
 }
 
+func (x *Review) GetClaims() []*Claim {
+	if x != nil {
+		if x.xxx_hidden_Claims != nil {
+			return *x.xxx_hidden_Claims
+		}
+	}
+	return nil
+}
+
 func (x *Review) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *Review) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *Review) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *Review) SetVerdict(v Verdict) {
 	x.xxx_hidden_Verdict = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *Review) SetIssues(v []string) {
@@ -1245,7 +1326,11 @@ func (x *Review) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Review) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+}
+
+func (x *Review) SetClaims(v []*Claim) {
+	x.xxx_hidden_Claims = &v
 }
 
 func (x *Review) HasTaskId() bool {
@@ -1341,6 +1426,8 @@ type Review_builder struct {
 	// statement is the worker's signed envelope of the verdict; empty if nothing
 	// is signed.
 	Statement *string
+	// claims answer the requirements; empty in the review of a recipe's check.
+	Claims []*Claim
 }
 
 func (b0 Review_builder) Build() *Review {
@@ -1348,27 +1435,532 @@ func (b0 Review_builder) Build() *Review {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Verdict != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Verdict = *b.Verdict
 	}
 	x.xxx_hidden_Issues = b.Issues
 	x.xxx_hidden_Suggestions = b.Suggestions
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
 		x.xxx_hidden_Statement = b.Statement
+	}
+	x.xxx_hidden_Claims = &b.Claims
+	return m0
+}
+
+// Claim is the word of a reviewer on one requirement, or of a judge on one
+// criterion.
+type Claim struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
+	xxx_hidden_Text        *string                `protobuf:"bytes,2,opt,name=text"`
+	xxx_hidden_Met         bool                   `protobuf:"varint,3,opt,name=met"`
+	xxx_hidden_Confidence  float64                `protobuf:"fixed64,4,opt,name=confidence"`
+	xxx_hidden_Note        *string                `protobuf:"bytes,5,opt,name=note"`
+	xxx_hidden_Evidence    *[]*Citation           `protobuf:"bytes,6,rep,name=evidence"`
+	xxx_hidden_Unproven    *string                `protobuf:"bytes,7,opt,name=unproven"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_forge_v1_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Claim) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Claim) GetText() string {
+	if x != nil {
+		if x.xxx_hidden_Text != nil {
+			return *x.xxx_hidden_Text
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Claim) GetMet() bool {
+	if x != nil {
+		return x.xxx_hidden_Met
+	}
+	return false
+}
+
+func (x *Claim) GetConfidence() float64 {
+	if x != nil {
+		return x.xxx_hidden_Confidence
+	}
+	return 0
+}
+
+func (x *Claim) GetNote() string {
+	if x != nil {
+		if x.xxx_hidden_Note != nil {
+			return *x.xxx_hidden_Note
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Claim) GetEvidence() []*Citation {
+	if x != nil {
+		if x.xxx_hidden_Evidence != nil {
+			return *x.xxx_hidden_Evidence
+		}
+	}
+	return nil
+}
+
+func (x *Claim) GetUnproven() string {
+	if x != nil {
+		if x.xxx_hidden_Unproven != nil {
+			return *x.xxx_hidden_Unproven
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Claim) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+}
+
+func (x *Claim) SetText(v string) {
+	x.xxx_hidden_Text = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+}
+
+func (x *Claim) SetMet(v bool) {
+	x.xxx_hidden_Met = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+}
+
+func (x *Claim) SetConfidence(v float64) {
+	x.xxx_hidden_Confidence = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+}
+
+func (x *Claim) SetNote(v string) {
+	x.xxx_hidden_Note = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+}
+
+func (x *Claim) SetEvidence(v []*Citation) {
+	x.xxx_hidden_Evidence = &v
+}
+
+func (x *Claim) SetUnproven(v string) {
+	x.xxx_hidden_Unproven = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+}
+
+func (x *Claim) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Claim) HasText() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Claim) HasMet() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Claim) HasConfidence() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Claim) HasNote() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *Claim) HasUnproven() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *Claim) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Number = 0
+}
+
+func (x *Claim) ClearText() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Text = nil
+}
+
+func (x *Claim) ClearMet() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Met = false
+}
+
+func (x *Claim) ClearConfidence() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Confidence = 0
+}
+
+func (x *Claim) ClearNote() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Note = nil
+}
+
+func (x *Claim) ClearUnproven() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Unproven = nil
+}
+
+type Claim_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// number is that of the requirement or criterion, from 1.
+	Number *int32
+	// text repeats the requirement or criterion.
+	Text *string
+	// met says whether it is met, in the model's word.
+	Met *bool
+	// confidence is how certain the model is of met, 0 to 1.
+	Confidence *float64
+	// note says in words what was seen, or what is missing.
+	Note *string
+	// evidence are the pieces that the model cites.
+	Evidence []*Citation
+	// unproven says why the claim does not count although it says met. Only the
+	// rules set it.
+	Unproven *string
+}
+
+func (b0 Claim_builder) Build() *Claim {
+	m0 := &Claim{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		x.xxx_hidden_Number = *b.Number
+	}
+	if b.Text != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		x.xxx_hidden_Text = b.Text
+	}
+	if b.Met != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		x.xxx_hidden_Met = *b.Met
+	}
+	if b.Confidence != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		x.xxx_hidden_Confidence = *b.Confidence
+	}
+	if b.Note != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		x.xxx_hidden_Note = b.Note
+	}
+	x.xxx_hidden_Evidence = &b.Evidence
+	if b.Unproven != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Unproven = b.Unproven
+	}
+	return m0
+}
+
+// Citation is one piece of evidence of a claim.
+type Citation struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Kind        CitationKind           `protobuf:"varint,1,opt,name=kind,enum=forge.v1.CitationKind"`
+	xxx_hidden_Ref         *string                `protobuf:"bytes,2,opt,name=ref"`
+	xxx_hidden_Quote       *string                `protobuf:"bytes,3,opt,name=quote"`
+	xxx_hidden_Resolved    bool                   `protobuf:"varint,4,opt,name=resolved"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,5,opt,name=reason"`
+	xxx_hidden_Unchanged   bool                   `protobuf:"varint,6,opt,name=unchanged"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Citation) Reset() {
+	*x = Citation{}
+	mi := &file_forge_v1_task_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Citation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Citation) ProtoMessage() {}
+
+func (x *Citation) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Citation) GetKind() CitationKind {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 0) {
+			return x.xxx_hidden_Kind
+		}
+	}
+	return CitationKind_CITATION_KIND_UNSPECIFIED
+}
+
+func (x *Citation) GetRef() string {
+	if x != nil {
+		if x.xxx_hidden_Ref != nil {
+			return *x.xxx_hidden_Ref
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Citation) GetQuote() string {
+	if x != nil {
+		if x.xxx_hidden_Quote != nil {
+			return *x.xxx_hidden_Quote
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Citation) GetResolved() bool {
+	if x != nil {
+		return x.xxx_hidden_Resolved
+	}
+	return false
+}
+
+func (x *Citation) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Citation) GetUnchanged() bool {
+	if x != nil {
+		return x.xxx_hidden_Unchanged
+	}
+	return false
+}
+
+func (x *Citation) SetKind(v CitationKind) {
+	x.xxx_hidden_Kind = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *Citation) SetRef(v string) {
+	x.xxx_hidden_Ref = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *Citation) SetQuote(v string) {
+	x.xxx_hidden_Quote = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *Citation) SetResolved(v bool) {
+	x.xxx_hidden_Resolved = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *Citation) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Citation) SetUnchanged(v bool) {
+	x.xxx_hidden_Unchanged = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+}
+
+func (x *Citation) HasKind() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Citation) HasRef() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Citation) HasQuote() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Citation) HasResolved() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Citation) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *Citation) HasUnchanged() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *Citation) ClearKind() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Kind = CitationKind_CITATION_KIND_UNSPECIFIED
+}
+
+func (x *Citation) ClearRef() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Ref = nil
+}
+
+func (x *Citation) ClearQuote() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Quote = nil
+}
+
+func (x *Citation) ClearResolved() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Resolved = false
+}
+
+func (x *Citation) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Reason = nil
+}
+
+func (x *Citation) ClearUnchanged() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Unchanged = false
+}
+
+type Citation_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// kind says what ref refers to.
+	Kind *CitationKind
+	// ref is path:line or path:from-to, the name or id of a run, or the path that
+	// is absent or searched.
+	Ref *string
+	// quote is the text that stands there, or that must not stand below ref.
+	Quote *string
+	// resolved says that code found it as it is cited.
+	Resolved *bool
+	// reason says why it was not found.
+	Reason *string
+	// unchanged says that it was so before the change, too.
+	Unchanged *bool
+}
+
+func (b0 Citation_builder) Build() *Citation {
+	m0 := &Citation{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Kind != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_Kind = *b.Kind
+	}
+	if b.Ref != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Ref = b.Ref
+	}
+	if b.Quote != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Quote = b.Quote
+	}
+	if b.Resolved != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Resolved = *b.Resolved
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	if b.Unchanged != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	return m0
 }
@@ -1386,7 +1978,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1990,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +2097,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +2109,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +2353,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +2365,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2620,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +2632,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +3004,7 @@ type Adjustment struct {
 
 func (x *Adjustment) Reset() {
 	*x = Adjustment{}
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +3016,7 @@ func (x *Adjustment) String() string {
 func (*Adjustment) ProtoMessage() {}
 
 func (x *Adjustment) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +3188,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +3200,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3597,7 @@ var File_forge_v1_task_proto protoreflect.FileDescriptor
 
 const file_forge_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x04\n" +
+	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x04\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tintent_id\x18\x02 \x01(\tR\bintentId\x12\x14\n" +
@@ -3029,13 +3621,14 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x06commit\x18\x10 \x01(\tR\x06commit\x12\x18\n" +
 	"\afailure\x18\x11 \x01(\tR\afailure\x12)\n" +
 	"\x05write\x18\x12 \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\x1a\n" +
-	"\bcriteria\x18\x13 \x03(\tR\bcriteria\"9\n" +
+	"\bcriteria\x18\x13 \x03(\tR\bcriteria\x12\"\n" +
+	"\frequirements\x18\x14 \x03(\tR\frequirements\"9\n" +
 	"\tFileWrite\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
 	"\aOverlap\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
-	"\x05files\x18\x02 \x03(\tR\x05files\"\x8f\x02\n" +
+	"\x05files\x18\x02 \x03(\tR\x05files\"\xb8\x02\n" +
 	"\x06Review\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -3045,7 +3638,25 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\vsuggestions\x18\x06 \x03(\tR\vsuggestions\x129\n" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1c\n" +
-	"\tstatement\x18\b \x01(\tR\tstatement\"H\n" +
+	"\tstatement\x18\b \x01(\tR\tstatement\x12'\n" +
+	"\x06claims\x18\t \x03(\v2\x0f.forge.v1.ClaimR\x06claims\"\xc5\x01\n" +
+	"\x05Claim\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
+	"\x03met\x18\x03 \x01(\bR\x03met\x12\x1e\n" +
+	"\n" +
+	"confidence\x18\x04 \x01(\x01R\n" +
+	"confidence\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12.\n" +
+	"\bevidence\x18\x06 \x03(\v2\x12.forge.v1.CitationR\bevidence\x12\x1a\n" +
+	"\bunproven\x18\a \x01(\tR\bunproven\"\xb0\x01\n" +
+	"\bCitation\x12*\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x16.forge.v1.CitationKindR\x04kind\x12\x10\n" +
+	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x14\n" +
+	"\x05quote\x18\x03 \x01(\tR\x05quote\x12\x1a\n" +
+	"\bresolved\x18\x04 \x01(\bR\bresolved\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tunchanged\x18\x06 \x01(\bR\tunchanged\"H\n" +
 	"\bEvidence\x12*\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x16.forge.v1.EvidenceTypeR\x04type\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\"\x85\x02\n" +
@@ -3133,63 +3744,75 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOUTCOME_SUCCESS\x10\x01\x12\x12\n" +
 	"\x0eOUTCOME_FAILED\x10\x02\x12\x15\n" +
-	"\x11OUTCOME_ESCALATED\x10\x03B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x11OUTCOME_ESCALATED\x10\x03*\x93\x01\n" +
+	"\fCitationKind\x12\x1d\n" +
+	"\x19CITATION_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15CITATION_KIND_COMMAND\x10\x01\x12\x16\n" +
+	"\x12CITATION_KIND_FILE\x10\x02\x12\x16\n" +
+	"\x12CITATION_KIND_DIFF\x10\x03\x12\x19\n" +
+	"\x15CITATION_KIND_ABSENCE\x10\x04B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_forge_v1_task_proto_goTypes = []any{
 	(Complexity)(0),               // 0: forge.v1.Complexity
 	(TaskStatus)(0),               // 1: forge.v1.TaskStatus
 	(Verdict)(0),                  // 2: forge.v1.Verdict
 	(EvidenceType)(0),             // 3: forge.v1.EvidenceType
 	(Outcome)(0),                  // 4: forge.v1.Outcome
-	(*Task)(nil),                  // 5: forge.v1.Task
-	(*FileWrite)(nil),             // 6: forge.v1.FileWrite
-	(*Overlap)(nil),               // 7: forge.v1.Overlap
-	(*Review)(nil),                // 8: forge.v1.Review
-	(*Evidence)(nil),              // 9: forge.v1.Evidence
-	(*Observation)(nil),           // 10: forge.v1.Observation
-	(*Usage)(nil),                 // 11: forge.v1.Usage
-	(*StepRecord)(nil),            // 12: forge.v1.StepRecord
-	(*Adjustment)(nil),            // 13: forge.v1.Adjustment
-	(*History)(nil),               // 14: forge.v1.History
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(Step)(0),                     // 16: forge.v1.Step
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(Executor)(0),                 // 18: forge.v1.Executor
-	(Risk)(0),                     // 19: forge.v1.Risk
-	(Source)(0),                   // 20: forge.v1.Source
+	(CitationKind)(0),             // 5: forge.v1.CitationKind
+	(*Task)(nil),                  // 6: forge.v1.Task
+	(*FileWrite)(nil),             // 7: forge.v1.FileWrite
+	(*Overlap)(nil),               // 8: forge.v1.Overlap
+	(*Review)(nil),                // 9: forge.v1.Review
+	(*Claim)(nil),                 // 10: forge.v1.Claim
+	(*Citation)(nil),              // 11: forge.v1.Citation
+	(*Evidence)(nil),              // 12: forge.v1.Evidence
+	(*Observation)(nil),           // 13: forge.v1.Observation
+	(*Usage)(nil),                 // 14: forge.v1.Usage
+	(*StepRecord)(nil),            // 15: forge.v1.StepRecord
+	(*Adjustment)(nil),            // 16: forge.v1.Adjustment
+	(*History)(nil),               // 17: forge.v1.History
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(Step)(0),                     // 19: forge.v1.Step
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(Executor)(0),                 // 21: forge.v1.Executor
+	(Risk)(0),                     // 22: forge.v1.Risk
+	(Source)(0),                   // 23: forge.v1.Source
 }
 var file_forge_v1_task_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Task.complexity:type_name -> forge.v1.Complexity
 	1,  // 1: forge.v1.Task.status:type_name -> forge.v1.TaskStatus
-	6,  // 2: forge.v1.Task.write:type_name -> forge.v1.FileWrite
+	7,  // 2: forge.v1.Task.write:type_name -> forge.v1.FileWrite
 	2,  // 3: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
-	15, // 4: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 5: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
-	9,  // 6: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
-	16, // 7: forge.v1.Observation.source:type_name -> forge.v1.Step
-	15, // 8: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
-	16, // 9: forge.v1.StepRecord.step:type_name -> forge.v1.Step
-	17, // 10: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
-	11, // 11: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
-	15, // 12: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	18, // 13: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
-	15, // 14: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	19, // 15: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	20, // 16: forge.v1.History.source:type_name -> forge.v1.Source
-	16, // 17: forge.v1.History.flow:type_name -> forge.v1.Step
-	13, // 18: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	12, // 19: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 20: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	10, // 21: forge.v1.History.observations:type_name -> forge.v1.Observation
-	15, // 22: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	15, // 23: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	18, // 4: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
+	10, // 5: forge.v1.Review.claims:type_name -> forge.v1.Claim
+	11, // 6: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
+	5,  // 7: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
+	3,  // 8: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
+	12, // 9: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
+	19, // 10: forge.v1.Observation.source:type_name -> forge.v1.Step
+	18, // 11: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
+	19, // 12: forge.v1.StepRecord.step:type_name -> forge.v1.Step
+	20, // 13: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
+	14, // 14: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
+	18, // 15: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
+	21, // 16: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
+	18, // 17: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	22, // 18: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	23, // 19: forge.v1.History.source:type_name -> forge.v1.Source
+	19, // 20: forge.v1.History.flow:type_name -> forge.v1.Step
+	16, // 21: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	15, // 22: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 23: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	13, // 24: forge.v1.History.observations:type_name -> forge.v1.Observation
+	18, // 25: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	18, // 26: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }
@@ -3204,8 +3827,8 @@ func file_forge_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_task_proto_rawDesc), len(file_forge_v1_task_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   10,
+			NumEnums:      6,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -58,6 +58,10 @@ func (s *Intent) carryOut(e task.Effect) {
 		s.tellOverlap(e)
 	case task.Release:
 		s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, e.Task)
+	case task.FreeDependents:
+		if s.Phase == control.Working {
+			s.Tasks.Free(e.Task)
+		}
 	case task.Next:
 		course{s}.next()
 	}

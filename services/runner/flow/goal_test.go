@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 )
 
 // towards plays the workers of a goal's steps, and reports whether the step is one of
@@ -65,14 +66,15 @@ func judgmentOf(c forge.Command, d *datadriven.TestData, arg func(string) string
 		most, _ = strconv.Atoi(v)
 		j.Complete = d.HasArg("hasty")
 	}
-	for i, text := range c.Goal().Criteria {
-		j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: text, Met: i < most, Confidence: 0.9})
+	j.Claims = claimtest.Met(c.Goal().Criteria)
+	if way := arg("claims"); way != "" {
+		j.Claims = claimtest.Lie(c.Goal().Criteria, way)
+	}
+	for i := most; i < len(j.Claims); i++ {
+		j.Claims[i].Met, j.Claims[i].Note, j.Claims[i].Evidence = false, "it is missing", nil
 	}
 	if d.HasArg("of-another-commit") {
 		j.Head = "something-else"
-	}
-	if d.HasArg("forgetful") {
-		j.Evaluations = j.Evaluations[1:]
 	}
 	return j
 }

@@ -199,7 +199,8 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 		s.heed(r, by)
 		return forge.Applied, nil // it knows of the budget, and goes on as it does
 	case place.Place() == control.Failed:
-		s.retryRun(r, by)
+		s.heed(r, by)
+		course(s).anotherRun(r.Instructions)
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
@@ -225,24 +226,6 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 // overBudgetNow reports whether anything waits for a budget to be raised.
 func (s *Intent) overBudgetNow() bool {
 	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
-}
-
-// retryRun begins another run. Tasks that failed are tried again, from what they did
-// before, except where a script or a conflict would only repeat that; tasks that are
-// done stay done.
-func (s person) retryRun(r *forge.Retry, by string) {
-	s.heed(r, by)
-	for _, t := range s.Tasks.Tasks {
-		if t.Status == forge.TaskFailed {
-			t.Reset(r.Instructions, s.Intent.Recipe != "" || s.Escalate)
-			s.Goal.Retry()
-		}
-	}
-	s.History.Retry()
-	s.Plan.Attempts.Worked()
-	s.Pause.Person = false
-	s.Intent.Status = forge.StatusProposed
-	course(s).askAdmission()
 }
 
 // heed takes over budget and instructions of a retry.

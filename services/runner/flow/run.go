@@ -222,6 +222,10 @@ func (s course) await() {
 
 // dependencyEnded takes how an intent ended that this one depends on.
 func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, error) {
+	if s.Phase == control.Closed && s.Intent.Status == forge.StatusBlocked && d.Run == s.Run && s.Plan.Depends.Freed(d) {
+		course(s).free(d.Intent)
+		return forge.Applied, nil
+	}
 	if s.Phase != control.Depending || d.Run != s.Run || !s.Plan.Depends.WaitsFor(d.Intent) {
 		return rule.Ignore("the intent does not wait for %q", d.Intent)
 	}
@@ -236,6 +240,29 @@ func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, erro
 		course(s).work()
 	}
 	return forge.Applied, nil
+}
+
+// free begins another run of an intent that was blocked, because what it depends on got done
+// after all.
+func (s course) free(by forge.IntentID) {
+	s.anotherRun("")
+	s.adjust(rule.Freed, "", "%s", by)
+}
+
+// anotherRun begins another run. Tasks that failed are tried again, from what they did before,
+// except where a script or a conflict would only repeat that; tasks that are done stay done.
+func (s course) anotherRun(instructions string) {
+	for _, t := range s.Tasks.Tasks {
+		if t.Status == forge.TaskFailed {
+			t.Reset(instructions, s.Intent.Recipe != "" || s.Escalate)
+			s.Goal.Retry()
+		}
+	}
+	s.History.Retry()
+	s.Plan.Attempts.Worked()
+	s.Pause.Person = false
+	s.Intent.Status = forge.StatusProposed
+	s.askAdmission()
 }
 
 // work starts the tasks, or children, that can start. When none is left to start or

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 )
@@ -240,7 +241,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		out := &forge.Review{TaskID: r.Attempt.Task, Head: word, Verdict: []forge.Verdict{forge.VerdictApproved, forge.VerdictRejected, "maybe"}[rng.IntN(3)]}
 		r.Output = out
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
-			out.Head = t.Head
+			out.Head, out.Claims = t.Head, anyClaims(rng, t.Required())
 		}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
@@ -253,6 +254,14 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: proposals[:rng.IntN(3)]}
 	}
 	return r
+}
+
+// anyClaims answers what was asked, well or badly.
+func anyClaims(rng *rand.Rand, asked []string) []forge.Claim {
+	if ways := claimtest.Ways(); len(asked) > 0 && rng.IntN(4) == 0 {
+		return claimtest.Lie(asked, ways[rng.IntN(len(ways))])
+	}
+	return claimtest.Met(asked)
 }
 
 // anyQuestion is, now and then, the question of an agent that is blocked.
@@ -284,9 +293,7 @@ func anyProgress(rng *rand.Rand, s *Intent, r *forge.Result, word string) {
 		r.Output = out
 		if t != nil && rng.IntN(3) > 0 {
 			out.Head = goal.JudgedHead(t)
-			for _, c := range t.Criteria {
-				out.Evaluations = append(out.Evaluations, forge.Evaluation{Criterion: c, Met: rng.IntN(3) > 0})
-			}
+			out.Claims = anyClaims(rng, t.Criteria)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -104,10 +105,16 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
 		}
 	case forge.StepReview:
-		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 		r.Output = out
-		if d.HasArg("rejected") {
-			out.Verdict, out.Issues = forge.VerdictRejected, []string{"a test is missing"}
+		if way := arg("claims"); way != "" {
+			out.Claims = claimtest.Lie(c.Task.Required(), way)
+		}
+		if d.HasArg("rejected") || d.HasArg("without-issue") {
+			out.Verdict = forge.VerdictRejected
+		}
+		if d.HasArg("rejected") || d.HasArg("with-issue") {
+			out.Issues = []string{"a test is missing"}
 		}
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
@@ -177,7 +184,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("tasks") {
 		name, after, _ := strings.Cut(name, ":")
-		t := forge.TaskPlan{Name: name, Title: name}
+		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements"))}
 		if after != "" {
 			t.DependsOn = strings.Split(after, "+")
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -64,6 +65,12 @@ func (w checker) checkEnded() error {
 		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
 		if err := checkTasks(&view); err != nil {
 			return err
+		}
+		for _, d := range w.intents() {
+			why := fmt.Sprintf("it depends on %q, which ended", d.Intent)
+			if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, why) && w.summary(d).Status == forge.StatusDone {
+				return fmt.Errorf("%s is blocked by %s, which is done", id, d.Intent)
+			}
 		}
 		if !w.people.outsiders {
 			for _, h := range view.History {

@@ -133,7 +133,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepRebase:
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
-		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved}
+		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}
@@ -221,6 +221,9 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 	}
 	for i := range 1 + w.rng.IntN(3) {
 		t := forge.TaskPlan{Name: fmt.Sprint(i), Title: "task"}
+		if w.rng.IntN(2) == 0 {
+			t.Requirements = []string{"it works", "it is tested"}
+		}
 		if i > 0 && w.rng.IntN(3) == 0 {
 			t.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
 		}

@@ -93,12 +93,11 @@ func (d *developer) implement(r agenttest.Request) agenttest.Reply {
 }
 
 func (d *developer) review(r agenttest.Request) agenttest.Reply {
-	verdict := object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}}
 	if !d.rejected {
 		d.rejected = true
-		verdict = object{"verdict": "rejected", "issues": []string{"test.sh:1 tests nothing"}, "suggestions": []string{}}
+		return agenttest.Reviews("test.sh:1 tests nothing")(r)
 	}
-	return agenttest.Answer(verdict)(r)
+	return agenttest.Reviews()(r)
 }
 
 // TestClaude drives the real Claude Code CLI, on a scripted model, through

@@ -31,7 +31,7 @@ func TestFallback(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
 		switch {
 		case !strings.Contains(r.System, "You carry out one task"):
-			return agenttest.Say(`{"verdict": "approved", "issues": []}`)(r)
+			return agenttest.SayJSON(agenttest.Review(r.LastUser))(r)
 		case r.ToolResults == 0:
 			return agenttest.Use("exec_command", object{"cmd": "echo hello > greeting.txt && git add -A && git commit -q -m Greet"})(r)
 		}

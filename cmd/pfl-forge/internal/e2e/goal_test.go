@@ -44,9 +44,9 @@ func seeker(r agenttest.Request) agenttest.Reply {
 			}},
 		})
 	case strings.Contains(r.System, "You judge whether a goal is reached") && endless:
-		return answer(judgedAs(false))
+		return answer(judgedAs(nil))
 	case strings.Contains(r.System, "You judge whether a goal is reached"):
-		return answer(judgedAs(bytes.Contains(r.Body, []byte("+terve")), bytes.Contains(r.Body, []byte("+hei"))))
+		return answer(judgedAs(agenttest.Cite(r.LastUser, "terve"), agenttest.Cite(r.LastUser, "hei")))
 	}
 	return nothingToPropose(r)
 }
@@ -70,13 +70,14 @@ func executed(what string) object {
 	}
 }
 
-func judgedAs(met ...bool) object {
+// judgedAs is a judgment with a piece of evidence for each criterion that is met.
+func judgedAs(evidence ...object) object {
 	var list []object
-	for i, m := range met {
-		list = append(list, object{"criterion": strconv.Itoa(i + 1), "is_met": m, "evidence": "the diff", "confidence": 0.9})
+	for i, e := range evidence {
+		list = append(list, agenttest.Claim(i+1, e))
 	}
 	return object{
-		"is_complete": !slices.Contains(met, false), "evaluations": list, "overall_reason": "as the diff shows", "suggested_next_action": "say good-bye",
+		"is_complete": !slices.ContainsFunc(evidence, func(e object) bool { return e == nil }), "criteria": list, "overall_reason": "as the diff shows", "suggested_next_action": "say good-bye",
 	}
 }
 

@@ -41,7 +41,7 @@ func (k *keyed) reply(r agenttest.Request) agenttest.Reply {
 	case strings.Contains(r.System, lookingBack):
 		return nothingToPropose(r)
 	}
-	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+	return agenttest.Reviews()(r)
 }
 
 // TestRotatedKeys replaces the key for the model while services run and an agent is at work:

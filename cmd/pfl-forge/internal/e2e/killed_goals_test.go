@@ -43,13 +43,15 @@ agents:
             found='{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}'
             answer "{\"approach\": \"a line at a time\", \"result\": \"success\", \"reason\": \"it is there\", \"artifacts\": [], \"knowledge\": [$found]}" ;;
         judge)
+            at() { printf '%s\n' "$prompt" | awk -v w="+$1" '/^@@ /{split($3,a,/[+,]/); n=a[2]-1; on=1; next} on && /^[ +]/{n++; if (index($0,w)==1) {print n; exit}}'; }
             list= all=true
             for n in 1 2 3; do
-                met=false
-                if printf %s "$prompt" | grep -q "^+line $n of $file"; then met=true; else all=false; fi
-                list="$list${list:+, }{\"criterion\": \"$n\", \"evidence\": \"the diff\", \"is_met\": $met, \"confidence\": 1}"
+                met=false seen=
+                text="line $n of $file" line=$(at "line $n of $file")
+                if [ -n "$line" ]; then met=true seen="{\"kind\": \"diff\", \"ref\": \"$file:$line\", \"quote\": \"$text\"}"; else all=false; fi
+                list="$list${list:+, }{\"number\": $n, \"evidence\": [$seen], \"met\": $met, \"confidence\": 1, \"note\": \"the diff\"}"
             done
-            answer "{\"evaluations\": [$list], \"overall_reason\": \"counted\", \"is_complete\": $all, \"suggested_next_action\": \"the next line\"}" ;;
+            answer "{\"criteria\": [$list], \"overall_reason\": \"counted\", \"is_complete\": $all, \"suggested_next_action\": \"the next line\"}" ;;
         esac
 `}
 

@@ -128,9 +128,9 @@ func (o *outages) review(r agenttest.Request) agenttest.Reply {
 	last, ok := o.last(rejected)
 	if ok && bytes.Contains(r.Body, []byte("Write files "+rejected)) && o.take(last, atReview) {
 		o.hold(last, atReview)
-		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{complaint}, "suggestions": []string{}})(r)
+		return agenttest.Reviews(complaint)(r)
 	}
-	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+	return agenttest.Reviews()(r)
 }
 
 // implement writes three files, in two commits.

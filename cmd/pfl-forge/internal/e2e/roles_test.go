@@ -35,7 +35,7 @@ func (s *staff) reply(r agenttest.Request) agenttest.Reply {
 			{"name": "bye", "title": "Say dag", "body": "In bye.txt, after hello.txt.", "type": "feature", "risk": "low", "depends_on": []string{"hello"}},
 		}})},
 		{"implement", "You carry out one task", implements},
-		{"review", "You review one change", agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})},
+		{"review", "You review one change", agenttest.Reviews()},
 	} {
 		if strings.Contains(r.System, role.system) {
 			s.count(role.name, r.Header.Get("X-Claude-Code-Session-Id"))

@@ -112,12 +112,11 @@ func (w *team) meet(who string) {
 func (w *team) review(r agenttest.Request) agenttest.Reply {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	verdict := object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}}
 	if !w.rejected && bytes.Contains(r.Body, []byte("Write price.txt")) {
 		w.rejected = true
-		verdict = object{"verdict": "rejected", "issues": []string{"price.txt:1 is too low"}, "suggestions": []string{}}
+		return agenttest.Reviews("price.txt:1 is too low")(r)
 	}
-	return agenttest.Answer(verdict)(r)
+	return agenttest.Reviews()(r)
 }
 
 // TestClaudeWhole drives the real CLI, on a scripted model, through what can happen to

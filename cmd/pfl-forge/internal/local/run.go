@@ -37,7 +37,8 @@ type RunConfig struct {
 	// Watch goes on when nothing is left to do, until ctx ends.
 	Watch bool
 	// Only ends the run when this intent cannot go on any more; other intents
-	// go on meanwhile, and no drafts are taken in. Empty means all intents.
+	// go on meanwhile, and no drafts are taken in. Then nothing new begins, and the attempts
+	// of others that run go on to their end. Empty means all intents.
 	Only forge.IntentID
 	// Notify says which people are notified of decisions that wait for them; nil:
 	// none.
@@ -122,12 +123,15 @@ func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	drained, err := r.startWorkers(working)
+	drained, err := r.startWorkers(working, ctx.Done())
 	if err != nil {
 		return nil, err
 	}
 	err = r.loop(working)
 	interrupted := ctx.Err() != nil
+	if n := r.othersAtWork(); n > 0 && !interrupted && err == nil {
+		r.Observer.Notice(fmt.Sprintf("%s has ended; waiting for what is in progress for %d others (Ctrl-C stops it, nothing is lost)", r.Only, n))
+	}
 	stop()
 	if endErr := drained(); err == nil {
 		err = endErr
@@ -136,6 +140,21 @@ func (r *activeRun) run(ctx context.Context) (*Outcome, error) {
 		err = endErr
 	}
 	return r.outcome(interrupted), err
+}
+
+// othersAtWork counts, at the end of a run for one intent, the others that have attempts under
+// way, which end before it does.
+func (r *activeRun) othersAtWork() (n int) {
+	if r.Only == "" {
+		return 0
+	}
+	all, _ := r.watch.views.summaries()
+	for i := range all {
+		if all[i].Key.Intent != r.Only && len(all[i].Open) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // part runs do in the background until its context ends; an earlier end, with

@@ -27,6 +27,8 @@ const (
 	replica = forge.ReplicaID("local")
 	// stateDir has the state of repositories and agents.
 	stateDir = "host"
+	// longestEnd is how long the end of a run for one intent waits for the agents of others.
+	longestEnd = 24 * time.Hour
 )
 
 // worker is one of the services that take commands.
@@ -84,8 +86,9 @@ func unconfined(in presence.Executor) string {
 }
 
 // startWorkers starts the workers of every step, which share the permits for agents
-// and stop when ctx ends. wait returns when they have handed everything back.
-func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err error) {
+// and stop when ctx ends: at once, or, in a run for one intent, when running attempts have
+// ended or the person hurries. wait returns when they have handed everything back.
+func (r *activeRun) startWorkers(ctx context.Context, hurry <-chan struct{}) (wait func() error, err error) {
 	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
 	host.Allow, host.Sandbox, host.Alone = r.Trust.Check, r.Sandbox, true // only this user reaches the server
 	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))  // where an agent could say that it is trusted, or sign
@@ -94,6 +97,10 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 		return nil, err
 	}
 	parallel := r.Base.Config.ParallelWorkers
+	grace := time.Millisecond
+	if r.Only != "" {
+		grace = longestEnd
+	}
 	permits := service.NewPermits(parallel)
 	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
@@ -113,7 +120,7 @@ func (r *activeRun) startWorkers(ctx context.Context) (wait func() error, err er
 			}
 			err = w.run(ctx, &service.Worker{
 				Bus: r.session.Bus, Replica: replica, Log: r.Log.With("service", w.name), Handlers: w.handlers,
-				Parallel: parallel, Permits: permits, Outbox: outbox, Grace: time.Millisecond,
+				Parallel: parallel, Permits: permits, Outbox: outbox, Grace: grace, Hurry: hurry,
 				Secrets: secrets, LogDir: filepath.Join(r.Repo.Root, layout.Dir, layout.Logs),
 			})
 			if ctx.Err() == nil {

@@ -95,12 +95,12 @@ func TestLines(t *testing.T) {
 		},
 		"judged": {
 			result(forge.Result{Attempt: attempts(forge.StepJudge, 1), Output: &forge.Judgment{
-				Evaluations: []forge.Evaluation{{Met: true}, {}}, NextAction: "write a test",
+				Claims: []forge.Claim{{Met: true}, {Met: true, Unproven: "no evidence"}}, NextAction: "write a test",
 			}}),
 			Line{Who: "fix-001", Text: "judge: 1 of 2 criteria met, next: write a test (1.5s)", Tone: Bad},
 		},
 		"reached": {
-			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{Complete: true, Evaluations: []forge.Evaluation{{Met: true}}}}),
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{Complete: true, Claims: []forge.Claim{{Met: true}}}}),
 			Line{Who: "fix-001", Text: "judge 3: 1 of 1 criterion met (1.5s)", Tone: Good},
 		},
 		"taken apart": {

@@ -63,12 +63,12 @@ func summarization(s *forge.Summarization) string {
 // judgment returns how many criteria a judge found met, and whether that is good news.
 func judgment(j *forge.Judgment) (string, Tone) {
 	met := 0
-	for i := range j.Evaluations {
-		if j.Evaluations[i].Met {
+	for i := range j.Claims {
+		if j.Claims[i].Counts() {
 			met++
 		}
 	}
-	text := fmt.Sprintf("%d of %s met", met, Criteria(len(j.Evaluations)))
+	text := fmt.Sprintf("%d of %s met", met, Criteria(len(j.Claims)))
 	if j.Complete {
 		return text, Good
 	}

@@ -16,6 +16,7 @@ var rules = map[string]string{
 	"await-approval":   "its risk or origin requires a person to approve the plan",
 	"await-dependency": "the implementation waits until other intents are done",
 	"block-dependency": "an intent that this one depends on failed",
+	"freed":            "what this one depends on failed and is done after all; it goes on by itself",
 	"dependency-cycle": "intents wait for each other in a circle",
 	"empty-attempt":    "nothing was committed; implemented once more, with that as feedback",
 	"rework":           "the review rejected the change; the same session continues with its feedback",

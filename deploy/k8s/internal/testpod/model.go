@@ -75,9 +75,9 @@ func (m *model) reply(r agenttest.Request) agenttest.Reply {
 	case strings.Contains(r.System, "You carry out one task"):
 		return agenttest.Steps(bash(report(m.addresses)), done)(r)
 	case long && m.rejects():
-		return agenttest.Answer(object{"verdict": "rejected", "issues": []string{sayMore}, "suggestions": []string{}})(r)
+		return agenttest.Reviews(sayMore)(r)
 	}
-	return agenttest.Answer(object{"verdict": "approved", "issues": []string{}, "suggestions": []string{}})(r)
+	return agenttest.Reviews()(r)
 }
 
 // implementLong is held after its first commit. What it writes after the rejection says

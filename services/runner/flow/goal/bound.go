@@ -1,7 +1,6 @@
 package goal
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -72,10 +71,6 @@ func boundSummary(sum *forge.ExecutionSummary) {
 // it is.
 func boundJudgment(j *forge.Judgment) {
 	j.Reason, j.NextAction = clipped(j.Reason, maxNote), clipped(j.NextAction, maxNote)
-	j.Evaluations = slices.Clone(j.Evaluations)
-	for i := range j.Evaluations {
-		j.Evaluations[i].Evidence = clipped(j.Evaluations[i].Evidence, maxNote)
-	}
 }
 
 // sizeOf returns about how many bytes a summary has.

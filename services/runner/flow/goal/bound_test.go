@@ -27,6 +27,14 @@ func TestWhatAGoalIsToldIsBounded(t *testing.T) {
 	for i := range forge.MaxCriteria {
 		task.Criteria = append(task.Criteria, fmt.Sprintf("%03d%s", i, strings.Repeat("c", forge.MaxCriterion-3)))
 	}
+	var claims []forge.Claim
+	for n, c := range task.Criteria {
+		claim := forge.Claim{Number: n + 1, Text: c, Met: true, Confidence: 1, Note: long}
+		for range 25 {
+			claim.Evidence = append(claim.Evidence, forge.Citation{Kind: forge.CitationFile, Ref: long, Quote: long, Reason: long})
+		}
+		claims = append(claims, claim)
+	}
 	for i := range forge.MaxIterations {
 		g.Execution = bounded(said)
 		sum := forge.ExecutionSummary{
@@ -35,9 +43,8 @@ func TestWhatAGoalIsToldIsBounded(t *testing.T) {
 		}
 		boundSummary(&sum)
 		j := forge.Judgment{Reason: long, NextAction: long}
-		for _, c := range task.Criteria {
-			j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: c, Evidence: long})
-		}
+		j.Claims = claims
+		decide(&j, task.Criteria, 0.7)
 		boundJudgment(&j)
 		g.Iterations = append(g.Iterations, forge.Iteration{Number: i + 1, Summary: &sum, Judgment: &j})
 	}

@@ -225,16 +225,17 @@ func (g Strategy) sumUp(x *task.Turn, t *task.Task, sum forge.ExecutionSummary) 
 	t.Happened(x, task.Input{On: task.Summarized})
 }
 
-// Judged takes a verdict on every criterion. It returns why that is none of this
-// change; then nothing has happened.
+// Judged takes a judgment, of which the rules make the verdict: the goal is complete if
+// every criterion is shown to be met and the judge says that it is. It returns why the
+// judgment is none of this change; then nothing has happened.
 func (g Strategy) Judged(x *task.Turn, t *task.Task, judgment *forge.Judgment) error {
 	j := *judgment
-	if j.Head != JudgedHead(t) || !answersAll(&j, t.Criteria) {
-		return fmt.Errorf("the judgment is not about every criterion at commit %s", JudgedHead(t))
+	if j.Head != JudgedHead(t) {
+		return fmt.Errorf("the judgment is not about commit %s", JudgedHead(t))
 	}
 	t.Review.Worked()
+	decide(&j, t.Criteria, x.Policy.MinConfidence)
 	boundJudgment(&j)
-	j.Complete = j.Complete && met(&j) == len(t.Criteria)
 	g.newest().Judgment = &j
 	switch {
 	case !j.Complete:
@@ -300,17 +301,29 @@ func JudgedHead(t *task.Task) string {
 	return t.Head
 }
 
-// answersAll reports whether a judgment evaluates exactly the criteria, in
-// their order.
-func answersAll(j *forge.Judgment, criteria []string) bool {
-	return slices.EqualFunc(j.Evaluations, criteria, func(e forge.Evaluation, c string) bool { return e.Criterion == c })
+// decide makes a judgment complete if its claims show that every criterion is met. Otherwise
+// its next action begins with the reasons that are not the judge's own words.
+func decide(j *forge.Judgment, criteria []string, least float64) {
+	var unmet, why []string
+	j.Claims, unmet, why = rule.Verdict("Criterion", criteria, j.Claims, least)
+	if !j.Complete && len(unmet)+len(why) == 0 {
+		why = append(why, "Every criterion is shown to be met, and the judge says that the goal is not reached: "+j.Reason)
+	}
+	if j.Complete = len(unmet)+len(why) == 0; j.Complete {
+		j.NextAction = ""
+		return
+	}
+	if j.NextAction == "" {
+		why = append(unmet, why...)
+	}
+	j.NextAction = strings.TrimSpace(j.NextAction + "\n" + strings.Join(why, "\n"))
 }
 
 // met counts the criteria that are met.
 func met(j *forge.Judgment) int {
 	n := 0
-	for _, e := range j.Evaluations {
-		if e.Met {
+	for i := range j.Claims {
+		if j.Claims[i].Counts() {
 			n++
 		}
 	}

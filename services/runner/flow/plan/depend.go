@@ -77,6 +77,18 @@ func (l Dependencies) Ended(d *forge.DependencyEnded) (name, why string) {
 	return "", ""
 }
 
+// Freed takes that an intent that failed got done after all, and reports whether nothing blocks
+// the run any more: it does not while another one is known to have failed, or if this one never was.
+func (l Dependencies) Freed(d *forge.DependencyEnded) bool {
+	failed := func(x Dependency) bool { return x.Status != "" && x.Status != forge.StatusDone }
+	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent && failed(x) })
+	if i < 0 || d.Status != forge.StatusDone || len(d.Cycle) > 0 {
+		return false
+	}
+	l[i].Status = d.Status
+	return !slices.ContainsFunc(l, failed)
+}
+
 // JoinIDs lists ids in one line.
 func JoinIDs(ids []forge.IntentID, sep string) string {
 	list := make([]string, len(ids))

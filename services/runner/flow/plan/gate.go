@@ -79,6 +79,9 @@ func Hash(in *forge.Intent, tasks []*task.Task, children Children) string {
 		if len(t.Criteria) > 0 {
 			fmt.Fprintf(h, "%q\n", t.Criteria)
 		}
+		if len(t.Requirements) > 0 {
+			fmt.Fprintf(h, "requirements %q\n", t.Requirements)
+		}
 		if t.Write != nil {
 			fmt.Fprintf(h, "%q\n", *t.Write)
 		}

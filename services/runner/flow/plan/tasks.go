@@ -25,10 +25,13 @@ func tasksOf(intent forge.IntentID, plans []forge.TaskPlan) ([]*task.Task, error
 	}
 	tasks := make([]*task.Task, 0, len(plans))
 	for i, p := range plans {
+		if n := len(p.Requirements); n > forge.MaxCriteria {
+			return nil, fmt.Errorf("task %q has %d requirements; at most %d are allowed", p.Title, n, forge.MaxCriteria)
+		}
 		t := &task.Task{Stage: task.Pending, Task: forge.Task{
 			ID: forge.NewTaskID(intent, i+1), IntentID: intent, Title: p.Title, Plan: p.Plan,
 			RelevantFiles: p.RelevantFiles, Steps: p.Steps, Context: p.Context, Complexity: p.Complexity,
-			Status: forge.TaskPending, Name: p.Name, Item: p.Item, Write: p.Write,
+			Status: forge.TaskPending, Name: p.Name, Item: p.Item, Write: p.Write, Requirements: p.Requirements,
 		}}
 		for _, d := range p.DependsOn {
 			id, ok := ids[d]

@@ -37,6 +37,9 @@ const (
 	AwaitDependency = "await-dependency"
 	// BlockDependency: an intent that this one depends on did not get done.
 	BlockDependency = "block-dependency"
+	// Freed: what this one depends on failed, and got done after all; it goes on by
+	// itself, in another run.
+	Freed = "freed"
 	// Cycle: intents wait for each other in a circle.
 	Cycle = "dependency-cycle"
 	// EmptyAttempt: nothing was committed; the task is implemented once more,

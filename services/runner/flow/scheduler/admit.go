@@ -139,14 +139,19 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 	if e.Run < in.Run || e.Number <= in.Ends {
 		if e.Run == in.Run && !in.Active {
 			s.wake(out, id, in.Status)
+			s.free(out, id)
 			s.tellParent(out, id)
 		}
 		return rule.Ignore("run %d of %q is over already", e.Run, id)
 	}
-	s.keep(id, &Intent{
+	end := &Intent{
 		Run: e.Run, Ends: e.Number, Status: e.Status, Type: in.Type, Parent: e.Parent,
 		Source: in.Source, Generation: in.Generation,
-	})
+	}
+	if e.Status == forge.StatusBlocked {
+		end.DependsOn = in.DependsOn
+	}
+	s.keep(id, end)
 	return forge.Applied, nil
 }
 
@@ -161,9 +166,38 @@ func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, brief Briefi
 	s.tellParent(out, id)
 }
 
-// Wake tells every intent that depends on one that has ended, by id.
+// Wake tells every intent that depends on one that has ended, by id, and frees those that
+// were blocked by it.
 func (s *State) Wake(out *outbox.Messages, id forge.IntentID) {
 	s.wake(out, id, s.Intents[id].Status)
+	s.free(out, id)
+}
+
+// free tells the intents that ended blocked that one they depend on is done after all: those
+// that depend on an intent that got done, or the intent itself if it is blocked although what
+// it depends on got done meanwhile. An intent knows itself which one has blocked it.
+func (s *State) free(out *outbox.Messages, id forge.IntentID) {
+	tell := func(blocked, done forge.IntentID) {
+		run := s.Intents[blocked].Run
+		out.Add(blocked, fmt.Sprintf("freed/%s/%d/%s", blocked, run, done),
+			&forge.DependencyEnded{Run: run, Intent: done, Status: forge.StatusDone})
+	}
+	in := s.Intents[id]
+	switch {
+	case in == nil:
+	case in.Status == forge.StatusDone:
+		for _, other := range s.Blocked {
+			if slices.Contains(s.Intents[other].DependsOn, id) {
+				tell(other, id)
+			}
+		}
+	case in.Status == forge.StatusBlocked:
+		for _, d := range in.DependsOn {
+			if on := s.Intents[d]; on != nil && !on.Active && on.Status == forge.StatusDone {
+				tell(id, d)
+			}
+		}
+	}
 }
 
 // wake tells every active intent that depends on one, by id, that it has this

@@ -16,7 +16,8 @@
 //	       known yet; ChildChanged to its parent
 //	Plan   RunAdmitted to its children that wait for that; DependencyEnded for what has
 //	       ended already, what does not exist, and what waits for the intent itself
-//	End    DependencyEnded to those that wait for it; ChildChanged to its parent; Cancel to
+//	End    DependencyEnded to those that wait for it, and to those that were blocked by it
+//	       if it is done; ChildChanged to its parent; Cancel to
 //	       its children if a person stopped it, otherwise RunAdmitted to those that wait
 //
 // Each of the three has two halves, so that the other parts of a project can act

@@ -12,14 +12,17 @@ type State struct {
 	Intents map[forge.IntentID]*Intent
 	// Active are the intents that have not ended, by id.
 	Active []forge.IntentID
+	// Blocked are the intents that ended blocked, by id. One of them goes on by itself when
+	// what it depends on gets done after all.
+	Blocked []forge.IntentID
 	// Pauses counts the pauses of the whole project.
 	Pauses int
 	// Paused says that the newest of them is not over.
 	Paused bool
 }
 
-// Intent is a project's view of one intent. When a run ends, its title, plan,
-// dependencies and children are forgotten.
+// Intent is a project's view of one intent. When a run ends, its title, plan and children
+// are forgotten, and its dependencies too, unless it ended blocked.
 type Intent struct {
 	// Run is the newest run.
 	Run int
@@ -68,11 +71,18 @@ func (s *State) keep(id forge.IntentID, in *Intent) {
 		s.Intents = map[forge.IntentID]*Intent{}
 	}
 	s.Intents[id] = in
-	i, known := slices.BinarySearch(s.Active, id)
+	s.Active = listed(s.Active, id, in.Active)
+	s.Blocked = listed(s.Blocked, id, !in.Active && in.Status == forge.StatusBlocked && len(in.DependsOn) > 0)
+}
+
+// listed returns a list of ids with one of them, or without it.
+func listed(list []forge.IntentID, id forge.IntentID, in bool) []forge.IntentID {
+	i, known := slices.BinarySearch(list, id)
 	switch {
-	case in.Active && !known:
-		s.Active = slices.Insert(s.Active, i, id)
-	case !in.Active && known:
-		s.Active = slices.Delete(s.Active, i, i+1)
+	case in && !known:
+		return slices.Insert(list, i, id)
+	case !in && known:
+		return slices.Delete(list, i, i+1)
 	}
+	return list
 }

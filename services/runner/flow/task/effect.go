@@ -53,20 +53,25 @@ type TellOverlap struct {
 // Release gives the task's checkout back.
 type Release struct{ Task forge.TaskID }
 
+// FreeDependents lets the tasks go on that were given up because of a task that is done after
+// all.
+type FreeDependents struct{ Task *Task }
+
 // Next starts the tasks that can start now, or ends the run.
 type Next struct{}
 
-func (Adjust) effect()      {}
-func (Correct) effect()     {}
-func (Issue) effect()       {}
-func (AskMerge) effect()    {}
-func (AskLock) effect()     {}
-func (TakeBack) effect()    {}
-func (Escalate) effect()    {}
-func (StopWork) effect()    {}
-func (TellOverlap) effect() {}
-func (Release) effect()     {}
-func (Next) effect()        {}
+func (Adjust) effect()         {}
+func (Correct) effect()        {}
+func (Issue) effect()          {}
+func (AskMerge) effect()       {}
+func (AskLock) effect()        {}
+func (TakeBack) effect()       {}
+func (Escalate) effect()       {}
+func (StopWork) effect()       {}
+func (TellOverlap) effect()    {}
+func (Release) effect()        {}
+func (FreeDependents) effect() {}
+func (Next) effect()           {}
 
 // emit appends an effect to those of the turn.
 func (x *Turn) emit(e Effect) { x.Effects = append(x.Effects, e) }

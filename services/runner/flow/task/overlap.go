@@ -31,15 +31,21 @@ func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
 			continue
 		}
 		same := func(o Overlap) bool { return !o.Told && o.TaskID == f.TaskID && slices.Equal(o.Files, f.Files) }
-		if !t.overlapsWith(f) {
-			x.Adjust(rule.Overlap, t.ID, describe(f))
-		}
+		t.mention(x, f)
 		if !slices.ContainsFunc(t.Overlaps, same) {
 			t.tell(x, f)
 		}
 		kept = append(kept, Overlap{Overlap: f})
 	}
 	t.Overlaps = kept
+}
+
+// mention notes an overlap in the history, once per other task: its files come and go.
+func (t *Task) mention(x *Turn, o forge.Overlap) {
+	if len(o.Files) > 0 && !slices.Contains(t.Mentioned, o.TaskID) {
+		t.Mentioned = append(slices.Clip(t.Mentioned), o.TaskID)
+		x.Adjust(rule.Overlap, t.ID, describe(o))
+	}
 }
 
 // describe returns an overlap in a line, for the history.
@@ -60,27 +66,28 @@ func (t *Task) tell(x *Turn, o forge.Overlap) {
 	x.emit(TellOverlap{To: o.TaskID, Number: t.Reports, Other: other})
 }
 
-// hear notes an overlap that another task has found.
+// hear notes an overlap that another task has found. Where that one finds none any more, or
+// has ended, what this task has found before does not hold either.
 func (t *Task) hear(o forge.Overlap) {
-	t.Overlaps = slices.DeleteFunc(slices.Clone(t.Overlaps), func(k Overlap) bool { return k.TaskID == o.TaskID && k.Told })
+	t.Overlaps = slices.DeleteFunc(slices.Clone(t.Overlaps), func(k Overlap) bool {
+		return k.TaskID == o.TaskID && (k.Told || len(o.Files) == 0)
+	})
 	if len(o.Files) > 0 && !t.Ended() {
 		t.Overlaps = append(t.Overlaps, Overlap{Overlap: o, Told: true})
 	}
 }
 
-// overlapsWith reports whether it is known that the task does not merge with another.
-func (t *Task) overlapsWith(o forge.Overlap) bool {
-	return slices.ContainsFunc(t.Overlaps, func(k Overlap) bool { return k.TaskID == o.TaskID && slices.Equal(k.Files, o.Files) })
-}
-
-// endOverlaps removes the overlaps of a task that ended.
+// endOverlaps removes the overlaps of a task that ended, and tells each of the other tasks once.
 func (t *Task) endOverlaps(x *Turn) {
-	for _, o := range t.Overlaps {
-		if !o.Told {
+	list := t.Overlaps
+	t.Overlaps = nil
+	var told []forge.TaskID
+	for _, o := range list {
+		if !slices.Contains(told, o.TaskID) {
+			told = append(told, o.TaskID)
 			t.tell(x, forge.Overlap{TaskID: o.TaskID})
 		}
 	}
-	t.Overlaps = nil
 }
 
 // PendingOverlaps returns the overlapping tasks that the next implementation is
@@ -106,10 +113,7 @@ func (s *Set) Overlapped(x *Turn, f *forge.OverlapChanged) (forge.Decision, erro
 		s.Heard = map[string]int{}
 	}
 	s.Heard[key] = f.Number
-	known := t.overlapsWith(f.Other)
 	t.hear(f.Other)
-	if len(f.Other.Files) > 0 && !known {
-		x.Adjust(rule.Overlap, t.ID, describe(f.Other))
-	}
+	t.mention(x, f.Other)
 	return forge.Applied, nil
 }

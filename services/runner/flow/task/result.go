@@ -107,7 +107,7 @@ func VerifyFeedback(v *forge.VerifyReport) string {
 	return text
 }
 
-// Reviewed takes a review. It returns why that is none of this change; then
+// Reviewed takes a review, whose verdict the rules make. It returns why that is none of this change; then
 // nothing has happened.
 func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	rv := *review
@@ -116,6 +116,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	}
 	t.Review.Worked()
 	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
+	decide(x, t, &rv)
 	t.Reviews = append(slices.Clip(t.Reviews), rv)
 	issues := strings.Join(rv.Issues, "\n")
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/claimtest"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -105,7 +106,7 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 		}
 		one.Rebased(x, rb)
 	case "reviewed":
-		rv := &forge.Review{TaskID: one.ID, Head: one.Head, Verdict: forge.VerdictApproved}
+		rv := &forge.Review{TaskID: one.ID, Head: one.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(one.Required())}
 		if d.HasArg("rejected") {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"a test is missing"}
 		}
@@ -116,9 +117,9 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 	case "summarized":
 		g.Summarized(x, one, &forge.Summarization{}, "")
 	case "judged":
-		j := &forge.Judgment{Head: goal.JudgedHead(one), Complete: true}
-		for i, c := range one.Criteria {
-			j.Evaluations = append(j.Evaluations, forge.Evaluation{Criterion: c, Met: i == 0 || !d.HasArg("not-met")})
+		j := &forge.Judgment{Head: goal.JudgedHead(one), Complete: true, Claims: claimtest.Met(one.Criteria)}
+		if d.HasArg("not-met") {
+			j.Claims[len(j.Claims)-1].Met = false
 		}
 		return g.Judged(x, one, j)
 	case "merged":
@@ -172,6 +173,8 @@ func describe(e task.Effect) string {
 		return "  escalate\n"
 	case task.StopWork:
 		return "  stop work\n"
+	case task.FreeDependents:
+		return "  free dependents\n"
 	case task.Next:
 		return "  next\n"
 	}

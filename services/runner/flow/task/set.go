@@ -94,11 +94,26 @@ func (s *Set) failDependents(x *Turn) {
 			i := slices.IndexFunc(d.DependsOn, func(id forge.TaskID) bool { return s.Find(id).Stage == Failed })
 			if d.Stage == Pending && i >= 0 {
 				x.Adjust(rule.FailDependents, d.ID, fmt.Sprintf("%s failed", d.DependsOn[i]))
-				d.End(x, forge.TaskFailed, fmt.Sprintf("it depends on %s, which failed", d.DependsOn[i]))
+				d.End(x, forge.TaskFailed, whyGivenUp(d.DependsOn[i]))
 				again = true
 			}
 		}
 	}
+}
+
+// Free lets the tasks begin that were given up only because one failed that is done after all.
+func (s *Set) Free(done *Task) {
+	for _, d := range s.Tasks {
+		if d.Stage == Failed && d.Attempts == 0 && d.Failure == whyGivenUp(done.ID) {
+			d.Reset("", false)
+			s.Free(d) // what depends on it waits for it again
+		}
+	}
+}
+
+// whyGivenUp says why a task is given up that depends on one that failed.
+func whyGivenUp(failed forge.TaskID) string {
+	return fmt.Sprintf("it depends on %s, which failed", failed)
 }
 
 // EndAll closes the tasks that have not ended.

@@ -74,6 +74,8 @@ type Task struct {
 	Reviews []forge.Review
 	// Overlaps are the tasks under way that this one does not merge with.
 	Overlaps []Overlap
+	// Mentioned are the tasks whose overlap with this one is in the history.
+	Mentioned []forge.TaskID
 	// Reports is the number of the newest message about overlaps to other tasks.
 	Reports int
 }
@@ -158,7 +160,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word = Spent{}, Word{}
+	t.Spent, t.Word, t.Mentioned = Spent{}, Word{}, nil
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
@@ -205,6 +207,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 	case Done:
 		if row.On == MergedLate {
 			x.emit(StopWork{Task: t})
+			x.emit(FreeDependents{Task: t})
 		}
 		t.End(x, forge.TaskDone, in.Why)
 		x.emit(Next{})

@@ -10,34 +10,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Evaluation is a criterion of a goal with what a judgment says of it. A criterion that no
-// judgment speaks of is not met, with no evidence and no confidence.
-type Evaluation struct {
-	Criterion  string  `json:"criterion"  yaml:"criterion"`
-	Met        bool    `json:"is_met"     yaml:"is_met"`
-	Evidence   string  `json:"evidence"   yaml:"evidence"`
-	Confidence float64 `json:"confidence" yaml:"confidence"`
-}
-
 // PrintCriteria prints criteria with what the last judgment says of them, and without that
 // if there was none.
-func PrintCriteria(a *kit.App, list []Evaluation, judged bool) {
-	style := a.Style(a.Out)
+func PrintCriteria(a *kit.App, list []Claim, judged bool) {
 	for i := range list {
-		e := &list[i]
-		text := kit.Safe(e.Criterion)
-		if !judged {
-			fmt.Fprintln(a.Out, hanging("  -        ", text))
-			continue
-		}
-		text += fmt.Sprintf(" (confidence %.2f)", e.Confidence)
-		if e.Met {
-			fmt.Fprintln(a.Out, hanging("  "+style.Good("met")+"      ", text))
+		if judged {
+			printClaim(a, &list[i])
 		} else {
-			fmt.Fprintln(a.Out, hanging("  "+style.Bad("not met")+"  ", text))
-		}
-		if evidence := kit.Safe(e.Evidence); evidence != "" {
-			fmt.Fprintln(a.Out, style.Faint(kit.Indent(evidence, strings.Repeat(" ", criterionIndent))))
+			fmt.Fprintln(a.Out, hanging("  -        ", kit.Safe(list[i].Text)))
 		}
 	}
 }
@@ -61,15 +41,15 @@ func GoalLine(g *document.GoalProgress) string {
 
 // CriteriaOf returns every criterion of a goal in its order, with what the last judgment
 // says of it.
-func CriteriaOf(g *forge.GoalView) []Evaluation {
-	list := []Evaluation{}
+func CriteriaOf(g *forge.GoalView) []Claim {
+	list := []Claim{}
 	last := g.FinalJudgment()
 	for i, text := range g.Text {
-		e := Evaluation{Criterion: text}
-		if last != nil && i < len(last.Evaluations) && last.Evaluations[i].Criterion == text {
-			e = Evaluation(last.Evaluations[i])
+		c := Claim{Number: i + 1, Text: text, Evidence: []Citation{}}
+		if last != nil && i < len(last.Claims) && last.Claims[i].Text == text {
+			c = claimOf(&last.Claims[i])
 		}
-		list = append(list, e)
+		list = append(list, c)
 	}
 	return list
 }

@@ -14,6 +14,7 @@ type Review struct {
 	Attempt     int           `json:"attempt"               yaml:"attempt"`
 	Head        string        `json:"head"                  yaml:"head"`
 	Verdict     forge.Verdict `json:"verdict"               yaml:"verdict"`
+	Claims      []Claim       `json:"requirements"          yaml:"requirements"` // empty for the check of a recipe
 	Issues      []string      `json:"issues,omitempty"      yaml:"issues,omitempty"`
 	Suggestions []string      `json:"suggestions,omitempty" yaml:"suggestions,omitempty"`
 }
@@ -23,15 +24,18 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	var list []Review
 	for i := range v.Reviews {
 		if r := &v.Reviews[i]; r.TaskID == id {
-			list = append(list, Review{r.Attempt, r.Head, r.Verdict, r.Issues, r.Suggestions})
+			list = append(list, Review{r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions})
 		}
 	}
 	return list
 }
 
-// PrintReview prints a review with all issues and suggestions.
+// PrintReview prints a review with its claims, issues and suggestions.
 func PrintReview(a *kit.App, r *Review) {
 	fmt.Fprintf(a.Out, "  attempt %d, %s: %s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict)
+	for i := range r.Claims {
+		printClaim(a, &r.Claims[i])
+	}
 	for _, issue := range r.Issues {
 		fmt.Fprintln(a.Out, "    - "+strings.TrimPrefix(kit.Indent(kit.Safe(issue), "      "), "      "))
 	}

@@ -19,7 +19,8 @@ import (
 
 const runHelp = `Work on a goal until every criterion is met or no iterations are left, and show the
 progress. Other work continues meanwhile; the command ends when the goal is finished or
-waits for you. With --server, submit the goal to an organisation's pfl-forge and follow it.
+waits for you, after the agents that work on something else have finished what they do.
+The same command once more goes on with a goal that is in progress. With --server, submit the goal to an organisation's pfl-forge and follow it.
 
 The goal is a file (default: task.yaml in the repository's folder; - is standard input), or
 a text with one --criterion for each condition.
@@ -93,8 +94,16 @@ func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) erro
 		return err
 	}
 	defer t.Close()
-	if err := create.Prepare(ctx, t, intent); err != nil {
-		return err
+	var going forge.IntentID // the goal that is in progress under the id that was given
+	if f.id != "" && !f.dryRun && !f.detach {
+		if going, err = sameGoal(ctx, t, intent, forge.IntentID(f.id)); err != nil {
+			return err
+		}
+	}
+	if going == "" {
+		if err := create.Prepare(ctx, t, intent); err != nil {
+			return err
+		}
 	}
 	var base *local.Base
 	if t.Repo != nil && !t.Remote {
@@ -108,11 +117,12 @@ func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) erro
 	case f.detach:
 		return create.Submit(ctx, a, t, intent, f.format)
 	}
-	id, err := submit(ctx, a, t, intent, f.id == "")
-	if err != nil {
+	if going != "" {
+		a.Say("%s is in progress: continuing it", a.Style(a.Err).Bold(string(going)))
+	} else if going, err = submit(ctx, a, t, intent, f.id == ""); err != nil {
 		return err
 	}
-	o, err := pursue(ctx, a, t, base, id)
+	o, err := pursue(ctx, a, t, base, going)
 	if err != nil {
 		return err
 	}
@@ -120,14 +130,14 @@ func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) erro
 		run.SayInterrupted(a, o)
 		return kit.ExitInterrupted
 	}
-	return conclude(ctx, a, id, f.format)
+	return conclude(ctx, a, going, f.format)
 }
 
 // submit submits a goal and returns its id, or with reuse the id of one under way that asks
 // for the same.
 func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
 	if reuse {
-		switch id, err := sameGoal(ctx, t, i); {
+		switch id, err := sameGoal(ctx, t, i, ""); {
 		case err != nil:
 			return "", err
 		case id != "":
@@ -143,15 +153,15 @@ func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 }
 
 // sameGoal returns the id of a goal under way with the same text and criteria, empty if
-// there is none.
-func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent) (forge.IntentID, error) {
+// there is none. With an id it looks at that goal alone.
+func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forge.IntentID) (forge.IntentID, error) {
 	list, err := goals(ctx, t)
 	if err != nil {
 		return "", err
 	}
 	for n := range list {
 		s := &list[n]
-		if s.Title != i.Title || s.Goal.Status != "" {
+		if s.Title != i.Title || s.Goal.Status != "" || named != "" && s.Key.Intent != named {
 			continue
 		}
 		v, err := t.View(ctx, s.Key.Intent)

@@ -66,19 +66,15 @@ func judgmentOf(j *forge.Judgment) *judgment {
 	if j == nil {
 		return nil
 	}
-	d := &judgment{Head: j.Head, Complete: j.Complete, Evaluations: []document.Evaluation{}, Reason: j.Reason, NextAction: j.NextAction}
-	for _, e := range j.Evaluations {
-		d.Evaluations = append(d.Evaluations, document.Evaluation(e))
-	}
-	return d
+	return &judgment{Head: j.Head, Complete: j.Complete, Criteria: document.ClaimsOf(j.Claims), Reason: j.Reason, NextAction: j.NextAction}
 }
 
 // iterationOf returns an iteration as a document, without its costs.
 func iterationOf(i *forge.Iteration) iteration {
 	d := iteration{Number: i.Number, Head: i.Head, Judged: i.Judgment != nil, Judgment: judgmentOf(i.Judgment)}
 	if i.Judgment != nil {
-		for _, e := range i.Judgment.Evaluations {
-			if e.Met {
+		for n := range i.Judgment.Claims {
+			if i.Judgment.Claims[n].Counts() {
 				d.Met++
 			}
 		}

@@ -65,11 +65,11 @@ type Document struct {
 
 	model.GoalCounts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 
-	Criteria   []document.Evaluation `json:"criteria"          yaml:"criteria"`       // as the last judgment says
-	Judgment   *judgment             `json:"final_judgment"    yaml:"final_judgment"` // the last one; nil before the first
-	Iterations []iteration           `json:"iterations"        yaml:"iterations"`     // of all runs, the oldest first
-	Knowledge  []knowledge           `json:"knowledge_found"   yaml:"knowledge_found"`
-	Applied    []string              `json:"knowledge_applied" yaml:"knowledge_applied"` // ids, once for each iteration
+	Criteria   []document.Claim `json:"criteria"          yaml:"criteria"`       // as the last judgment says
+	Judgment   *judgment        `json:"final_judgment"    yaml:"final_judgment"` // the last one; nil before the first
+	Iterations []iteration      `json:"iterations"        yaml:"iterations"`     // of all runs, the oldest first
+	Knowledge  []knowledge      `json:"knowledge_found"   yaml:"knowledge_found"`
+	Applied    []string         `json:"knowledge_applied" yaml:"knowledge_applied"` // ids, once for each iteration
 
 	Files `yaml:",inline"`
 
@@ -94,10 +94,10 @@ type judgment struct {
 	// Head is the commit that was judged; empty if the iteration made none.
 	Head string `json:"head,omitempty" yaml:"head,omitempty"`
 
-	// Complete says that every criterion is met, each as its evaluation says.
-	Complete    bool                  `json:"is_complete"    yaml:"is_complete"`
-	Evaluations []document.Evaluation `json:"evaluations"    yaml:"evaluations"`
-	Reason      string                `json:"overall_reason" yaml:"overall_reason"`
+	// Complete says that every criterion is met, each as its claim says.
+	Complete bool             `json:"is_complete" yaml:"is_complete"`
+	Criteria []document.Claim `json:"criteria"    yaml:"criteria"`
+	Reason   string           `json:"overall_reason" yaml:"overall_reason"`
 
 	// NextAction is the judge's advice for the next iteration.
 	NextAction string `json:"suggested_next_action,omitempty" yaml:"suggested_next_action,omitempty"`

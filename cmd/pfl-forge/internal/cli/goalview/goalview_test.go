@@ -18,9 +18,14 @@ import (
 // aGoal is one in its third iteration: the first was judged, the second failed to verify,
 // the third is under way.
 func aGoal() *forge.View {
-	evaluations := []forge.Evaluation{
-		{Criterion: "tests pass", Met: true, Evidence: "ok ./...\x1b[2J", Confidence: 0.95},
-		{Criterion: "no query takes\nmore than 50 ms", Evidence: "one takes 80 ms", Confidence: 0.6},
+	claims := []forge.Claim{
+		{Number: 1, Text: "tests pass", Met: true, Note: "ok ./...\x1b[2J", Confidence: 0.95, Evidence: []forge.Citation{
+			{Kind: forge.CitationCommand, Ref: "tests", Quote: "ok\nmore", Resolved: true}, {Kind: forge.CitationFile, Ref: "a.go:1", Resolved: true, Unchanged: true},
+		}},
+		{
+			Number: 2, Text: "no query takes\nmore than 50 ms", Met: true, Note: "one takes 80 ms", Confidence: 0.6, Unproven: "its confidence is 0.60",
+			Evidence: []forge.Citation{{Kind: forge.CitationFile, Ref: "b.go:1", Reason: "b.go does not exist"}},
+		},
 	}
 	v := &forge.View{
 		Intent: forge.Intent{
@@ -32,12 +37,12 @@ func aGoal() *forge.View {
 		Tasks: []forge.Task{{ID: "search-001"}},
 		Goal: &forge.GoalView{
 			GoalSummary: forge.GoalSummary{Iteration: 3, Most: 5, Used: 3, Criteria: 2, Met: 1},
-			Text:        []string{evaluations[0].Criterion, evaluations[1].Criterion},
+			Text:        []string{claims[0].Text, claims[1].Text},
 			Iterations: []forge.Iteration{
 				{Number: 1, Attempt: 2, Head: "abc", Summary: &forge.ExecutionSummary{
 					Iteration: 1, Approach: "an index", Result: forge.ExecutionSuccess, Reason: "it is there",
 					Metadata: forge.SummaryMetadata{ToolsUsed: []string{"Edit"}, TokensUsed: 900}, At: time.Unix(0, 0).UTC(),
-				}, Judgment: &forge.Judgment{Evaluations: evaluations, Reason: "one is left", NextAction: "cache"}},
+				}, Judgment: &forge.Judgment{Claims: claims, Reason: "one is left", NextAction: "cache"}},
 				{Number: 2, Attempt: 3, Summary: &forge.ExecutionSummary{
 					Iteration: 2, Approach: "a cache", Result: forge.ExecutionFailure, Metadata: forge.SummaryMetadata{ErrorType: "verify_failed", TokensUsed: 700},
 					Next: &forge.NextAction{SuggestedAction: "mend the test"},
@@ -104,9 +109,13 @@ raw logs:    .e8/logs/search
 criteria
   met      tests pass (confidence 0.95)
            ok ./...
+           command tests: ok ...
+           file a.go:1 [so before the change, too]
   not met  no query takes
            more than 50 ms (confidence 0.60)
            one takes 80 ms
+           file b.go:1 [not found: b.go does not exist]
+           its confidence is 0.60
 
 iterations
 NUMBER	APPROACH	RESULT	MET	TOKENS	COST	NEXT
@@ -133,7 +142,9 @@ func TestGoalBeforeIntake(t *testing.T) {
 	v.Summary.Goal = &forge.GoalSummary{Most: forge.DefaultIterations, Criteria: 2}
 	v.Goal = &forge.GoalView{GoalSummary: *v.Summary.Goal, Text: v.Intent.Criteria}
 	d := of(v, nil)
-	want := []document.Evaluation{{Criterion: "tests pass"}, {Criterion: "fast"}}
+	want := []document.Claim{
+		{Number: 1, Text: "tests pass", Evidence: []document.Citation{}}, {Number: 2, Text: "fast", Evidence: []document.Citation{}},
+	}
 	if diff := cmp.Diff(want, d.Criteria); diff != "" || d.MaxIterations != forge.DefaultIterations || d.Judgment != nil || d.Status != Running {
 		t.Errorf("%s\n%+v", diff, d)
 	}

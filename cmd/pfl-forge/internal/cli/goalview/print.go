@@ -87,7 +87,7 @@ func iterationsTable(a *kit.App, list []iteration) error {
 		it := &list[i]
 		met := ""
 		if it.Judgment != nil {
-			met = fmt.Sprintf("%d/%d", it.Met, len(it.Judgment.Evaluations))
+			met = fmt.Sprintf("%d/%d", it.Met, len(it.Judgment.Criteria))
 		}
 		columns.Add(fmt.Sprint(it.Number), term.Short(it.Approach, maxApproach), string(it.Result), met,
 			render.Tokens(it.Tokens), render.Cost(it.CostUSD), it.next())

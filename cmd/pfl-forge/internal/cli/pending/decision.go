@@ -32,9 +32,9 @@ type Decision struct {
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
 	// judgment.
-	Criteria []document.Evaluation `json:"criteria,omitempty" yaml:"criteria,omitempty"`
-	Judged   bool                  `json:"judged,omitempty"   yaml:"judged,omitempty"` // there is a judgment
-	Commands []string              `json:"commands"           yaml:"commands"`         // what can be done, as it is typed
+	Criteria []document.Claim `json:"criteria,omitempty" yaml:"criteria,omitempty"`
+	Judged   bool             `json:"judged,omitempty"   yaml:"judged,omitempty"` // there is a judgment
+	Commands []string         `json:"commands"           yaml:"commands"`         // what can be done, as it is typed
 
 	// Work are the tasks of the plan.
 	Work []Task `json:"plan_tasks" yaml:"plan_tasks"`

@@ -13,6 +13,21 @@ type evidence struct {
 	Verify *forge.VerifyReport
 }
 
+// Checks returns the commands that ran on the newest change of each task of an intent.
+func Checks(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID][]forge.CheckRun, error) {
+	all, err := readEvidence(ctx, t, id)
+	if err != nil {
+		return nil, err
+	}
+	runs := map[forge.TaskID][]forge.CheckRun{}
+	for task, e := range all {
+		if e.Verify != nil {
+			runs[task] = e.Verify.Runs
+		}
+	}
+	return runs, nil
+}
+
 // readEvidence returns the evidence about the tasks of an intent.
 func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID]*evidence, error) {
 	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/git"
@@ -39,7 +40,8 @@ type Task struct {
 	Failure string            `json:"failure,omitempty" yaml:"failure,omitempty"`
 	Why     *document.Failure `json:"why,omitempty"     yaml:"why,omitempty"` // what Failure means
 
-	// History and Diff are set only of a task that is shown alone.
+	// Checks, History and Diff are set only of a task that is shown alone. Checks ran on its newest change.
+	Checks  []document.Check      `json:"checks,omitempty"  yaml:"checks,omitempty"`
 	History []costs.AttemptDetail `json:"history,omitempty" yaml:"history,omitempty"`
 	Reviews []document.Review     `json:"reviews,omitempty" yaml:"reviews,omitempty"`
 	Diff    string                `json:"diff,omitempty"    yaml:"diff,omitempty"` // only of a task that is shown alone
@@ -71,6 +73,11 @@ func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, 
 			d.History = append(d.History, attempt)
 		}
 	}
+	checks, err := pending.Checks(ctx, t, v.Intent.ID)
+	if err != nil {
+		return err
+	}
+	d.Checks = document.ChecksOf(checks[d.ID])
 	if t.Repo != nil && d.Head != "" {
 		diff, err := Diff(ctx, t, &d)
 		if err != nil {
@@ -109,6 +116,10 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 		if err := costs.PrintAttempts(a, d.History); err != nil {
 			return err
 		}
+	}
+	if len(d.Checks) > 0 {
+		a.Heading("checks of the newest change")
+		document.PrintChecks(a, d.Checks)
 	}
 	if len(d.Reviews) > 0 {
 		a.Heading("reviews")

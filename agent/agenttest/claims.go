@@ -1,0 +1,67 @@
+package agenttest
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// hunk is the header of a hunk; its group is the first line of the new side.
+var hunk = regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)`)
+
+// asked is the heading of a requirement or criterion in a prompt.
+var asked = regexp.MustCompile(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
+
+// Cite returns evidence of the first line with a text that the change in a prompt adds, as an
+// honest reviewer cites it; nil if there is none.
+func Cite(prompt, text string) map[string]any {
+	path, n := "", 0
+	for line := range strings.Lines(prompt) {
+		line = strings.TrimSuffix(line, "\n")
+		m := hunk.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "+++ b/"):
+			path, n = strings.TrimPrefix(line, "+++ b/"), 0
+		case m != nil:
+			n, _ = strconv.Atoi(m[1])
+		case n == 0:
+		case strings.HasPrefix(line, "+"):
+			if added := strings.TrimSpace(line[1:]); len(added) > 0 && strings.Contains(added, text) {
+				return map[string]any{"kind": "diff", "ref": path + ":" + strconv.Itoa(n), "quote": added}
+			}
+			n++
+		case strings.HasPrefix(line, " "):
+			n++
+		}
+	}
+	return nil
+}
+
+// Claim returns the answer to a requirement or criterion: met, as a piece of evidence shows; not met
+// if there is none.
+func Claim(number int, evidence map[string]any) map[string]any {
+	c := map[string]any{"number": number, "met": evidence != nil, "confidence": 0.9, "note": "as the change shows", "evidence": []map[string]any{}}
+	if evidence != nil {
+		c["evidence"] = []map[string]any{evidence}
+	}
+	return c
+}
+
+// Review returns the answer of an honest reviewer to a prompt: every requirement is met, as the
+// first line that the change adds shows; with an issue it rejects.
+func Review(prompt string, issues ...string) map[string]any {
+	claims := []map[string]any{}
+	for i := range asked.FindAllString(prompt, -1) {
+		claims = append(claims, Claim(i+1, Cite(prompt, "")))
+	}
+	verdict := "approved"
+	if len(issues) > 0 {
+		verdict = "rejected"
+	}
+	return map[string]any{"requirements": claims, "verdict": verdict, "issues": append([]string{}, issues...), "suggestions": []string{}}
+}
+
+// Reviews returns a step that reviews honestly, as Review does.
+func Reviews(issues ...string) Step {
+	return func(r Request) Reply { return Answer(Review(r.LastUser, issues...))(r) }
+}

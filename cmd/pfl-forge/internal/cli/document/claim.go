@@ -1,0 +1,95 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+)
+
+// Claim is a requirement of a task or a criterion of a goal, with what the last verdict says of
+// it. One that no verdict speaks of is not met, with no evidence and no confidence.
+type Claim struct {
+	Number int    `json:"number" yaml:"number"`
+	Text   string `json:"text"   yaml:"text"`
+
+	// Met says that it is shown to be met: in the word of the reviewer or judge, and by evidence
+	// that was found.
+	Met        bool    `json:"is_met"     yaml:"is_met"`
+	Confidence float64 `json:"confidence" yaml:"confidence"`
+
+	// Note is the reviewer's or judge's own text.
+	Note string `json:"note,omitempty" yaml:"note,omitempty"`
+
+	// Unproven says why it does not count although it was said to be met.
+	Unproven string     `json:"unproven,omitempty" yaml:"unproven,omitempty"`
+	Evidence []Citation `json:"evidence"           yaml:"evidence"`
+}
+
+// Citation is one piece of evidence, with what code found of it.
+type Citation struct {
+	Kind      forge.CitationKind `json:"kind"                yaml:"kind"`
+	Ref       string             `json:"ref"                 yaml:"ref"`
+	Quote     string             `json:"quote,omitempty"     yaml:"quote,omitempty"`
+	Resolved  bool               `json:"resolved"            yaml:"resolved"`
+	Reason    string             `json:"reason,omitempty"    yaml:"reason,omitempty"`
+	Unchanged bool               `json:"unchanged,omitempty" yaml:"unchanged,omitempty"` // it was so before the change
+}
+
+// ClaimsOf returns claims as programs read them.
+func ClaimsOf(claims []forge.Claim) []Claim {
+	list := make([]Claim, len(claims))
+	for i := range claims {
+		list[i] = claimOf(&claims[i])
+	}
+	return list
+}
+
+// claimOf returns one claim.
+func claimOf(c *forge.Claim) Claim {
+	d := Claim{
+		Number: c.Number, Text: c.Text, Met: c.Counts(), Confidence: c.Confidence, Note: c.Note, Unproven: c.Unproven,
+		Evidence: make([]Citation, len(c.Evidence)),
+	}
+	for i, e := range c.Evidence {
+		d.Evidence[i] = Citation(e)
+	}
+	return d
+}
+
+// printClaim prints a claim with its evidence: a line for each piece, and why one was not found.
+func printClaim(a *kit.App, c *Claim) {
+	style := a.Style(a.Out)
+	text := kit.Safe(c.Text) + fmt.Sprintf(" (confidence %.2f)", c.Confidence)
+	if c.Met {
+		fmt.Fprintln(a.Out, hanging("  "+style.Good("met")+"      ", text))
+	} else {
+		fmt.Fprintln(a.Out, hanging("  "+style.Bad("not met")+"  ", text))
+	}
+	below := func(text string) {
+		if text = kit.Safe(text); text != "" {
+			fmt.Fprintln(a.Out, style.Faint(kit.Indent(text, strings.Repeat(" ", criterionIndent))))
+		}
+	}
+	below(c.Note)
+	for i := range c.Evidence {
+		e := &c.Evidence[i]
+		line := string(e.Kind) + " " + e.Ref
+		if quote, _, more := strings.Cut(strings.TrimSpace(e.Quote), "\n"); quote != "" {
+			if line += ": " + quote; more {
+				line += " ..."
+			}
+		}
+		switch {
+		case !e.Resolved:
+			line += " [not found: " + e.Reason + "]"
+		case e.Unchanged:
+			line += " [so before the change, too]"
+		}
+		below(line)
+	}
+	if len(c.Evidence) == 0 || c.Unproven != "" && !strings.Contains(c.Unproven, string(c.Evidence[0].Kind)) {
+		below(c.Unproven)
+	}
+}
