@@ -20,6 +20,8 @@ type job struct {
 type workers struct {
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
+	// asked maps a head to the requirements of its task.
+	asked map[string][]string
 	// verified maps a head to the parent that it was verified on.
 	verified map[string]string
 	// made counts the implementations of a task.
@@ -134,8 +136,12 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
 		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
+		w.workers.asked[c.Task.Head] = c.Task.Required()
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
+		}
+		if w.chance(20) {
+			rv.Verdict = forge.VerdictApproved // with its issue, if it has one
 		}
 		return &forge.Result{Output: &rv}
 	case forge.StepMerge:

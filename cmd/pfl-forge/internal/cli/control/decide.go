@@ -64,19 +64,38 @@ func RejectCommand(a *kit.App) *cobra.Command {
 // RetryCommand returns the command that runs intents again that failed, or wait for files or for money.
 func RetryCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
+	var f retryFlags
 	cmd := &cobra.Command{
 		Use:   "retry <id>...",
 		Short: "retry what failed or is waiting for you",
 		Long: "Retry what failed, or what waits for your files or for budget. An intent that waits for budget or approval then follows the\n" +
-			"project's policy as it is now on the base branch.",
-		Args:              kit.AtLeast(1, "the id of an intent"),
+			"project's policy as it is now on the base branch.\n" +
+			"With --all, list every intent that failed, for a reason or since a time if these are given, and retry them after confirmation.\n" +
+			"Reasons are those of the guide on failures, such as auth or timeout; credentials stands for auth, dependency for what another intent blocked.",
+		Example:           "  pfl-forge retry reset-link --with 'keep the old route'\n  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
 		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch narrowed := f.reason != "" || f.since != "" || f.yes || f.dryRun || cmd.Flags().Changed("output"); {
+			case f.all && len(args) > 0:
+				return kit.Usage(errors.New("--all takes no ids"))
+			case f.all:
+				return retryAll(cmd.Context(), a, &f, said)
+			case narrowed:
+				return kit.Usage(errors.New("--reason, --since, --yes, --dry-run and --output go with --all"))
+			case len(args) == 0:
+				return kit.Usage(kit.Missing("the id of an intent, or --all"))
+			}
 			return decide(cmd.Context(), a, args, pending.Retry, said)
 		},
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
 	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the intent, in `USD`")
+	cmd.Flags().BoolVar(&f.all, "all", false, "everything that failed, after confirmation")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "with --all: only what failed for this `reason`")
+	cmd.Flags().StringVar(&f.since, "since", "", "with --all: only what failed since a `time`, such as 10:00 or 2h")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "with --all: list it, and retry nothing")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "with --all: do not ask")
+	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }
 

@@ -1,0 +1,190 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// maxRetries bounds how many intents one command retries: each of them may cost money at once.
+const maxRetries = 200
+
+// retryFlags are the flags of retry --all.
+type retryFlags struct {
+	all, yes, dryRun bool
+	reason, since    string
+	format           render.Format
+}
+
+// failed is an intent that failed, with the reasons of its last run.
+type failed struct {
+	ID      forge.IntentID `json:"id"      yaml:"id"`
+	Reasons []string       `json:"reasons" yaml:"reasons"`
+	At      time.Time      `json:"at"      yaml:"at"` // when it failed
+	Why     string         `json:"why"     yaml:"why"`
+	Title   string         `json:"title"   yaml:"title"`
+}
+
+// retryAll retries everything that failed, for a reason and since a time if these are given.
+func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said) error {
+	since, err := kit.ParseSince(f.since, time.Now())
+	if err != nil {
+		return kit.Usage(fmt.Errorf("--since: %w", err))
+	}
+	if err := checkReason(f.reason); err != nil {
+		return kit.Usage(err)
+	}
+	c, ok := a.Terminal()
+	if ok {
+		defer c.Close()
+	} else if !f.yes && !f.dryRun {
+		return kit.Usage(errors.New("--all asks for confirmation, and there is no terminal: give --yes, or --dry-run"))
+	}
+	list, err := failures(ctx, a, normal(f.reason), since)
+	switch {
+	case err != nil:
+		return err
+	case f.format.Data() && (f.dryRun || len(list) == 0):
+		return f.format.Write(a.Out, list)
+	case len(list) == 0:
+		a.Say("nothing failed that fits")
+		return nil
+	case len(list) > maxRetries:
+		return fmt.Errorf("%d intents fit, and at most %d are retried at once: narrow it with --reason or --since", len(list), maxRetries)
+	}
+	if !f.format.Data() {
+		if err := printFailures(a, list); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return nil
+	}
+	if !f.yes {
+		sure, err := a.Confirm(ctx, c, "Retry "+render.Count(len(list), "intent")+"?")
+		if err != nil || !sure {
+			return err
+		}
+	}
+	return target.Once(ctx, a, func(t *target.Target) error {
+		b := pending.Batch{App: a, Format: f.format, GoesOn: true}
+		for i := range list {
+			id := list[i].ID
+			now, err := t.View(ctx, id)
+			if err != nil {
+				b.Fail(err)
+				continue
+			}
+			if now.Summary.Status.Failed() { // or somebody was faster
+				b.Send(ctx, t, string(id), pending.Retry.Done, pending.Retry.Event(t.Key(id), said))
+			}
+		}
+		return b.End(t)
+	})
+}
+
+// checkReason returns an error for a word that names no reason.
+func checkReason(word string) error {
+	known := []string{"credentials", "dependency", "rejected", "verify_failed", "empty", "conflict"}
+	for _, r := range render.Reasons() {
+		known = append(known, string(r.Name))
+	}
+	if word == "" || slices.Contains(known, normal(word)) {
+		return nil
+	}
+	slices.Sort(known)
+	return fmt.Errorf("--reason: there is no reason %q; those there are: %s", word, strings.Join(known, ", "))
+}
+
+// printFailures prints what failed as a table.
+func printFailures(a *kit.App, list []failed) error {
+	columns := render.Columns{Header: []string{"ID", "REASON", "FAILED", "WHY", "TITLE"}, Shrink: 4}
+	for i := range list {
+		f := &list[i]
+		columns.Add(string(f.ID), strings.Join(f.Reasons, ","), f.At.Local().Format("2006-01-02 15:04"), render.FirstLine(f.Why), f.Title)
+	}
+	return a.Table(&columns)
+}
+
+// failures returns the intents that failed for a reason, empty for any, since a time.
+func failures(ctx context.Context, a *kit.App, reason string, since time.Time) ([]failed, error) {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []failed{}
+	for i := range all {
+		if s := &all[i]; !s.Status.Failed() || s.UpdatedAt.Before(since) { // nothing of it ended later
+			continue
+		}
+		v, err := t.View(ctx, all[i].Key.Intent)
+		if err != nil {
+			return nil, err
+		}
+		f := failureOf(v)
+		if !f.At.Before(since) && (reason == "" || slices.Contains(f.Reasons, reason)) {
+			list = append(list, f)
+		}
+	}
+	return list, nil
+}
+
+// failureOf returns why the last run of an intent failed: for each task that failed, and for the
+// intent as a whole, how its last attempt ended, and whether another intent blocked it.
+func failureOf(v *forge.View) failed {
+	f := failed{ID: v.Intent.ID, Reasons: []string{}, At: v.Summary.UpdatedAt, Why: v.Summary.Reason, Title: v.Intent.Title}
+	if len(v.History) == 0 {
+		return f
+	}
+	h := &v.History[len(v.History)-1]
+	f.At = h.CreatedAt
+	add := func(reason string) {
+		if reason = normal(reason); reason != "ok" && !slices.Contains(f.Reasons, reason) {
+			f.Reasons = append(f.Reasons, reason)
+		}
+	}
+	for _, adj := range h.Adjustments {
+		if adj.Rule == "block-dependency" {
+			add("dependency")
+		}
+	}
+	last := map[forge.TaskID]string{}
+	for _, s := range h.StepResults {
+		if s.Step != forge.StepReflect {
+			last[s.TaskID] = s.Outcome
+		}
+	}
+	for i := range v.Tasks {
+		if outcome, tried := last[v.Tasks[i].ID]; tried && v.Tasks[i].Status == forge.TaskFailed {
+			add(outcome)
+		}
+	}
+	if outcome, tried := last[""]; tried && len(f.Reasons) == 0 {
+		add(outcome)
+	}
+	return f
+}
+
+// normal returns the name of a reason as the table of failures has it: a person may say
+// credentials for auth, and the history separates words with spaces.
+func normal(reason string) string {
+	reason = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(reason)), " ", "_")
+	if reason == "credentials" {
+		return string(forge.FailAuth)
+	}
+	return reason
+}
