@@ -139,11 +139,11 @@ func (j *Job) values() map[string]string {
 	return with
 }
 
-// errUnreserved is the failure of a call that no money was reserved for, although there is a budget.
+// errUnreserved is returned for a call without reserved money where there is a budget.
 var errUnreserved = agent.Fail(forge.FailBudget, "the project has a budget, and nothing is reserved for this call")
 
-// unreserved reports whether a call would cost money that nobody reserved, although there is a
-// budget: a runner that has not heard of it reserves nothing.
+// unreserved reports whether a call would cost money that was not reserved, although there is a
+// budget: a runner that has not heard of it reserves none.
 func unreserved(cmd *forge.Command, agentName string, b config.Budget) bool {
 	limited := b.IntentUSD > 0 || b.ProjectUSD > 0 || b.DayUSD > 0 || cmd.Intent.BudgetUSD > 0
 	return limited && cmd.BudgetUSD <= 0 && agentName != config.AgentRecipe

@@ -148,7 +148,7 @@ func (w checker) checkMoney() error {
 	return nil
 }
 
-// bills are what the journals say about money.
+// bills sums up the money in the journals.
 type bills struct {
 	// parents has the intent that each child was split from, spent the costs of each, and own
 	// the highest budget that it was given by itself.

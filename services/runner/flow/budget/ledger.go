@@ -90,7 +90,7 @@ type Call struct {
 	// Refusal says for a person why there is no budget for the call.
 	Refusal string
 	// Withdrawn is when the call was ended while its costs were still to come; zero if it was
-	// not. They come soon, or never: nobody waits for them, but nobody else gets the money either.
+	// not. They come soon, or never: the money stays set aside, but no other call waits for it.
 	Withdrawn time.Time
 }
 
