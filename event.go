@@ -154,7 +154,7 @@ type RunAdmitted struct {
 	Resumed int
 	// Unread are observations that no reflection has read. Set for intents of type skill_extraction only.
 	Unread []Observation
-	// Knowledge comes from the project's goals, the most relevant first. Set for goals only.
+	// Knowledge comes from the project's goals, the most relevant first.
 	Knowledge []Knowledge
 }
 

@@ -34,6 +34,8 @@ type AnalyzeInput struct {
 	Past []PastRun
 	// Insufficient says why the analysis before was not sufficient. Only architect has it.
 	Insufficient string
+	// Knowledge has to do with the intent, the most relevant first.
+	Knowledge []Knowledge
 }
 
 // ObserveInput is the input of audit and observe. An audit is given none of it:
@@ -67,6 +69,8 @@ type ImplementInput struct {
 	Goal *GoalContext
 	// Answered says that the attempt before was blocked, and that a person has answered its question.
 	Answered bool
+	// Knowledge has to do with the intent, the most relevant first. That of a goal is in Goal.
+	Knowledge []Knowledge
 }
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.

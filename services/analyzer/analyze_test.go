@@ -91,7 +91,9 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
-			MaxDepth:  3, Budget: forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD}, Reflection: forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+			MaxDepth:  3, Budget: forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD},
+			Reflection:    forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+			MinConfidence: 0.7,
 		},
 		Base: string(r.Head("main")),
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/words"
@@ -60,6 +61,8 @@ type promptData struct {
 	Others  []other
 	// More counts the other intents that are not shown.
 	More int
+	// Knowledge is what was found out earlier, a line for each piece.
+	Knowledge string
 }
 
 // other is another active intent. Cut says that there was no room for its plan and
@@ -78,6 +81,7 @@ func prompts(cmd *forge.Command, active []forge.Summary, c *config.Project, resu
 	}
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd, active)
+	q.Knowledge = agent.KnowledgeLines(cmd.Analyze().Knowledge)
 	t := templates[cmd.Attempt.Step]
 	if system, err = t.Render("system", &q); err != nil {
 		return "", "", err

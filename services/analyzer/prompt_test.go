@@ -66,7 +66,10 @@ func hostileInput(step forge.Step) forge.Input {
 		}
 	}
 	return &forge.AnalyzeInput{
-		Past:         past,
+		Past: past,
+		Knowledge: []forge.Knowledge{
+			{ID: "cart/k1", Type: forge.KnowledgeLesson, Content: "It is cached.\n" + injection, ExampleFile: "cart.go:7", Confidence: forge.ConfidenceLow},
+		},
 		Insufficient: "The generator of login.go is nowhere.\n" + injection,
 	}
 }

@@ -30,8 +30,7 @@ type goalPromptData struct {
 	// Left counts those that do not fit.
 	Left int
 	// Judged is nil before the first judgment.
-	Judged    *judged
-	Knowledge string
+	Judged *judged
 }
 
 // iteration is an earlier iteration, as the prompt shows it.
@@ -56,7 +55,7 @@ type judged struct {
 func newGoalPromptData(cmd *forge.Command, b promptInput) *goalPromptData {
 	l := cmp.Or(cmd.Goal(), &forge.GoalContext{})
 	t := &goalPromptData{
-		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task), Knowledge: knowledge(l.Knowledge),
+		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task),
 	}
 	t.Lost = b.opening == jobs.StartLost
 	t.Summaries, t.Left = summaries(l.Summaries)
@@ -145,18 +144,4 @@ func judgment(j *forge.Judgment, t *forge.Task) *judged {
 	}
 	out.Text = b.String()
 	return out
-}
-
-// knowledge returns one line for each piece of knowledge.
-func knowledge(list []forge.Knowledge) string {
-	var b strings.Builder
-	for _, k := range list {
-		kind := strings.Join(slices.DeleteFunc([]string{string(k.Type), k.Category}, func(s string) bool { return s == "" }), ", ")
-		line := fmt.Sprintf("%s (%s; confidence %s): %s", k.ID, kind, k.Confidence, k.Content)
-		if k.ExampleFile != "" {
-			line += " See " + k.ExampleFile
-		}
-		fmt.Fprintf(&b, "- %s\n", term.Line(line))
-	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -54,6 +55,8 @@ type promptData struct {
 	Elsewhere []elsewhere
 	// More counts those that are not shown.
 	More int
+	// Knowledge is what was found out earlier, a line for each piece.
+	Knowledge string
 
 	// Lost says that the prompt recapitulates what was done before.
 	Lost bool
@@ -130,6 +133,10 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 		Why:   strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
+	t.Knowledge = agent.KnowledgeLines(in.Knowledge)
+	if in.Goal != nil {
+		t.Knowledge = agent.KnowledgeLines(in.Goal.Knowledge)
+	}
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool {
 		return c.Answer == nil || b.opening == jobs.StartResumed && !(in.Answered && c.Task == cmd.Task.ID)
 	})

@@ -86,6 +86,9 @@ func TestPrompts(t *testing.T) {
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
 				in := input(c)
+				in.Knowledge = []forge.Knowledge{
+					{ID: "cart/k1", Type: forge.KnowledgeLesson, Content: "It is cached.\n" + injection, Confidence: forge.ConfidenceLow},
+				}
 				in.Fresh, in.Feedback = true, "The change conflicted with what was merged meanwhile in: form.go."
 			}),
 			promptInput{opening: jobs.StartNew, checks: checks},

@@ -18,6 +18,10 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		if err != nil {
 			return err
 		}
+		if base == head {
+			j.Result.Output, err = verifyUnchanged(ctx, j)
+			return err
+		}
 		r, err := i.rebaseOntoTip(ctx, j, base, head)
 		if err == nil && r.Head != "" && r.Head != r.Base {
 			r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
@@ -68,6 +72,18 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 		return r, err
 	}
 	return r, i.stateVerified(j, r)
+}
+
+// verifyUnchanged runs the verify commands on the tip of the base branch: what a goal that has
+// changed nothing is judged by.
+func verifyUnchanged(ctx context.Context, j *jobs.Job) (*forge.Rebase, error) {
+	tree, err := j.Store.Tree(ctx, j.Tip)
+	if err != nil {
+		return nil, err
+	}
+	r := &forge.Rebase{Base: string(j.Tip), Head: string(j.Tip), Tree: string(tree)}
+	r.Verify, err = j.Verify(ctx, j.Tip)
+	return r, err
 }
 
 // newestAttempt returns the name under which the task's newest commit is kept, and

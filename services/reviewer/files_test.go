@@ -19,7 +19,7 @@ func TestJudgeReadsWhatIsNamed(t *testing.T) {
 	})
 	c := goalCommand(r, "a.txt says a")
 	in := forge.As[*forge.IterationInput](c.Input)
-	c.Task.Base, c.Task.Head, in.Verify = "", "", nil
+	c.Task.Base, c.Task.Head, in.Verify = string(r.Head("main")), "", nil
 	c.Task.RelevantFiles = []string{"a.txt", "long.txt", "bin.dat", "gone.txt", "../x", "/etc/passwd", ".", ""}
 	in.Goal.Execution.Artifacts = []string{"a.txt", "odd\u202e.txt"}
 	if got := judge(c); got.Failure() != nil {

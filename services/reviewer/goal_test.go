@@ -79,7 +79,7 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 func TestJudgePromptWithoutAChange(t *testing.T) {
 	cmd := &forge.Command{
 		BudgetUSD: 5,
-		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}}, Input: &forge.IterationInput{Goal: forge.GoalContext{
+		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}}, Input: &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
 			Iteration: 1, Criteria: []string{"The report names every caller"},
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
 		}},

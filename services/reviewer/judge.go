@@ -80,12 +80,12 @@ func (g *judgeData) hearing(j *jobs.Job, criteria []string) *hearing {
 // reached returns the judge's data, with what the task has changed so far.
 func reached(ctx context.Context, j *jobs.Job) (*judgeData, error) {
 	g := newJudgeData(j.Command, j.Config.Verify)
-	if !g.Changed {
-		return g, g.read(ctx, j, j.Tip, nil)
-	}
 	base, err := jobs.OID("base", j.Command.Task.Base)
 	if err != nil {
 		return nil, err
+	}
+	if !g.Changed { // the base is judged that was verified, not where the branch is by now
+		return g, g.read(ctx, j, base, nil)
 	}
 	head, err := jobs.OID("head", j.Command.Task.Head)
 	if err != nil {

@@ -109,12 +109,12 @@ func TestJudgeWithoutAChange(t *testing.T) {
 		"overall_reason": "It says so.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	c := goalCommand(r, "The report says what a.txt is for")
-	c.Task.Base, c.Task.Head, forge.As[*forge.IterationInput](c.Input).Verify = "", "", nil
+	c.Task.Head = ""
 	got := judge(c)
 	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Head != "" || !out.Complete {
 		t.Errorf("%+v, %+v", got.Failure(), out)
 	}
-	if !strings.Contains(o.calls[0].Prompt, "Nothing was changed: there is no commit") {
+	if p := o.calls[0].Prompt; !strings.Contains(p, "Nothing was changed: there is no commit") || !strings.Contains(p, "the base branch as it is, all of them passed") {
 		t.Errorf("told %s", o.calls[0].Prompt)
 	}
 }

@@ -822,6 +822,7 @@ type AnalyzeInput struct {
 	xxx_hidden_PolicyOnly   bool                   `protobuf:"varint,1,opt,name=policy_only,json=policyOnly"`
 	xxx_hidden_Past         *[]*PastRun            `protobuf:"bytes,3,rep,name=past"`
 	xxx_hidden_Insufficient *string                `protobuf:"bytes,4,opt,name=insufficient"`
+	xxx_hidden_Knowledge    *[]*Knowledge          `protobuf:"bytes,5,rep,name=knowledge"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -879,9 +880,18 @@ func (x *AnalyzeInput) GetInsufficient() string {
 	return ""
 }
 
+func (x *AnalyzeInput) GetKnowledge() []*Knowledge {
+	if x != nil {
+		if x.xxx_hidden_Knowledge != nil {
+			return *x.xxx_hidden_Knowledge
+		}
+	}
+	return nil
+}
+
 func (x *AnalyzeInput) SetPolicyOnly(v bool) {
 	x.xxx_hidden_PolicyOnly = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *AnalyzeInput) SetPast(v []*PastRun) {
@@ -890,7 +900,11 @@ func (x *AnalyzeInput) SetPast(v []*PastRun) {
 
 func (x *AnalyzeInput) SetInsufficient(v string) {
 	x.xxx_hidden_Insufficient = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *AnalyzeInput) SetKnowledge(v []*Knowledge) {
+	x.xxx_hidden_Knowledge = &v
 }
 
 func (x *AnalyzeInput) HasPolicyOnly() bool {
@@ -928,6 +942,8 @@ type AnalyzeInput_builder struct {
 	// insufficient says why the analysis before was not sufficient. Only
 	// architect has it.
 	Insufficient *string
+	// knowledge has to do with the intent, the most relevant first.
+	Knowledge []*Knowledge
 }
 
 func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
@@ -935,14 +951,15 @@ func (b0 AnalyzeInput_builder) Build() *AnalyzeInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.PolicyOnly != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_PolicyOnly = *b.PolicyOnly
 	}
 	x.xxx_hidden_Past = &b.Past
 	if b.Insufficient != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Insufficient = b.Insufficient
 	}
+	x.xxx_hidden_Knowledge = &b.Knowledge
 	return m0
 }
 
@@ -1097,6 +1114,7 @@ type ImplementInput struct {
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,5,rep,name=overlaps"`
 	xxx_hidden_Goal        *GoalContext           `protobuf:"bytes,6,opt,name=goal"`
 	xxx_hidden_Answered    bool                   `protobuf:"varint,7,opt,name=answered"`
+	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1184,19 +1202,28 @@ func (x *ImplementInput) GetAnswered() bool {
 	return false
 }
 
+func (x *ImplementInput) GetKnowledge() []*Knowledge {
+	if x != nil {
+		if x.xxx_hidden_Knowledge != nil {
+			return *x.xxx_hidden_Knowledge
+		}
+	}
+	return nil
+}
+
 func (x *ImplementInput) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *ImplementInput) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *ImplementInput) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *ImplementInput) SetReviews(v []*Review) {
@@ -1213,7 +1240,11 @@ func (x *ImplementInput) SetGoal(v *GoalContext) {
 
 func (x *ImplementInput) SetAnswered(v bool) {
 	x.xxx_hidden_Answered = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *ImplementInput) SetKnowledge(v []*Knowledge) {
+	x.xxx_hidden_Knowledge = &v
 }
 
 func (x *ImplementInput) HasContinue() bool {
@@ -1295,6 +1326,9 @@ type ImplementInput_builder struct {
 	// answered says that the attempt before was blocked, and that a person has
 	// answered its question.
 	Answered *bool
+	// knowledge has to do with the intent, the most relevant first. That of a
+	// goal is in its context.
+	Knowledge []*Knowledge
 }
 
 func (b0 ImplementInput_builder) Build() *ImplementInput {
@@ -1302,24 +1336,25 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	x.xxx_hidden_Reviews = &b.Reviews
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Goal = b.Goal
 	if b.Answered != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Answered = *b.Answered
 	}
+	x.xxx_hidden_Knowledge = &b.Knowledge
 	return m0
 }
 
@@ -1877,17 +1912,18 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
 	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
 	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflectB\a\n" +
-	"\x05input\"\x88\x01\n" +
+	"\x05input\"\xbb\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
 	"policyOnly\x12%\n" +
 	"\x04past\x18\x03 \x03(\v2\x11.forge.v1.PastRunR\x04past\x12\"\n" +
-	"\finsufficient\x18\x04 \x01(\tR\finsufficientJ\x04\b\x02\x10\x03R\x06active\"p\n" +
+	"\finsufficient\x18\x04 \x01(\tR\finsufficient\x121\n" +
+	"\tknowledge\x18\x05 \x03(\v2\x13.forge.v1.KnowledgeR\tknowledgeJ\x04\b\x02\x10\x03R\x06active\"p\n" +
 	"\fObserveInput\x12%\n" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
 	"\rAbstractInput\x12-\n" +
-	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\x80\x02\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xb3\x02\n" +
 	"\x0eImplementInput\x12\x1a\n" +
 	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
 	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
@@ -1895,7 +1931,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\areviews\x18\x04 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12-\n" +
 	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
-	"\banswered\x18\a \x01(\bR\banswered\"?\n" +
+	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"?\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\"\x87\x01\n" +
@@ -1932,15 +1969,16 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Intent)(nil),         // 12: forge.v1.Intent
 	(*Task)(nil),           // 13: forge.v1.Task
 	(*PastRun)(nil),        // 14: forge.v1.PastRun
-	(*Observation)(nil),    // 15: forge.v1.Observation
-	(*Pattern)(nil),        // 16: forge.v1.Pattern
-	(*Review)(nil),         // 17: forge.v1.Review
-	(*Overlap)(nil),        // 18: forge.v1.Overlap
-	(*GoalContext)(nil),    // 19: forge.v1.GoalContext
-	(*VerifyReport)(nil),   // 20: forge.v1.VerifyReport
-	(*QueueMerge)(nil),     // 21: forge.v1.QueueMerge
-	(*History)(nil),        // 22: forge.v1.History
-	(*Proposal)(nil),       // 23: forge.v1.Proposal
+	(*Knowledge)(nil),      // 15: forge.v1.Knowledge
+	(*Observation)(nil),    // 16: forge.v1.Observation
+	(*Pattern)(nil),        // 17: forge.v1.Pattern
+	(*Review)(nil),         // 18: forge.v1.Review
+	(*Overlap)(nil),        // 19: forge.v1.Overlap
+	(*GoalContext)(nil),    // 20: forge.v1.GoalContext
+	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
+	(*QueueMerge)(nil),     // 22: forge.v1.QueueMerge
+	(*History)(nil),        // 23: forge.v1.History
+	(*Proposal)(nil),       // 24: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -1957,26 +1995,28 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	8,  // 11: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
 	9,  // 12: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
 	14, // 13: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	14, // 14: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	15, // 15: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	16, // 16: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	17, // 17: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	18, // 18: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	19, // 19: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	20, // 20: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	17, // 21: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	19, // 22: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	20, // 23: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	21, // 24: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	22, // 25: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	22, // 26: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	15, // 27: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	23, // 28: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	15, // 14: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	14, // 15: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	16, // 16: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	15, // 21: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	21, // 22: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	18, // 23: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	20, // 24: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	21, // 25: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	22, // 26: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	23, // 27: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	23, // 28: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	16, // 29: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	24, // 30: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -3380,8 +3380,7 @@ type RunAdmitted_builder struct {
 	// unread are observations that no reflection has read. Set for intents of
 	// type skill_extraction only.
 	Unread []*Observation
-	// knowledge comes from the project's goals, the most relevant first. Set for
-	// goals only.
+	// knowledge comes from the project's goals, the most relevant first.
 	Knowledge []*Knowledge
 }
 

@@ -149,6 +149,8 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		}
 		if isGoal {
 			in.Goal = new(g.Loop(t, step))
+		} else {
+			in.Knowledge = s.Plan.Context.Knowledge
 		}
 		c.Input = in
 	case forge.StepReview:
@@ -159,8 +161,8 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		c.Input = in
 	default: // summarize and judge, of a goal
 		c.Input = &forge.IterationInput{Goal: g.Loop(t, step), Verify: g.Verified(t)}
-		if t.Candidate == nil {
-			c.Task.Base, c.Task.Head = "", ""
+		if goal.Unchanged(t) { // judged is the base that was verified
+			c.Task.Head = ""
 		}
 	}
 	return c

@@ -33,6 +33,8 @@ func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
 	if in.Goal {
 		a.Knowledge = p.state.Knowledge.ForGoal(about)
+	} else {
+		a.Knowledge = p.state.Knowledge.ForOthers(about)
 	}
 	if in.Type == forge.TypeSkillExtraction {
 		a.Unread = p.state.Reflection.NextUnread()

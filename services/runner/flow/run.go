@@ -24,8 +24,10 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
 	}
 	s.Dispatch.Outbox.Answered(admitKey)
-	s.Plan.Context = plan.Context{Past: a.Past, Unread: a.Unread}
-	s.Goal.Known = a.Knowledge
+	s.Plan.Context = plan.Context{Past: a.Past, Unread: a.Unread, Knowledge: a.Knowledge}
+	if s.Intent.IsGoal() {
+		s.Goal.Known, s.Plan.Context.Knowledge = a.Knowledge, nil
+	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget

@@ -103,6 +103,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
 			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
+				out.Head, out.PatchID, out.Files = out.Base, "", nil
+			}
 		}
 	case forge.StepReview:
 		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
@@ -262,6 +265,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if len(past) > 0 {
 		fmt.Fprintf(&b, " knowing of %d runs", len(past))
+	}
+	for _, k := range slices.Concat(analyze.Knowledge, implement.Knowledge) {
+		fmt.Fprintf(&b, " knowing %s %q", k.ID, k.Content)
 	}
 	if len(reflect.Proposed) > 0 {
 		fmt.Fprintf(&b, " knowing of proposals %v", reflect.Proposed)

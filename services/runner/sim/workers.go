@@ -133,6 +133,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
+		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
+			return &forge.Result{Output: w.unchanged()}
+		}
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
 		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
@@ -298,6 +301,12 @@ func (w worker) rebase(c commit) *forge.Rebase {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
 	}
 	return w.candidate(w.repo.rebase(c, false))
+}
+
+// unchanged verifies the tip.
+func (w worker) unchanged() *forge.Rebase {
+	tip := w.repo.tip()
+	return &forge.Rebase{Base: tip, Head: tip, Tree: "tree-" + tip, Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"}}
 }
 
 // candidate verifies a commit where it stands, and remembers its parent if it passes.

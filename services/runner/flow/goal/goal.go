@@ -58,7 +58,7 @@ type State struct {
 var Table = slices.Concat(task.Table{
 	{From: task.Pending, On: task.Ready, To: task.Implementing},
 	{From: task.Implementing, On: task.Committed, To: task.Rebasing},
-	{From: task.Implementing, On: task.Nothing, To: task.Summarizing},
+	{From: task.Implementing, On: task.Nothing, To: task.Rebasing},
 	{From: task.Rebasing, On: task.Verified, To: task.Summarizing},
 	{From: task.Rebasing, On: task.VerifyFailed, To: task.Summarizing},
 	{From: task.Rebasing, On: task.Conflict, To: task.Locking},
@@ -165,7 +165,7 @@ func (g Strategy) GaveUp(x *task.Turn, t *task.Task, step forge.Step, why string
 }
 
 // Executed takes the change of an iteration. An iteration without a change is
-// summarized and judged like the others.
+// verified, summarized and judged like the others, on the tip of the base branch.
 func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation, by task.Worker) {
 	t.Made(im, by)
 	if said := (task.Said{Task: t}); said.Blocked(x, forge.StepExecute, im.Blocked) {
@@ -219,7 +219,11 @@ func (g Strategy) sumUp(x *task.Turn, t *task.Task, sum forge.ExecutionSummary) 
 	it.Summary = &sum
 	if v := verified(t); v != nil && !v.Passed {
 		sum.Result, sum.Metadata.ErrorType = forge.ExecutionFailure, "verify_failed" // whatever the agents say
-		t.Happened(x, task.Input{On: task.VerifyFailed, Feedback: task.VerifyFeedback(v)})
+		feedback := task.VerifyFeedback(v)
+		if Unchanged(t) {
+			feedback += "\n\nNothing was changed: that is how it fails on the base branch."
+		}
+		t.Happened(x, task.Input{On: task.VerifyFailed, Feedback: feedback})
 		return
 	}
 	t.Happened(x, task.Input{On: task.Summarized})
@@ -242,7 +246,7 @@ func (g Strategy) Judged(x *task.Turn, t *task.Task, judgment *forge.Judgment) e
 		x.Correct("not complete")
 		t.Happened(x, task.Input{On: task.Rejected, Detail: fmt.Sprintf(
 			"%d of %d criteria are met. %s", met(&j), len(t.Criteria), rule.FirstLine(j.NextAction))})
-	case t.Candidate == nil:
+	case Unchanged(t):
 		t.Happened(x, task.Input{On: task.Unchanged})
 	default:
 		t.Approved(x)
@@ -283,8 +287,8 @@ func (s *State) newest() *forge.Iteration {
 // knowledge returns all that the project sent and the goal found.
 func (s *State) knowledge() []forge.Knowledge { return slices.Concat(s.Known, s.Learned) }
 
-// verified returns the report of the verify commands on the change; nil if there is
-// no change.
+// verified returns the report of the verify commands on the change, or on the base branch
+// where nothing was changed; nil before they ran, and where none are configured.
 func verified(t *task.Task) *forge.VerifyReport {
 	if t.Candidate == nil {
 		return nil
@@ -295,11 +299,15 @@ func verified(t *task.Task) *forge.VerifyReport {
 // JudgedHead returns the commit that a judgment is of; empty where nothing was
 // changed.
 func JudgedHead(t *task.Task) string {
-	if t.Candidate == nil {
+	if Unchanged(t) {
 		return ""
 	}
 	return t.Head
 }
+
+// Unchanged reports whether the goal's task has changed nothing so far. What was verified then
+// is the base branch.
+func Unchanged(t *task.Task) bool { return t.Candidate == nil || t.Candidate.Head == t.Candidate.Base }
 
 // decide makes a judgment complete if its claims show that every criterion is met. Otherwise
 // its next action begins with the reasons that are not the judge's own words.

@@ -27,8 +27,8 @@ func (g Strategy) Loop(t *task.Task, step forge.Step) forge.GoalContext {
 	return l
 }
 
-// Verified returns the report of the verify commands on the iteration's change; nil
-// if there is no change.
+// Verified returns the report of the verify commands on the iteration's change, or on the base
+// branch where nothing was changed.
 func (Strategy) Verified(t *task.Task) *forge.VerifyReport { return verified(t) }
 
 // summaries lists the newest ones, and before them as many of the newest that failed;

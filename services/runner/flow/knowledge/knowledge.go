@@ -1,7 +1,7 @@
 // Package knowledge keeps the lessons of a project's finished runs: the runs
 // themselves, and the findings of goals.
 //
-// Learn takes in a run that ended. RelevantRuns and ForGoal choose what the prompts of a
+// Learn takes in a run that ended. RelevantRuns, ForGoal and ForOthers choose what the prompts of a
 // new run say of earlier ones. Everything is bounded; the least useful goes first.
 package knowledge
 
@@ -28,6 +28,8 @@ const (
 	maxNew = 100
 	// maxOffered bounds the pieces of knowledge that a goal is told of.
 	maxOffered = 20
+	// maxOfferedOthers bounds those that another intent is told of.
+	maxOfferedOthers = 10
 )
 
 // State holds the lessons of a project's finished runs.
@@ -104,10 +106,34 @@ func leastWorth(list []forge.Knowledge) int {
 // the pieces with most words of it first, then the most certain, then those that helped
 // most, then the newest.
 func (s *State) ForGoal(about string) []forge.Knowledge {
-	type offer struct {
-		forge.Knowledge
-		words int // of the text
+	var list []forge.Knowledge
+	all := s.offers(about)
+	for _, o := range all[:min(len(all), maxOffered)] {
+		list = append(list, o.Knowledge)
 	}
+	return list
+}
+
+// ForOthers returns the knowledge for an intent that is no goal, in the same order: only
+// pieces that have words in common with it.
+func (s *State) ForOthers(about string) []forge.Knowledge {
+	var list []forge.Knowledge
+	for _, o := range s.offers(about) {
+		if o.words > 0 && len(list) < maxOfferedOthers {
+			list = append(list, o.Knowledge)
+		}
+	}
+	return list
+}
+
+// offer is a piece of knowledge with the number of words that it has in common with an intent.
+type offer struct {
+	forge.Knowledge
+	words int
+}
+
+// offers returns all knowledge, the most relevant first.
+func (s *State) offers(about string) []offer {
 	wanted := words.Set(about)
 	var all []offer
 	for _, k := range s.Known {
@@ -118,11 +144,7 @@ func (s *State) ForGoal(about string) []forge.Knowledge {
 		return cmp.Or(cmp.Compare(b.words, a.words), cmp.Compare(rank(b.Confidence), rank(a.Confidence)),
 			cmp.Compare(b.AppliedCount, a.AppliedCount), b.CreatedAt.Compare(a.CreatedAt))
 	})
-	var list []forge.Knowledge
-	for _, o := range all[:min(len(all), maxOffered)] {
-		list = append(list, o.Knowledge)
-	}
-	return list
+	return all
 }
 
 // RelevantRuns returns the finished runs that an intent may learn from, by the text that

@@ -53,6 +53,8 @@ type Context struct {
 	Past []forge.PastRun
 	// Unread are observations that no reflection has read.
 	Unread []forge.Observation
+	// Knowledge was found out by goals, the most relevant first; a goal keeps its own.
+	Knowledge []forge.Knowledge
 }
 
 // FirstStep returns the step that the flow of an intent begins with.
@@ -95,7 +97,7 @@ func (s *State) Brief(c *forge.Command) {
 	case forge.StepAbstract:
 		c.Input = &forge.AbstractInput{Patterns: s.Patterns}
 	default:
-		c.Input = &forge.AnalyzeInput{Past: s.Context.Past, Insufficient: s.Insufficient}
+		c.Input = &forge.AnalyzeInput{Past: s.Context.Past, Insufficient: s.Insufficient, Knowledge: s.Context.Knowledge}
 	}
 	s.Session.Assign(c)
 }

@@ -98,6 +98,9 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 	case "rebased":
 		rb := &forge.Rebase{Base: "main", Head: head, PatchID: head, Files: []string{"main.go"}}
 		rb.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test"}
+		if one.Head == one.Base {
+			rb.Head, rb.PatchID, rb.Files = rb.Base, "", nil
+		}
 		if d.HasArg("conflict") {
 			rb = &forge.Rebase{Conflicts: []string{"main.go"}}
 		}
