@@ -105,7 +105,7 @@ func checkReason(word string) error {
 	return fmt.Errorf("--reason: there is no reason %q; those there are: %s", word, strings.Join(known, ", "))
 }
 
-// printFailures prints what failed as a table.
+// printFailures prints the failures as a table.
 func printFailures(a *kit.App, list []failed) error {
 	columns := render.Columns{Header: []string{"ID", "REASON", "FAILED", "WHY", "TITLE"}, Shrink: 4}
 	for i := range list {
