@@ -240,6 +240,9 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err != nil {
 		r := &j.Result
 		r.Policy, r.Output = nil, Failure(err)
+		if errors.Is(err, errUnreserved) {
+			r.Policy = PolicyOf(j) // which the runner has not heard of
+		}
 	}
 	return j.Result
 }

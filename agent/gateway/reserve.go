@@ -16,8 +16,8 @@ const (
 	maxKnown    = 8
 )
 
-// purse is the money of a call: what its requests have cost is in Grant.byModel.
-type purse struct {
+// balance is the money of a call: what its requests have cost is in Grant.byModel.
+type balance struct {
 	// reserved bounds the cost of the requests that run, and held that of those which ended
 	// without saying it.
 	reserved, held float64
@@ -74,7 +74,7 @@ func (g *Grant) reserve(ctx context.Context, q *request, body []byte) (*reservat
 func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	input := q.input
 	for i := range p.answered {
 		input = min(input, p.answered[i].beyond(q))
@@ -111,7 +111,7 @@ func (r *reservation) release(held float64) {
 	g := r.grant
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	p.reserved -= r.usd
 	p.held += held
 	if p.running--; p.running == 0 {
@@ -145,7 +145,7 @@ func (r *reservation) settle(m *meter) {
 func (g *Grant) remember(q *request, u forge.Usage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	if len(p.answered) == maxKnown {
 		p.answered = p.answered[1:]
 	}
@@ -156,5 +156,5 @@ func (g *Grant) remember(q *request, u forge.Usage) {
 func (g *Grant) Spent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.purse.refused
+	return g.balance.refused
 }
