@@ -12,6 +12,8 @@ type VerifyReport struct {
 	Output string
 	// Runs are the commands that ran, in their order, also those that passed.
 	Runs []CheckRun
+	// Proof says whether the change's tests fail without the change; nil where that was not looked at.
+	Proof *CheckRun
 }
 
 // CheckRun is one run of a command of the project on exactly one tree.

@@ -43,6 +43,8 @@ func (c *checker) project(p *Project) {
 	if least := p.Review.MinConfidence; !(least > 0 && least <= 1) {
 		c.fail("review.min_confidence", "is %v; must be above 0 and at most 1", least)
 	}
+	c.oneOf("review.proof", string(p.Review.Proof), []string{string(ProofOff), string(ProofInform), string(ProofRequire)})
+	c.patterns("review.test_files", p.Review.TestFiles)
 	c.word("models.triage_deep", p.Models.TriageDeep)
 	c.word("models.default", p.Models.Default)
 	c.word("models.complex", p.Models.Complex)

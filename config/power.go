@@ -66,6 +66,7 @@ var classes = map[string]class{
 	"review.min_confidence":        {means: "is how sure a reviewer or judge has to be", weakens: true, stricter: atLeast},
 	"policy.protected_paths":       {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
+	"review.proof": {}, "review.test_files": {},
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"agents.*.models.triage_deep": {}, "agents.*.models.default": {}, "agents.*.models.complex": {},

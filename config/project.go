@@ -103,6 +103,31 @@ type Budget struct {
 type Review struct {
 	// MinConfidence is how sure one has to be of what counts as met, above 0 and at most 1.
 	MinConfidence float64 `yaml:"min_confidence"`
+	// Proof says what a fix needs that has no test which fails without it: off, inform or require.
+	Proof Proof `yaml:"proof"`
+	// TestFiles are patterns, as in policy.protected_paths, of the files that are tests.
+	TestFiles []string `yaml:"test_files"`
+}
+
+// Proof says what follows where the tests of a fix do not fail without the fix.
+type Proof string
+
+// What follows.
+const (
+	// ProofOff does not look.
+	ProofOff Proof = "off"
+	// ProofInform tells the reviewer.
+	ProofInform Proof = "inform"
+	// ProofRequire lets the change fail to verify.
+	ProofRequire Proof = "require"
+)
+
+// testFiles are the files that are tests where a project does not say.
+func testFiles() []string {
+	return []string{
+		"*_test.go", "*_test.py", "test_*.py", "*.test.*", "*.spec.*", "*_spec.rb", "*_test.rb", "*Test.java", "*Tests.cs",
+		"test/", "tests/", "testdata/", "spec/", "__tests__/",
+	}
 }
 
 // Policy says what may happen without a person, and what agents and commands may reach on
@@ -218,7 +243,7 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence},
+		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles()},
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",

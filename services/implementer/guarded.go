@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/guard"
@@ -22,7 +23,10 @@ func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string)
 	if err != nil {
 		return nil, nil, err
 	}
-	if report, err = j.Verify(ctx, head); err != nil || report == nil || !report.Passed || len(found.Run) == 0 {
+	if report, err = j.Verify(ctx, head); err != nil || report == nil || !report.Passed {
+		return report, found.Reasons, err
+	}
+	if err := prove(ctx, j, report, head, files); err != nil || len(found.Run) == 0 {
 		return report, found.Reasons, err
 	}
 	names := strings.Join(found.Run, ", ")
@@ -38,6 +42,22 @@ func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string)
 		return report, found.Reasons, err
 	}
 	return report, append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, was.Command)), nil
+}
+
+// prove adds to the report of a fix whether its tests fail without it. Where the project requires
+// that, a fix that does not show it fails to verify.
+func prove(ctx context.Context, j *jobs.Job, report *forge.VerifyReport, head git.OID, files []string) (err error) {
+	if !wantsProof(j) {
+		return nil
+	}
+	if report.Proof, err = regression(ctx, j, head, files); err != nil {
+		return err
+	}
+	if !report.Proof.Passed && j.Config.Review.Proof == config.ProofRequire {
+		report.Passed, report.Command = false, proofName
+		report.Output = report.Proof.Output + "\nA fix needs a test that fails without it and passes with it (review.proof)."
+	}
+	return nil
 }
 
 // guardedSince returns the reasons for which a person has to approve a change that is one commit on a

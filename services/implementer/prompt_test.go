@@ -125,7 +125,10 @@ func TestPrompts(t *testing.T) {
 			with(failed("timeout: it ran for more than 30m"), func(c *forge.Command) { input(c).Continue = true }),
 			promptInput{opening: jobs.StartResumed, commits: commitsSoFar},
 		},
-		"interrupted":   {task(1), promptInput{opening: jobs.StartResumed, interrupted: cut}},
+		"interrupted": {task(1), promptInput{opening: jobs.StartResumed, interrupted: cut}},
+		"interrupted-twice": {
+			task(1), promptInput{opening: jobs.StartResumed, interrupted: cut, cutOff: true},
+		},
 		"redelivered":   {task(1), promptInput{opening: jobs.StartLost, cutOff: true}},
 		"moved":         {task(1), promptInput{opening: jobs.StartResumed, cutOff: true, moved: true}},
 		"answered":      {answered(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks, moved: true}},

@@ -67,12 +67,13 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 }
 
 // hearing returns how the claims of a judgment are looked up: in the task's head, or, where nothing
-// was changed, in the tip of the base branch.
+// was changed, in the commit of the base branch that was verified.
 func (g *judgeData) hearing(j *jobs.Job, criteria []string) *hearing {
 	h := &hearing{noun: "criterion", asked: criteria, least: j.Config.Review.MinConfidence}
-	h.judged = &evidence.Judged{Store: j.Store, Base: j.Tip, Head: j.Tip, Runs: runs(g.Verify)}
+	base := git.OID(j.Command.Task.Base)
+	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: base, Runs: runs(g.Verify)}
 	if g.Changed {
-		h.judged.Base, h.judged.Head = git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head)
+		h.judged.Head = git.OID(j.Command.Task.Head)
 	}
 	return h
 }

@@ -159,3 +159,20 @@ func BenchmarkFixedPrompt(b *testing.B) {
 		})
 	}
 }
+
+// The reviewer of a fix is told whether its tests fail without it.
+func TestReviewerIsToldOfTheProof(t *testing.T) {
+	for _, tt := range []struct {
+		proof forge.CheckRun
+		want  string
+	}{
+		{forge.CheckRun{ID: "p1", Command: "make test", Passed: true}, "they make \"make test\"\nfail there"},
+		{forge.CheckRun{ID: "p1", Output: "the change has no test"}, "no test of it was seen to fail without it: \"the change has no test\""},
+	} {
+		cmd := &forge.Command{Input: &forge.ReviewInput{Verify: &forge.VerifyReport{Passed: true, Proof: &tt.proof}}}
+		_, text, err := render(newReviewData(cmd, nil))
+		if err != nil || !strings.Contains(text, tt.want) {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}

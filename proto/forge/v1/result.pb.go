@@ -2097,6 +2097,7 @@ type Implementation struct {
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,9,rep,name=overlaps"`
 	xxx_hidden_Blocked     *Clarification         `protobuf:"bytes,10,opt,name=blocked"`
 	xxx_hidden_NothingToDo *string                `protobuf:"bytes,11,opt,name=nothing_to_do,json=nothingToDo"`
+	xxx_hidden_Denied      []string               `protobuf:"bytes,12,rep,name=denied"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2222,19 +2223,26 @@ func (x *Implementation) GetNothingToDo() string {
 	return ""
 }
 
+func (x *Implementation) GetDenied() []string {
+	if x != nil {
+		return x.xxx_hidden_Denied
+	}
+	return nil
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -2243,17 +2251,17 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
 }
 
 func (x *Implementation) SetExecution(v *Execution) {
@@ -2270,7 +2278,11 @@ func (x *Implementation) SetBlocked(v *Clarification) {
 
 func (x *Implementation) SetNothingToDo(v string) {
 	x.xxx_hidden_NothingToDo = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+}
+
+func (x *Implementation) SetDenied(v []string) {
+	x.xxx_hidden_Denied = v
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2408,6 +2420,9 @@ type Implementation_builder struct {
 	// nothing_to_do is the agent's claim that Base meets the task already, with
 	// its evidence. Empty if it makes none, and where something was committed.
 	NothingToDo *string
+	// denied lists the uses of tools that the agent's program did not allow, such
+	// as "Write .claude/skills/x/SKILL.md".
+	Denied []string
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2415,37 +2430,38 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Execution = b.Execution
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Blocked = b.Blocked
 	if b.NothingToDo != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
 		x.xxx_hidden_NothingToDo = b.NothingToDo
 	}
+	x.xxx_hidden_Denied = b.Denied
 	return m0
 }
 
@@ -2764,6 +2780,7 @@ type VerifyReport struct {
 	xxx_hidden_Command     *string                `protobuf:"bytes,2,opt,name=command"`
 	xxx_hidden_Output      *string                `protobuf:"bytes,3,opt,name=output"`
 	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
+	xxx_hidden_Proof       *CheckRun              `protobuf:"bytes,5,opt,name=proof"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2831,23 +2848,34 @@ func (x *VerifyReport) GetRuns() []*CheckRun {
 	return nil
 }
 
+func (x *VerifyReport) GetProof() *CheckRun {
+	if x != nil {
+		return x.xxx_hidden_Proof
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *VerifyReport) SetRuns(v []*CheckRun) {
 	x.xxx_hidden_Runs = &v
+}
+
+func (x *VerifyReport) SetProof(v *CheckRun) {
+	x.xxx_hidden_Proof = v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2871,6 +2899,13 @@ func (x *VerifyReport) HasOutput() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *VerifyReport) HasProof() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Proof != nil
+}
+
 func (x *VerifyReport) ClearPassed() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Passed = false
@@ -2886,6 +2921,10 @@ func (x *VerifyReport) ClearOutput() {
 	x.xxx_hidden_Output = nil
 }
 
+func (x *VerifyReport) ClearProof() {
+	x.xxx_hidden_Proof = nil
+}
+
 type VerifyReport_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2897,6 +2936,9 @@ type VerifyReport_builder struct {
 	Output *string
 	// runs are the commands that ran, in their order, also those that passed.
 	Runs []*CheckRun
+	// proof says whether the change's tests fail without the change; nil where
+	// that was not looked at.
+	Proof *CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2904,18 +2946,19 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Output = b.Output
 	}
 	x.xxx_hidden_Runs = &b.Runs
+	x.xxx_hidden_Proof = b.Proof
 	return m0
 }
 
@@ -4576,7 +4619,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
 	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\"\n" +
-	"\frequirements\x18\v \x03(\tR\frequirements\"\xf5\x02\n" +
+	"\frequirements\x18\v \x03(\tR\frequirements\"\x8d\x03\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -4589,7 +4632,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x121\n" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
-	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\"\xaa\x02\n" +
+	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\xaa\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -4601,12 +4645,13 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\x80\x01\n" +
+	" \x01(\tR\tstatement\"\xaa\x01\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
-	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\"\xe0\x01\n" +
+	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
+	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\"\xe0\x01\n" +
 	"\bCheckRun\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -4751,22 +4796,23 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
 	36, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
 	9,  // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	19, // 36: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
-	0,  // 37: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 38: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 39: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	37, // 40: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	19, // 41: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	19, // 42: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	19, // 43: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	15, // 44: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	14, // 45: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	13, // 46: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	9,  // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	19, // 37: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	37, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	19, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	19, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	19, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	15, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	14, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	13, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
@@ -72,6 +73,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupOther: {
 			auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {
 		for _, c := range commands {

@@ -31,6 +31,16 @@ import (
 // moved meanwhile: then commits from outside arrive faster than changes are merged.
 const maxMerges = 10
 
+// Meeting holds the overlaps of a task with others, and the account of those that were told.
+type Meeting struct {
+	// Overlaps are the tasks under way that this one does not merge with.
+	Overlaps []Overlap
+	// Mentioned are the tasks whose overlap with this one is in the history.
+	Mentioned []forge.TaskID
+	// Reports is the number of the newest message about overlaps to other tasks.
+	Reports int
+}
+
 // Task is the state of one task.
 type Task struct {
 	// Task is the part that views and commands show.
@@ -43,7 +53,7 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Spent has the counters of this run that have a bound, and what was mentioned in it.
+	// Spent has the counters of this run that have a bound.
 	Spent
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
@@ -72,10 +82,7 @@ type Task struct {
 	Candidate *forge.Rebase
 	// Reviews are of all runs, oldest first.
 	Reviews []forge.Review
-	// Overlaps are the tasks under way that this one does not merge with.
-	Overlaps []Overlap
-	// Reports is the number of the newest message about overlaps to other tasks.
-	Reports int
+	Meeting
 }
 
 // Strategy says how a task's change is made and checked, and how often.
@@ -158,7 +165,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word = Spent{}, Word{}
+	t.Spent, t.Word, t.Mentioned = Spent{}, Word{}, nil
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()

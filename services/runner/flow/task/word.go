@@ -11,7 +11,7 @@ import (
 // that what it committed counts, as if it had said nothing.
 const maxAsked = 3
 
-// Spent has the counters of a run that have a bound, and what was mentioned in it.
+// Spent has the counters of a run that have a bound.
 type Spent struct {
 	// Rejections counts how often the change had to be made again: it was rejected, empty or
 	// did not verify.
@@ -20,8 +20,6 @@ type Spent struct {
 	Merges int
 	// Asked counts the questions of agents that were blocked.
 	Asked int
-	// Mentioned are the tasks whose overlap with this one is in the history.
-	Mentioned []forge.TaskID
 }
 
 // Word holds the newest that the agent of a task said beside its commits.

@@ -2,6 +2,7 @@ package pending
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -23,6 +24,9 @@ func Checks(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge
 	for task, e := range all {
 		if e.Verify != nil {
 			runs[task] = e.Verify.Runs
+			if e.Verify.Proof != nil {
+				runs[task] = append(slices.Clip(runs[task]), *e.Verify.Proof)
+			}
 		}
 	}
 	return runs, nil
