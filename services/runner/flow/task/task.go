@@ -53,7 +53,7 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Spent has the counters of this run that have a bound, and what was mentioned in it.
+	// Spent has the counters of this run that have a bound.
 	Spent
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
