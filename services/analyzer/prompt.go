@@ -61,7 +61,7 @@ type promptData struct {
 	Others  []other
 	// More counts the other intents that are not shown.
 	More int
-	// Knowledge is what was found out earlier, a line for each piece.
+	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
 }
 

@@ -42,6 +42,14 @@ type promptInput struct {
 	checks []string
 }
 
+// overlapping is the part of a prompt about other tasks whose changes do not merge with this one.
+type overlapping struct {
+	// Elsewhere are those of them that are shown.
+	Elsewhere []elsewhere
+	// More counts those that are not shown.
+	More int
+}
+
 // promptData is the data of the implementer's prompts.
 type promptData struct {
 	*forge.Command
@@ -51,11 +59,8 @@ type promptData struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	// Elsewhere are tasks under way that overlap with this one.
-	Elsewhere []elsewhere
-	// More counts those that are not shown.
-	More int
-	// Knowledge is what was found out earlier, a line for each piece.
+	overlapping
+	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
 
 	// Lost says that the prompt recapitulates what was done before.
