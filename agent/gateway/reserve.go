@@ -41,6 +41,9 @@ type reservation struct {
 
 // reserve reserves the money of a request, and returns the request as it is to be sent. It
 // waits for requests beside it whose end may leave enough.
+//
+// Which of two requests goes first is not decided here: both look again when one ends, and the
+// one that finds enough takes it. A call rarely has more than a few at a time.
 func (g *Grant) reserve(ctx context.Context, q *request, body []byte) (*reservation, []byte, *refusal) {
 	for {
 		r, output, freed := g.tryReserve(q)
@@ -89,6 +92,8 @@ func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan
 	if _, thinks := q.fields["thinking"]; thinks && q.knob.thinking {
 		least = min(q.output, 2*minOutput)
 	}
+	// The order of the cases is that of what a call would want: the whole answer or a good part
+	// of it now, then the whole of it later, then a short one, and last none.
 	switch {
 	case fits >= min(q.output, comfortable):
 	case p.running > 0:

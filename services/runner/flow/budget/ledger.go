@@ -323,8 +323,9 @@ func (l *Ledger) grant(out *outbox.Messages, now time.Time) {
 	}
 }
 
-// order puts work under way before work that begins, and of each the oldest intent first: what
-// is left of a budget is to finish something.
+// order compares two calls by who is answered first. It puts work under way before work that
+// begins, and of each the oldest intent first, because what is left of a budget is to finish
+// something.
 func (l *Ledger) order(a, b Call) int {
 	rank := func(c Call) int {
 		switch {

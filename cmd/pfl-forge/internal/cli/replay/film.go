@@ -137,7 +137,9 @@ func eventOf(ev *forge.Event) string {
 	}
 }
 
-// sent returns the effects, each by what identifies it.
+// sent returns the effects, each by what identifies it. Inputs of commands and texts of messages
+// are left out: words change more often than rules, and the identity is all that a receiver
+// goes by.
 func sent(e *forge.Effects) []string {
 	var list []string
 	for i := range e.Commands {
