@@ -140,7 +140,7 @@ func (j *Job) values() map[string]string {
 }
 
 // errUnreserved is returned for a call without reserved money where there is a budget.
-var errUnreserved = agent.Fail(forge.FailBudget, "the project has a budget, and nothing is reserved for this call")
+var errUnreserved = agent.Fail(forge.FailBudget, "the budget of the project was not known yet; the call is made with money reserved next")
 
 // unreserved reports whether a call would cost money that was not reserved, although there is a
 // budget: a runner that has not heard of it reserves none.
