@@ -252,6 +252,8 @@ type Implementation struct {
 	Blocked *Clarification
 	// NothingToDo is the agent's claim, with evidence, that Base meets the task already; empty if it makes none, or committed something.
 	NothingToDo string
+	// Denied lists the uses of tools that the agent's program did not allow, such as "Write .claude/skills/x/SKILL.md".
+	Denied []string
 }
 
 // Rebase is a change that was put on the tip of the base branch and verified there.

@@ -163,13 +163,16 @@ type RunAdmitted struct {
 type RunPlanned struct {
 	// Run is the run whose plan it is.
 	Run int
-	// DependsOn are the intents that have to be done before. Each is answered with
-	// DependencyEnded when it ends, at once if it has ended already.
+	// DependsOn are the intents that have to be done before. Each is answered with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []IntentID
 	// Budget is the project's budget as this analysis read it.
 	Budget Budget
 	// Children are the intents that this one was split into.
 	Children []IntentID
+	// OwnUSD is the budget that the intent has by itself; see ReserveBudget.
+	OwnUSD float64
+	// Number counts the intent's messages about money so far.
+	Number int
 }
 
 // DependencyEnded tells a waiting intent how an intent ended that it depends on.
@@ -270,8 +273,7 @@ type WithdrawRequests struct {
 type RunEnded struct {
 	// Run is the run that ended.
 	Run int
-	// Number counts the ends of the intent, from 1. A run that ended can end
-	// otherwise later, when a person cancels the intent.
+	// Number counts the ends of the intent, from 1. A run that ended can end otherwise later, when a person cancels the intent.
 	Number int
 	// Status is how the run ended.
 	Status Status
@@ -289,6 +291,8 @@ type RunEnded struct {
 	Knowledge []Knowledge
 	// Applied are the ids of knowledge that helped, once for each execution.
 	Applied []string
+	// Unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []Attempt
 }
 
 // ReflectOn is the material of a reflection on one run, besides its observations.
@@ -352,6 +356,8 @@ type ReserveBudget struct {
 	USD float64
 	// Begun says that the call continues work that is under way. It comes before calls that begin something.
 	Begun bool
+	// OwnUSD is the budget of the intent by itself, which its children share; 0 if it has none.
+	OwnUSD float64
 }
 
 // BudgetReserved answers ReserveBudget.
@@ -364,14 +370,16 @@ type BudgetReserved struct {
 	Reason string
 }
 
-// CommitBudget tells the project what an intent has spent, and releases what was
-// reserved before for attempts that are not open any more.
+// CommitBudget tells the project the costs of an intent, and releases reservations of attempts that are not open any more.
 type CommitBudget struct {
 	// Number counts the intent's messages about money, from 1.
 	Number int
-	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It
-	// never shrinks, so a message that comes late changes nothing.
+	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It never shrinks, so a message that comes late changes nothing.
 	SpentUSD float64
 	// Open are the attempts that still need what is reserved for them.
 	Open []Attempt
+	// OwnUSD is the budget that the intent has by itself; see ReserveBudget.
+	OwnUSD float64
+	// Unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []Attempt
 }

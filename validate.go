@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of an intent, in bytes and entries. What is larger is refused.
+// Bounds of an intent: of its title in characters, of other texts in bytes, of lists in entries. What is larger is refused.
 const (
 	MaxTitle      = 500
 	MaxBody       = 64 << 10
@@ -39,7 +39,10 @@ func (i *Intent) Validate() *FieldError {
 	if _, err := ParseIntentID(string(i.ID)); err != nil {
 		return &FieldError{"id", err.Error()}
 	}
-	if e := validText("title", i.Title, MaxTitle); e != nil {
+	if n := utf8.RuneCountInString(i.Title); n > MaxTitle {
+		return &FieldError{"title", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxTitle)}
+	}
+	if e := validText("title", i.Title, utf8.UTFMax*MaxTitle); e != nil {
 		return e
 	}
 	if strings.ContainsFunc(i.Title, unicode.IsControl) {

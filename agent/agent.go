@@ -154,6 +154,9 @@ type Outcome struct {
 	Duration time.Duration
 	// Tools counts the uses of each tool.
 	Tools map[string]int
+	// Denied lists the uses of tools that the program did not allow, as a tool's name and
+	// what it was used on.
+	Denied []string
 	// Files lists the files that the agent reported as written, relative to Dir where
 	// they are in it. Files that a shell command wrote are missing.
 	Files []string

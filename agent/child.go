@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -77,14 +78,17 @@ func parseIntent(list string, i int, title, body, kind, risk string) (forge.Inte
 	}
 	in.Title, in.Body = term.Sanitize(in.Title), term.Sanitize(in.Body)
 	for _, text := range []struct {
-		field, value string
-		most         int
-	}{{"title", in.Title, forge.MaxTitle}, {"body", in.Body, forge.MaxBody}} {
+		field, value, unit string
+		length, most       int
+	}{
+		{"title", in.Title, "characters", utf8.RuneCountInString(in.Title), forge.MaxTitle},
+		{"body", in.Body, "bytes", len(in.Body), forge.MaxBody},
+	} {
 		switch {
 		case text.value == "":
 			return in, invalid("%s[%d].%s is empty", list, i, text.field)
-		case len(text.value) > text.most:
-			return in, invalid("%s[%d].%s is %d bytes long; at most %d are allowed", list, i, text.field, len(text.value), text.most)
+		case text.length > text.most:
+			return in, invalid("%s[%d].%s is %d %s long; at most %d are allowed", list, i, text.field, text.length, text.unit, text.most)
 		}
 	}
 	return in, nil

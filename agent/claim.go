@@ -10,17 +10,25 @@ import (
 
 // Claim is the part of a review or judgment that answers one requirement or criterion.
 type Claim struct {
-	Number     int        `json:"number"` // of the requirement or criterion, from 1
-	Met        bool       `json:"met"`
-	Confidence float64    `json:"confidence"` // 0 to 1
-	Evidence   []Citation `json:"evidence"`
-	Note       string     `json:"note"`
+	// Number is that of the requirement or criterion, from 1.
+	Number int `json:"number"`
+	// Met is the model's word.
+	Met bool `json:"met"`
+	// Confidence is how certain the model is of Met, from 0 to 1.
+	Confidence float64 `json:"confidence"`
+	// Evidence has the citations that are looked up by code; none if it is not met.
+	Evidence []Citation `json:"evidence"`
+	// Note says in words what the evidence shows, or what is missing.
+	Note string `json:"note"`
 }
 
 // Citation is a piece of evidence, as forge.Citation describes it.
 type Citation struct {
-	Kind  string `json:"kind"` // command, file, diff or absence
-	Ref   string `json:"ref"`
+	// Kind is command, file, diff or absence.
+	Kind string `json:"kind"`
+	// Ref is path:line, path:from-to, the name or id of a run, or a path.
+	Ref string `json:"ref"`
+	// Quote is the text that stands there, or that must not.
 	Quote string `json:"quote"`
 }
 

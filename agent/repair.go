@@ -127,6 +127,10 @@ func mergeOutcomes(a, b Outcome) Outcome {
 		}
 	}
 	b.Tools = tools
+	for _, d := range b.Denied {
+		a.Denied = appendNew(a.Denied, d)
+	}
+	b.Denied = a.Denied
 	for _, f := range b.Files {
 		a.Files = appendNew(a.Files, f)
 	}

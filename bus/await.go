@@ -21,17 +21,17 @@ import (
 )
 
 var (
-	// ErrCredentials says that the server refused the credentials, or that they cannot be
-	// read, for longer than Await was to wait for that to change.
+	// ErrCredentials says that the server refused the credentials, or that they
+	// cannot be read, for longer than Await was to wait for that to change.
 	ErrCredentials = errors.New("the credentials are refused")
-	// ErrCertificate says that a certificate is not accepted, the server's here or this
-	// client's there.
+	// ErrCertificate says that a certificate is not accepted, the server's here or
+	// this client's there.
 	ErrCertificate = errors.New("the certificate is not accepted")
-	// ErrOwnCertificate says that the server does not accept this client's certificate, or
-	// misses one. It is an ErrCertificate, too.
+	// ErrOwnCertificate says that the server does not accept this client's
+	// certificate, or misses one. It is an ErrCertificate, too.
 	ErrOwnCertificate = fmt.Errorf("%w: the server refuses this client's", ErrCertificate)
-	// ErrNotAllowed is returned when the server does not let this account do something. Its
-	// text names the right.
+	// ErrNotAllowed is returned when the server does not let this account do
+	// something. Its text names the right.
 	ErrNotAllowed = conn.ErrNotAllowed
 )
 
@@ -45,19 +45,20 @@ const (
 
 // Waiting says how Await waits.
 type Waiting struct {
-	// RefusedFor is how long refused credentials may yet become good ones, from the first
-	// refusal on: a server that is just starting may not have been told of them.
+	// RefusedFor is how long refused credentials may yet become good ones, from the
+	// first refusal on: a server that is just starting may not have been told of
+	// them.
 	RefusedFor time.Duration
 	// Report is called with the cause after every try that failed; it may be nil.
 	Report func(cause error)
 }
 
-// Await is Connect for a service, which may start before its server, or before the server
-// is complete. It returns a bus when the server can be asked for journals, and waits until
-// then, whatever is missing: the name, the address, TLS, JetStream, its leader. It returns
-// an error for whatever only a person can mend: ErrCertificate, ErrNotAllowed and a setting
-// that is wrong at once, ErrCredentials after RefusedFor. When ctx ends, so does the wait,
-// also in the midst of a try.
+// Await is Connect for a service, which may start before its server, or before the
+// server is complete. It returns a bus when the server can be asked for journals,
+// and waits until then, whatever is missing: the name, the address, TLS, JetStream,
+// its leader. It returns an error for whatever only a person can mend:
+// ErrCertificate, ErrNotAllowed and a setting that is wrong at once, ErrCredentials
+// after RefusedFor. When ctx ends, so does the wait, also in the midst of a try.
 func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 	if w.Report == nil {
 		w.Report = func(error) {}
@@ -142,8 +143,8 @@ func connectOnce(ctx context.Context, servers string, opts []nats.Option) (*nats
 	}
 }
 
-// dialer connects as the client itself does, and keeps the error: the client drops that a
-// connection was refused. It also has the key read again.
+// dialer connects as the client itself does, and keeps the error: the client drops
+// that a connection was refused. It also has the key read again.
 type dialer struct {
 	err atomic.Pointer[error]
 	key *keyFile // nil without an nkey
@@ -176,7 +177,8 @@ func (d *dialer) last() error {
 	return nil
 }
 
-// refusals remembers since when credentials have been refused. The zero value is ready.
+// refusals remembers since when credentials have been refused. The zero value is
+// ready.
 type refusals struct{ first time.Time }
 
 // since returns for how long they have been refused without another cause between.
@@ -190,8 +192,8 @@ func (r *refusals) since(now time.Time) time.Duration {
 // end notes that another cause was found.
 func (r *refusals) end() { r.first = time.Time{} }
 
-// classify returns an error of a connection with its kind, and whether waiting cannot
-// help.
+// classify returns an error of a connection with its kind, and whether waiting
+// cannot help.
 func classify(err error) (final bool, _ error) {
 	switch {
 	case errors.Is(err, ErrCertificate):
@@ -211,8 +213,8 @@ func classify(err error) (final bool, _ error) {
 	return false, err
 }
 
-// isRefusal reports whether the server does not take the credentials, or the client cannot
-// read or use them.
+// isRefusal reports whether the server does not take the credentials, or the client
+// cannot read or use them.
 func isRefusal(err error) bool {
 	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
 		if errors.Is(err, refused) {
@@ -241,8 +243,9 @@ func isOwnCertificate(err error) bool {
 	return ok && op.Op == "remote error" && strings.Contains(op.Error(), "certificate")
 }
 
-// awaitJournal waits until the journal can be read, or the server says that no runner has
-// made it yet. Either needs JetStream and the leader that a reader would ask.
+// awaitJournal waits until the journal can be read, or the server says that no
+// runner has made it yet. Either needs JetStream and the leader that a reader would
+// ask.
 func (b *Bus) awaitJournal(ctx context.Context, report func(error)) error {
 	pace := retry.Pace{First: firstPause, Most: longestPause}
 	for {
@@ -257,9 +260,10 @@ func (b *Bus) awaitJournal(ctx context.Context, report func(error)) error {
 	}
 }
 
-// AwaitStreams calls Ensure until it succeeds. While JetStream is not complete it waits, and
-// logs that now and then. It returns at once with an error that waiting cannot mend:
-// ErrNotAllowed, ErrReplicas, streams that others have made with the same subjects.
+// AwaitStreams calls Ensure until it succeeds. While JetStream is not complete it
+// waits, and logs that now and then. It returns at once with an error that waiting
+// cannot mend: ErrNotAllowed, ErrReplicas, streams that others have made with the
+// same subjects.
 func (b *Bus) AwaitStreams(ctx context.Context) error {
 	pace := retry.Pace{First: firstPause, Most: longestPause}
 	var notices retry.Notices

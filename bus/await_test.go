@@ -79,7 +79,7 @@ func TestAwaitName(t *testing.T) {
 func TestAwaitEndsInATry(t *testing.T) {
 	s := bustest.StartServer(t)
 	s.Stop()
-	asked := s.Occupy(t, true).Required()
+	asked := s.Occupy(t, true).Asked()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	_, done := await(ctx, bus.Config{URL: s.URL()}, 0)
 	wait.For(t, asked)

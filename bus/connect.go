@@ -26,7 +26,7 @@ const dialTimeout = 2 * time.Second
 const reconnectDelay = 500 * time.Millisecond
 
 // Config says how to reach the server. At most one of Token, ReadToken, Creds and
-// NKey is set.
+// NKey is set, or the two of a login: ReadToken and NKey.
 type Config struct {
 	// URL is nats://host:port; several are separated by commas.
 	URL   string
@@ -35,21 +35,22 @@ type Config struct {
 	ReadToken func() (string, error)
 	// Creds is the path of a credentials file; empty for none.
 	Creds string
-	// NKey is the path of a file with the seed of an nkey; empty for none. It is read again
-	// for each connection, so that the key may be replaced.
+	// NKey is the path of a file with the seed of an nkey; empty for none. It is read
+	// again for each connection, so that the key may be replaced.
 	NKey string
 	TLS  TLS
 	// Name is that of the connection, for the server's operator.
 	Name string
-	// InboxPrefix begins the subjects of answers, if the account may not listen on _INBOX.>; it
-	// begins with _INBOX.
+	// InboxPrefix begins the subjects of answers, if the account may not listen on
+	// _INBOX.>; it begins with _INBOX.
 	InboxPrefix string
-	// Person is the name of a person's account, which reads no streams: a runner reads for it what is
-	// of Project. Empty for an account that reads streams itself.
+	// Person is the name of a person's account, which reads no streams: a runner
+	// reads for it what is of Project. Empty for an account that reads streams
+	// itself.
 	Person  string
 	Project forge.ProjectID
-	// Replicas is the number of copies of every stream: 1 on a single server, 3
-	// on a cluster. 0 leaves existing streams as they are.
+	// Replicas is the number of copies of every stream: 1 on a single server, 3 on a
+	// cluster. 0 leaves existing streams as they are.
 	Replicas int
 	// Groups says whose replicas get the commands of which project. Runners need it.
 	Groups subjects.Groups
@@ -89,8 +90,8 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	return c, nil
 }
 
-// options returns the options of a connection that never gives up, with
-// whatever credentials there are, and the dialer among them.
+// options returns the options of a connection that never gives up, with whatever
+// credentials there are, and the dialer among them.
 func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 	dialed := &dialer{}
 	opts := []nats.Option{
@@ -145,7 +146,8 @@ func options(c *conn.Conn, cfg Config) ([]nats.Option, *dialer, error) {
 		}))
 	case cfg.Creds != "":
 		opts = append(opts, nats.UserCredentials(cfg.Creds))
-	case cfg.NKey != "":
+	}
+	if cfg.NKey != "" {
 		dialed.key = &keyFile{path: cfg.NKey, log: c.Log}
 		opts = append(opts, dialed.key.option)
 	}

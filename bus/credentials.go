@@ -16,20 +16,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TLS names the files of an encrypted connection. All are PEM and are read again for each
-// connection, so that they can be replaced. The zero value leaves it to the URL whether the
-// connection is encrypted, and checks the server's certificate against the system's
-// authorities; otherwise the connection is encrypted whatever the URL says.
+// TLS names the files of an encrypted connection. All are PEM and are read again for
+// each connection, so that they can be replaced. The zero value leaves it to the URL
+// whether the connection is encrypted, and checks the server's certificate against
+// the system's authorities; otherwise the connection is encrypted whatever the URL
+// says.
 type TLS struct {
-	// CA has the authorities that the server's certificate is checked against; empty for
-	// the system's.
+	// CA has the authorities that the server's certificate is checked against; empty
+	// for the system's.
 	CA string
 	// Cert and Key are this client's own certificate; both empty for none.
 	Cert, Key string
 }
 
-// ReadSeed returns the seed of a user's nkey that a file holds, alone or between the lines
-// that nsc puts around it. No error shows any of the content.
+// ReadSeed returns the seed of a user's nkey that a file holds, alone or between the
+// lines that nsc puts around it. No error shows any of the content.
 func ReadSeed(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -49,8 +50,8 @@ func ReadSeed(path string) ([]byte, error) {
 	return bytes.Clone(seed), err // Wipe erases the other one
 }
 
-// SigningKey returns the key by which an account signs what it sends and does. It follows from the account's nkey, whose file is read
-// again for each signature.
+// SigningKey returns the key by which an account signs what it sends and does. It
+// follows from the account's nkey, whose file is read again for each signature.
 func SigningKey(path, account string) proof.Source {
 	return func() (*proof.Key, error) {
 		seed, err := ReadSeed(path)
@@ -129,8 +130,8 @@ func (t TLS) options() []nats.Option {
 	return []nats.Option{nats.ClientTLSConfig(own, roots)}
 }
 
-// keyFile is an nkey in a file that may be replaced while a connection lives: the client
-// library asks for a token before each connection, but not for a key.
+// keyFile is an nkey in a file that may be replaced while a connection lives: the
+// client library asks for a token before each connection, but not for a key.
 type keyFile struct {
 	path string
 	log  *slog.Logger
@@ -153,7 +154,8 @@ func (k *keyFile) option(o *nats.Options) error {
 	return nil
 }
 
-// read reads the file and returns its public key. After an error the former key stays.
+// read reads the file and returns its public key. After an error the former key
+// stays.
 func (k *keyFile) read() (public string, err error) {
 	seed, err := ReadSeed(k.path)
 	if err != nil {
@@ -177,17 +179,17 @@ func (k *keyFile) sign(nonce []byte) ([]byte, error) {
 	return k.pair.Sign(nonce)
 }
 
-// belongs says which connection is to have the key that is in the file whenever it is made
-// anew.
+// belongs says which connection is to have the key that is in the file whenever it
+// is made anew.
 func (k *keyFile) belongs(nc *nats.Conn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.nc = nc
 }
 
-// again reads the file for a connection that is about to be made anew. The client calls it
-// by its dialer, with the connection locked, and looks at the options after that. A file
-// that cannot be read leaves the former key, which may still be good.
+// again reads the file for a connection that is about to be made anew. The client
+// calls it by its dialer, with the connection locked, and looks at the options after
+// that. A file that cannot be read leaves the former key, which may still be good.
 func (k *keyFile) again() {
 	k.mu.Lock()
 	nc := k.nc

@@ -29,7 +29,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// guardedServer runs a server with the permissions of package access: the five services, the
+// guardedServer runs a server with the permissions of package access: the five services, the account auth, the
 // system scanner, the follower tracker and the person ada, these for the project shop, and
 // an administrator who may do everything. bob is a person for the project bank. Each has its name in capitals as password.
 func guardedServer(t *testing.T) *server.Server {
@@ -66,6 +66,7 @@ func guardedAccounts(t *testing.T) []access.Account {
 	for _, role := range access.Services() {
 		add(role, "")
 	}
+	add(access.Auth, "")
 	add(access.Submitter, "scanner", "shop")
 	add(access.Follower, "tracker", "shop")
 	add(access.Operator, "ada", "shop")

@@ -25,6 +25,7 @@ var reach = map[string][]string{
 	"bob":         {"bob approve", "bob cancel"},
 	"scanner":     {"scanner asks", "scanner submits"},
 	"tracker":     nil,
+	"auth":        nil, // it certifies people's keys, see TestWordsOfLogins
 	"analyzer":    results("analyzer"),
 	"implementer": results("implementer"),
 	"reviewer":    results("reviewer"),

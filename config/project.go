@@ -86,6 +86,13 @@ type Timeouts struct {
 	Idle time.Duration `yaml:"idle"`
 }
 
+// The budgets that hold where a project names none: whoever starts an agent by mistake, or on
+// something endless, loses no more.
+const (
+	DefaultIntentUSD = 20
+	DefaultDayUSD    = 100
+)
+
 // Budget is the most that may be spent, in US dollars. 0 means no limit.
 type Budget struct {
 	// IntentUSD bounds one intent that has no budget of its own.
@@ -258,6 +265,7 @@ func Default() *Project {
 			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
 			Approvals: Approvals{Count: 1}, MaxDepth: 3,
 		},
+		Budget:     Budget{IntentUSD: DefaultIntentUSD, DayUSD: DefaultDayUSD},
 		Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

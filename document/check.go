@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -13,8 +14,8 @@ var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // CheckTitle returns why a text is no title of an intent; empty if it is one.
 func CheckTitle(s string) string {
-	if len(s) > forge.MaxTitle {
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), forge.MaxTitle)
+	if n := utf8.RuneCountInString(s); n > forge.MaxTitle {
+		return fmt.Sprintf("has %d characters; at most %d are allowed", n, forge.MaxTitle)
 	}
 	return CheckLine(s)
 }

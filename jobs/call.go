@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/jobs/gate"
 )
 
 // Run has the command's agent make one call, and notes in the Result what it used.
@@ -20,6 +20,9 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	a, err := j.Agent()
 	if err != nil {
 		return agent.Outcome{}, err
+	}
+	if unreserved(j.Command, a.Name(), j.Config.Budget) {
+		return agent.Outcome{}, errUnreserved
 	}
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
@@ -44,9 +47,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	where := place{dir: call.Dir, readOnly: call.ReadOnly, scratch: scratch, layer: layer, by: byModels, network: j.Config.Policy.Network}
 	if a.Name() == config.AgentRecipe {
-		// A recipe's check may build: its checkout is writable, and what it changes
-		// is thrown away.
-		// A check may build: what it changes is thrown away.
+		// A recipe's check may build: its checkout is writable, and what it changes is thrown away.
 		where.readOnly, where.by, where.network = false, byCommands, j.Config.Policy.CommandNetwork
 	} else if call.StateDir != "" {
 		where.state = filepath.Join(call.StateDir, a.Name()) // what else is there is ours
@@ -66,7 +67,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	traced, end := telemetry.Span(ctx, "agent "+a.Name())
 	call.Env = append(call.Env, telemetry.Environment(traced)...)
-	out, err := a.Run(traced, call, sink)
+	own := len(j.Config.Agents[a.Name()].Command) > 0
+	out, err := j.host.gates.Run(traced, gate.Account(j.Command.To.Project, a.Name(), own), a, call, sink)
 	end(err)
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
@@ -114,7 +116,7 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 		call.Limits.Wall = c.Timeouts.Implement
 	}
 	call.Limits.Idle = c.Timeouts.Idle
-	call.Limits.BudgetUSD = budget(cmd, c.Budget)
+	call.Limits.BudgetUSD = cmd.BudgetUSD
 	call.Recipe = &agent.RecipeCall{
 		Project: c, Name: cmd.Intent.Recipe, With: j.values(), Intent: cmd.To.Intent, Title: cmd.Intent.Title,
 		TaskID: cmd.Attempt.Task, Task: cmd.Task.Name, Item: cmd.Task.Item,
@@ -137,18 +139,12 @@ func (j *Job) values() map[string]string {
 	return with
 }
 
-// budget returns how many US dollars a call may cost; 0: no limit. A command of a
-// runner that does not know the project's budgets yet has none reserved: then it is
-// the smallest of the configured limits.
-func budget(cmd *forge.Command, b config.Budget) float64 {
-	if cmd.BudgetUSD > 0 {
-		return cmd.BudgetUSD
-	}
-	var least float64
-	for _, usd := range []float64{cmp.Or(cmd.Intent.BudgetUSD, b.IntentUSD), b.ProjectUSD, b.DayUSD} {
-		if usd > 0 && (least == 0 || usd < least) {
-			least = usd
-		}
-	}
-	return least
+// errUnreserved is returned for a call without reserved money where there is a budget.
+var errUnreserved = agent.Fail(forge.FailBudget, "the project has a budget, and nothing is reserved for this call")
+
+// unreserved reports whether a call would cost money that was not reserved, although there is a
+// budget: a runner that has not heard of it reserves none.
+func unreserved(cmd *forge.Command, agentName string, b config.Budget) bool {
+	limited := b.IntentUSD > 0 || b.ProjectUSD > 0 || b.DayUSD > 0 || cmd.Intent.BudgetUSD > 0
+	return limited && cmd.BudgetUSD <= 0 && agentName != config.AgentRecipe
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -53,7 +54,7 @@ func run(t *testing.T, settings string, cmd forge.Command, call agent.Call) (age
 }
 
 func TestTheProjectSaysHowAgentsRun(t *testing.T) {
-	complicated := forge.Command{Task: forge.Task{Complexity: forge.ComplexityHigh}, Intent: forge.Intent{Settings: forge.Settings{BudgetUSD: 7}}}
+	complicated := forge.Command{BudgetUSD: 4, Task: forge.Task{Complexity: forge.ComplexityHigh}, Intent: forge.Intent{Settings: forge.Settings{BudgetUSD: 7}}}
 	for _, tt := range []struct {
 		role     agent.Role
 		cmd      forge.Command
@@ -63,10 +64,10 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 		wall     time.Duration
 		budget   float64
 	}{
-		{agent.RoleAnalyze, forge.Command{}, "deep", []string{"Read"}, true, time.Minute, 5},
-		{agent.RoleImplement, forge.Command{}, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5},
-		{agent.RoleImplement, complicated, "clever", []string{"Read", "Write"}, false, 2 * time.Minute, 7},
-		{agent.RoleReview, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 7},
+		{agent.RoleAnalyze, forge.Command{BudgetUSD: 5}, "deep", []string{"Read"}, true, time.Minute, 5},
+		{agent.RoleImplement, forge.Command{BudgetUSD: 5}, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5},
+		{agent.RoleImplement, complicated, "clever", []string{"Read", "Write"}, false, 2 * time.Minute, 4},
+		{agent.RoleReview, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 4},
 	} {
 		call, res := run(t, models, tt.cmd, agent.Call{Role: tt.role})
 		want := agent.Limits{Wall: tt.wall, Idle: 30 * time.Second, BudgetUSD: tt.budget}
@@ -86,6 +87,22 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 	}
 }
 
+// TestUnreservedCall has a command without reserved money where the project has a budget, of which
+// its runner has not heard: nobody is called, and the runner is told. A project without a budget, or
+// a recipe, needs none.
+func TestUnreservedCall(t *testing.T) {
+	call, res := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleReview})
+	if f := res.Failure(); f == nil || f.Reason != forge.FailBudget || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
+		t.Errorf("%+v, called %q", res, call.Role)
+	}
+	if call, res := run(t, "budget: {intent_usd: 0, day_usd: 0}\n", forge.Command{}, agent.Call{Role: agent.RoleReview}); res.Failure() != nil || call.Role == "" {
+		t.Errorf("without a budget: %+v", res.Failure())
+	}
+	if _, res := run(t, "agent: claude\n", forge.Command{}, agent.Call{Role: agent.RoleReview}); res.Policy == nil || res.Policy.Budget.DayUSD != config.DefaultDayUSD {
+		t.Errorf("a project that names no budget: %+v", res)
+	}
+}
+
 func TestWhichAgent(t *testing.T) {
 	for _, tt := range []struct {
 		settings string
@@ -99,7 +116,7 @@ func TestWhichAgent(t *testing.T) {
 		{"", forge.Intent{Settings: forge.Settings{Recipe: "x"}}, "recipe"},
 	} {
 		set := repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": tt.settings + "\n"}).Dir, &scribe{})
-		cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: tt.intent}
+		cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: tt.intent}
 		set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(_ context.Context, j *jobs.Job) error {
 			a, err := j.Agent()
 			if err != nil || a.Name() != tt.want {
@@ -111,7 +128,7 @@ func TestWhichAgent(t *testing.T) {
 }
 
 func TestRequiredSandbox(t *testing.T) {
-	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{}, agent.Call{Role: agent.RoleReview})
+	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{BudgetUSD: 5}, agent.Call{Role: agent.RoleReview})
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		if res.Failure() == nil || res.Failure().Reason != forge.FailSandbox {
 			t.Errorf("there is no sandbox (%v), and %+v", err, res)

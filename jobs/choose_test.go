@@ -64,12 +64,12 @@ func TestWhoStandsIn(t *testing.T) {
 		{step: forge.StepImplement, avoid: []string{"claude", "codex", "ours", "careful", "gemini"}, want: "claude"},
 		{step: forge.StepImplement, in: forge.Intent{Settings: forge.Settings{Recipe: "x"}}, avoid: []string{"recipe"}, want: "recipe"},
 	} {
-		j := choose(t, choices, tt.gone, forge.Command{Intent: tt.in, Attempt: forge.Attempt{Step: tt.step}, LimitedAgents: tt.avoid})
+		j := choose(t, choices, tt.gone, forge.Command{BudgetUSD: 5, Intent: tt.in, Attempt: forge.Attempt{Step: tt.step}, LimitedAgents: tt.avoid})
 		if a, err := j.Agent(); err != nil || a.Name() != tt.want {
 			t.Errorf("%s %+v avoiding %v: got %v, %v; want %s", tt.step, tt.in, tt.avoid, a, err, tt.want)
 		}
 	}
-	j := choose(t, choices, "", forge.Command{Intent: forge.Intent{Settings: forge.Settings{Agent: "nobody"}}})
+	j := choose(t, choices, "", forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Agent: "nobody"}}})
 	if _, err := j.Agent(); err == nil || err.Error() != `config: there is no agent "nobody" here; known are recipe, claude, codex, gemini, careful, ours` {
 		t.Errorf("got %v", err)
 	}

@@ -42,7 +42,7 @@ func look(t *testing.T, demand demand.Demand, private, policy string, paths ...s
 		}
 	}()
 	var out agent.Outcome
-	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: forge.Intent{Settings: forge.Settings{Recipe: "look"}}}
+	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: forge.Intent{Settings: forge.Settings{Recipe: "look"}}}
 	res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		c, done, err := j.View(ctx, "look", j.Tip)
 		if err != nil {

@@ -67,7 +67,7 @@ func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config str
 			t.Error(err)
 		}
 	}()
-	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: intent}
+	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: intent}
 	return set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		_, err := j.Verify(ctx, j.Tip)
 		return err
@@ -224,7 +224,7 @@ func TestNoModelIsOwn(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: scripted, Attempt: forge.Attempt{Step: forge.StepReflect}}
+	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: scripted, Attempt: forge.Attempt{Step: forge.StepReflect}}
 	res := set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		_, err := j.Run(ctx, agent.Call{Role: agent.RoleReview})
 		return err

@@ -77,7 +77,7 @@ func TestClonedAtFirstUse(t *testing.T) {
 	sources := []jobs.Source{{Project: "shop", URL: shop.url}, {Project: "site", URL: site.url}}
 	state := testdir.New(t)
 	set, prepared := openFirstUse(t, state, sources...)
-	cmd := &forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}}
+	cmd := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: "shop", Intent: "fix"}}
 	if err := errors.Join(set.Opened(), set.Hold(cmd)); err != nil {
 		t.Errorf("a service that nobody needed yet is not ready: %v", err)
 	}

@@ -33,7 +33,7 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 			"goal.tools (allowed_tools in a file) has none of the tools that worker_tools in pfl-forge.yaml allows: Read, Bash, Edit(src/*)",
 		},
 	} {
-		call, res := run(t, allowed, forge.Command{Intent: forge.Intent{Settings: forge.Settings{Goal: tt.goal}}}, agent.Call{Role: tt.role})
+		call, res := run(t, allowed, forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Goal: tt.goal}}}, agent.Call{Role: tt.role})
 		if f := res.Failure(); tt.failure != "" {
 			if f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, tt.failure) {
 				t.Errorf("%s: got %+v", name, f)
@@ -50,8 +50,9 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 func TestModelOfAGoalIsOfItsAgent(t *testing.T) {
 	for avoid, want := range map[string]string{"": "clever", "claude": ""} {
 		cmd := forge.Command{
-			Intent:  forge.Intent{Settings: forge.Settings{Goal: &forge.GoalOptions{Model: "clever"}}},
-			Attempt: forge.Attempt{Step: forge.StepExecute}, LimitedAgents: []string{avoid},
+			BudgetUSD: 5,
+			Intent:    forge.Intent{Settings: forge.Settings{Goal: &forge.GoalOptions{Model: "clever"}}},
+			Attempt:   forge.Attempt{Step: forge.StepExecute}, LimitedAgents: []string{avoid},
 		}
 		j := choose(t, choices, "", cmd)
 		a, err := j.Agent()

@@ -64,7 +64,7 @@ func TestOriginThatComesLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := &forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}}
+	cmd := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}}
 	for what, err := range map[string]error{"readiness": set.Opened(), "a command": set.Hold(cmd)} {
 		if err == nil || !strings.Contains(err.Error(), "project "+string(repotest.Project)+": ") || !strings.Contains(err.Error(), "503") {
 			t.Errorf("%s says %v", what, err)
@@ -93,7 +93,7 @@ func TestHeldCommands(t *testing.T) {
 		t.TempDir():                   false,
 	} {
 		set := openLate(t, url)
-		cmd := &forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}}
+		cmd := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}}
 		if err := set.Hold(cmd); (err != nil) != held {
 			t.Errorf("%s: %v", url, err)
 		}

@@ -37,7 +37,7 @@ func TestAgentsAndCommandsJoinTheTrace(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "verify: ['echo \"<$TRACEPARENT>\"; false']"})
 	s := &scribe{}
 	set := repotest.Measured(t, jobs.Source{Project: repotest.Project, Path: r.Dir}, e.Recorder, s)
-	cmd := &forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepRebase}}
+	cmd := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepRebase}}
 	run := telemetry.Run{Key: cmd.To, Number: 1}
 	ctx, finish := e.Recorder.Attempt(t.Context(), run, cmd)
 	var report *forge.VerifyReport

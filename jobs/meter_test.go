@@ -48,8 +48,9 @@ func TestKilledLivesCount(t *testing.T) {
 	state := t.TempDir()
 	live := func(number, claim int) (res forge.Result) {
 		cmd := forge.Command{
-			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: number, Claim: claim},
+			BudgetUSD: 5,
+			To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+			Attempt:   forge.Attempt{Step: forge.StepAnalyze, Number: number, Claim: claim},
 		}
 		done := make(chan struct{})
 		go func() {
@@ -146,8 +147,9 @@ func TestTakenOverLivesCount(t *testing.T) {
 	} {
 		w.uses, w.until, w.dies = []int64{life.saved, life.then}, life.known, life.dies
 		cmd := forge.Command{
-			To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: life.number, Claim: life.claim}, Session: talk,
+			BudgetUSD: 5,
+			To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+			Attempt:   forge.Attempt{Step: forge.StepAnalyze, Number: life.number, Claim: life.claim}, Session: talk,
 		}
 		var res forge.Result
 		var running sync.WaitGroup

@@ -20,8 +20,9 @@ func TestObserve(t *testing.T) {
 	s := &scribe{}
 	set := repotest.Local(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Dir, s)
 	cmd := forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Step: forge.StepArchitect, Number: 1, Claim: 1},
 	}
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
 	given := func(dir string) []forge.Evidence {

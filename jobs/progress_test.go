@@ -30,7 +30,7 @@ func TestHowACallBegan(t *testing.T) {
 	set := repotest.Local(t, gittest.New(t, map[string]string{"a": "a\n"}).Dir, &starter{[]agent.Event{
 		{Model: "m1", Session: "s"}, {Model: "m1"}, {Session: "s"}, {},
 	}})
-	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}}
+	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}}
 	var got []string
 	tell := func(p forge.Progress) { got = append(got, p.Text) }
 	set.Do(t.Context(), &cmd, tell, func(ctx context.Context, j *jobs.Job) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -36,8 +37,9 @@ func get(t *testing.T, set *jobs.Set) *jobs.Repository {
 func do(t *testing.T, set *jobs.Set, work func(context.Context, *jobs.Job) error) forge.Result {
 	t.Helper()
 	cmd := &forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepRebase, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepRebase, Number: 1, Claim: 1},
 	}
 	return set.Do(t.Context(), cmd, func(forge.Progress) {}, work)
 }
@@ -159,6 +161,7 @@ timeouts: {implement: 1h}
 	want.ProtectedPaths = c.Policy.ProtectedPaths
 	want.MaxReviewRetries, want.TrustedOrigins, want.AttemptTimeout = 0, []string{"ci"}, 70*time.Minute
 	want.MaxDepth, want.Approvals.Count = 1, 1
+	want.Budget = forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD}
 	want.Reflection = forge.ReflectionPolicy{Off: true, MaxGeneration: 3, ProposalsADay: 4, ProposalsATime: 6}
 	if diff := cmp.Diff(&want, jobs.Policy(c)); diff != "" {
 		t.Error(diff)

@@ -74,9 +74,10 @@ func newHost(t *testing.T, origin string, store *objects.Store, a agent.Agent) *
 func (h *host) job(resume bool, work func(context.Context, *jobs.Job) error) forge.Result {
 	h.t.Helper()
 	cmd := &forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1},
-		Session: talk, Resume: resume,
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1},
+		Session:   talk, Resume: resume,
 	}
 	return h.set.Do(h.t.Context(), cmd, func(forge.Progress) {}, work)
 }

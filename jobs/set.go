@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs/caches"
+	"github.com/pfl-forge/pfl-forge/jobs/gate"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -73,6 +74,8 @@ type Host struct {
 
 	// confinement remembers which sandboxes the machine offers.
 	confinement *confinement
+	// gates keep calls from accounts that refuse them.
+	gates *gate.Gates
 }
 
 // Source says where a repository is. Exactly one of URL and Path is set.
@@ -114,7 +117,7 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	host.confinement = &confinement{}
+	host.confinement, host.gates = &confinement{}, &gate.Gates{}
 	// Processes that a command leaves running hold the lock too, and so delay the
 	// next process.
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
@@ -237,6 +240,9 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err != nil {
 		r := &j.Result
 		r.Policy, r.Output = nil, Failure(err)
+		if errors.Is(err, errUnreserved) {
+			r.Policy = PolicyOf(j) // which the runner has not heard of
+		}
 	}
 	return j.Result
 }

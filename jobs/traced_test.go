@@ -48,7 +48,8 @@ func TestSpansOfGitAndCommands(t *testing.T) {
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": tracedProject, "a.txt": "a\n"}).Origin()
 	set := repotest.Measured(t, jobs.Source{Project: repotest.Project, URL: origin}, e.Recorder)
 	cmd := &forge.Command{
-		To: forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1},
 		Intent: forge.Intent{Settings: forge.Settings{Recipe: "sort", With: map[string]string{"NAME": "hunter2"}}},
 	}
 	run := telemetry.Run{Key: cmd.To, Number: 1}

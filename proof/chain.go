@@ -10,8 +10,7 @@ import (
 
 // Report says what shows how a commit came to be, and what is missing.
 type Report struct {
-	// SignedBy is the principal whose key signed the commit; empty if that is
-	// wrong.
+	// SignedBy is the principal whose key signed the commit; empty if that is wrong.
 	SignedBy string
 	// Task is the one that the statements are of.
 	Task Task
@@ -49,11 +48,11 @@ func (r *Report) problem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// Check says whether a commit, given as its object, was made as it should: signed
-// by an implementer, verified on exactly its parent, reviewed and approved there
-// or as the same patch elsewhere, and planned. bundle has the statements; patch
-// returns the patch id of the commit, and is asked only when a statement is of
-// another parent.
+// Check says whether a commit, given as its object, was made as it should: signed by
+// an implementer, verified on exactly its parent, reviewed and approved there or as
+// the same patch elsewhere, and planned. bundle has the statements; patch returns
+// the patch id of the commit, and is asked only when a statement is of another
+// parent.
 func Check(object []byte, bundle string, by Signers, patch func(Change) (string, error)) Report {
 	var r Report
 	c, err := ParseCommit(object)
@@ -149,15 +148,16 @@ func (r *Report) complete() {
 	r.approvals(plans[0])
 }
 
-// approvals looks whether as many different people approved as the plan's rules ask for, and only
-// such as may. An approval of the plan has to name exactly this plan. One of changes is bound to
-// them by the patch id that its statement is about.
+// approvals looks whether as many different people approved as the plan's rules ask
+// for, and only such as may. An approval of the plan has to name exactly this plan.
+// One of changes is bound to them by the patch id that its statement is about.
 func (r *Report) approvals(p *Plan) {
 	asked := func(by string) bool {
 		return slices.ContainsFunc(p.Requesters, func(q Requester) bool { return same(q.Name, by) })
 	}
 	for _, need := range p.Needs {
-		// Signatures are the runner's, for all of them: only the names tell people apart.
+		// Signatures are the runner's, for all of them: only the names tell people
+		// apart.
 		var by []string
 		for _, a := range find[*Approval](r) {
 			switch {
@@ -180,12 +180,12 @@ func (r *Report) approvals(p *Plan) {
 	}
 }
 
-// same reports whether two names are of one person, however they are spelled, as the rules
-// of the flow compare them.
+// same reports whether two names are of one person, however they are spelled, as the
+// rules of the flow compare them.
 func same(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
-// Floor is the least that a project's configuration asks of approvals. This package reads
-// no configuration; whoever has the repository does.
+// Floor is the least that a project's configuration asks of approvals. This package
+// reads no configuration; whoever has the repository does.
 type Floor struct {
 	// Count is how many people have to approve.
 	Count int
@@ -195,7 +195,8 @@ type Floor struct {
 	Approvers []string
 }
 
-// Needs returns which approvals the plan of the change says that it needs; none without a plan.
+// Needs returns which approvals the plan of the change says that it needs; none
+// without a plan.
 func (r *Report) Needs() []Need {
 	if plans := find[*Plan](r); len(plans) == 1 {
 		return plans[0].Needs
@@ -203,8 +204,8 @@ func (r *Report) Needs() []Need {
 	return nil
 }
 
-// Hold adds a problem where a need of the plan, or what was given for it, is below the floor of the configuration that
-// the need names.
+// Hold adds a problem where a need of the plan, or what was given for it, is below
+// the floor of the configuration that the need names.
 func (r *Report) Hold(n Need, floor Floor) {
 	if max(n.Count, 1) < floor.Count {
 		r.problem("its plan asks for %d approvals of the %s, and policy.approvals.count at %s is %d", max(n.Count, 1), clip(n.What), clip(n.Policy), floor.Count)
@@ -222,8 +223,8 @@ func (r *Report) Hold(n Need, floor Floor) {
 // Doubt adds a problem that was found where the repository had to be read.
 func (r *Report) Doubt(format string, args ...any) { r.problem(format, args...) }
 
-// count notes that there is not exactly one statement of a kind, and reports
-// whether there is.
+// count notes that there is not exactly one statement of a kind, and reports whether
+// there is.
 func count(r *Report, n int, what, namespace string) bool {
 	switch n {
 	case 1:

@@ -15,8 +15,8 @@ import (
 // maxSignature bounds the signature of a commit, in bytes.
 const maxSignature = 4 << 10
 
-// SignCommit returns the signature of a commit object that has none, in the form
-// of ssh-keygen -Y sign -n git.
+// SignCommit returns the signature of a commit object that has none, in the form of
+// ssh-keygen -Y sign -n git.
 func (k *Key) SignCommit(object []byte) (string, error) {
 	sig, err := sshsig.Sign(bytes.NewReader(object), k.signer, sshsig.HashSHA512, NamespaceGit)
 	if err != nil {
@@ -37,9 +37,9 @@ type Commit struct {
 	signature string
 }
 
-// ParseCommit reads the content of a commit object. It takes just the headers
-// that a commit of pfl-forge has, each once, so that git and this package cannot
-// read it in two ways.
+// ParseCommit reads the content of a commit object. It takes just the headers that a
+// commit of pfl-forge has, each once, so that git and this package cannot read it in
+// two ways.
 func ParseCommit(object []byte) (Commit, error) {
 	var c Commit
 	head, message, ok := bytes.Cut(object, []byte("\n\n"))
@@ -89,8 +89,7 @@ func ParseCommit(object []byte) (Commit, error) {
 	return c, nil
 }
 
-// date returns the date of an identity line; the beginning of time if it has
-// none.
+// date returns the date of an identity line; the beginning of time if it has none.
 func date(identity string) time.Time {
 	_, when, _ := strings.Cut(identity, "> ")
 	seconds, _, _ := strings.Cut(when, " ")
@@ -109,8 +108,8 @@ func (c *Commit) Signed(by Signers) (Signer, error) {
 	case len(c.signature) > maxSignature:
 		return Signer{}, fmt.Errorf("has a signature of %d bytes, more than %d", len(c.signature), maxSignature)
 	}
-	// The key in the signature only says which of the trusted ones to take. It is never
-	// believed by itself.
+	// The key in the signature only says which of the trusted ones to take. It is
+	// never believed by itself.
 	sig, err := sshsig.Unarmor([]byte(c.signature))
 	if err != nil {
 		return Signer{}, fmt.Errorf("has a signature that is not one of ssh: %w", err)

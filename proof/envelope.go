@@ -53,8 +53,8 @@ func (s sealer) Sign(_ context.Context, data []byte) ([]byte, error) {
 // KeyID returns the fingerprint of the key.
 func (s sealer) KeyID() (string, error) { return s.ID(), nil }
 
-// Sealed is an envelope that was read. Whether its signature is right is not
-// known before Signed.
+// Sealed is an envelope that was read. Whether its signature is right is not known
+// before Signed.
 type Sealed struct {
 	// PayloadType says what Payload is.
 	PayloadType string
@@ -90,8 +90,8 @@ func Unseal(line forge.Envelope) (Sealed, error) {
 	return s, nil
 }
 
-// Signed returns who signed the envelope, if that is a trusted key that may sign
-// in the namespace, and could at a time.
+// Signed returns who signed the envelope, if that is a trusted key that may sign in
+// the namespace, and could at a time.
 func (s *Sealed) Signed(by Signers, namespace string, at time.Time) (Signer, error) {
 	signer, err := by.find(s.keyID, namespace, at)
 	if err != nil {
@@ -138,9 +138,9 @@ func Unbundle(text string) ([]Sealed, error) {
 	return list, nil
 }
 
-// exact decodes JSON that is the same when it is written again. So nothing is
-// given twice, in other letters, or is not known, and no two readers can take it
-// for two things.
+// exact decodes JSON that is the same when it is written again. So nothing is given
+// twice, in other letters, or is not known, and no two readers can take it for two
+// things.
 func exact(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("cannot be read: %w", err)

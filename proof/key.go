@@ -23,11 +23,14 @@ type Key struct {
 	role    string
 	private ed25519.PrivateKey
 	signer  ssh.Signer
+	// certificate says whose key it is, where no file of trusted keys has it; empty
+	// otherwise.
+	certificate string
 }
 
-// Source returns the key to sign with. It is asked for each signature, so a key
-// that was replaced counts from then on. A nil Source, and one that returns nil,
-// sign nothing.
+// Source returns the key to sign with. It is asked for each signature, so a key that
+// was replaced counts from then on. A nil Source, and one that returns nil, sign
+// nothing.
 type Source func() (*Key, error)
 
 // Key returns the key of the source, nil if there is none.
@@ -41,9 +44,9 @@ func (s Source) Key() (*Key, error) {
 // minSeed is the least number of bytes of a seed: those of a random ed25519 seed.
 const minSeed = 32
 
-// Derive returns the key of a role, or of an account of another name, that follows from a secret seed, such as that
-// of an nkey. It is another key than the nkey itself, because whoever runs a
-// nats-server chooses what an nkey signs.
+// Derive returns the key of a role, or of an account of another name, that follows
+// from a secret seed, such as that of an nkey. It is another key than the nkey
+// itself, because whoever runs a nats-server chooses what an nkey signs.
 func Derive(seed []byte, role string) (*Key, error) {
 	if len(seed) < minSeed || role == "" {
 		return nil, errors.New("a signing key needs a role and a seed of at least 32 bytes")
@@ -67,15 +70,27 @@ func (k *Key) Role() string { return k.role }
 // ID returns the fingerprint of the public key, as ssh-keygen -l prints it.
 func (k *Key) ID() string { return ssh.FingerprintSHA256(k.signer.PublicKey()) }
 
+// Certified returns the key with the certificate that says whose it is.
+func (k *Key) Certified(c *Certificate) *Key {
+	certified := *k
+	certified.role, certified.certificate = c.Account, c.String()
+	return &certified
+}
+
+// Certificate returns the text of the key's certificate; empty if it has none.
+func (k *Key) Certificate() string { return k.certificate }
+
 // Public returns the public key.
 func (k *Key) Public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) }
 
-// Sign signs a text as it is. It has to begin with a domain of its own: the same key signs statements and
-// commits, whose texts begin with those of DSSE and of SSH signatures.
+// Sign signs a text as it is. It has to begin with a domain of its own: the same key
+// signs statements and commits, whose texts begin with those of DSSE and of SSH
+// signatures.
 func (k *Key) Sign(text []byte) []byte { return ed25519.Sign(k.private, text) }
 
-// AccountSigner returns the line of the key for the file of trusted keys of an installation, where it belongs to an
-// account with a role: it signs what it sends, too.
+// AccountSigner returns the line of the key for the file of trusted keys of an
+// installation, where it belongs to an account with a role: it signs what it sends,
+// too.
 func (k *Key) AccountSigner(role string) Signer {
 	return Signer{Principal: k.role, Namespaces: append(slices.Clone(Namespaces(role)), sends[role]), Key: k.signer.PublicKey()}
 }
@@ -93,15 +108,15 @@ const (
 	signersFile = "allowed_signers"
 )
 
-// Folder has the seed and the trusted keys of a machine on which all roles are
-// one person's.
+// Folder has the seed and the trusted keys of a machine on which all roles are one
+// person's.
 type Folder string
 
 // SignersPath returns the path of the file of trusted keys.
 func (f Folder) SignersPath() string { return filepath.Join(string(f), signersFile) }
 
-// Prepare makes the seed of the folder unless it is there, and sees to it that
-// its keys are among the trusted ones.
+// Prepare makes the seed of the folder unless it is there, and sees to it that its
+// keys are among the trusted ones.
 func (f Folder) Prepare() error {
 	seed, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,14 +146,15 @@ func (f Folder) Prepare() error {
 	return replace(f.SignersPath(), []byte(list.String()), 0o644)
 }
 
-// HasKey reports whether there is a seed in the folder, whether or not it can be used.
+// HasKey reports whether there is a seed in the folder, whether or not it can be
+// used.
 func (f Folder) HasKey() bool {
 	_, err := os.Lstat(filepath.Join(string(f), seedFile))
 	return err == nil
 }
 
-// Source returns the key of a role, derived from the seed of the folder; nil
-// without a folder.
+// Source returns the key of a role, derived from the seed of the folder; nil without
+// a folder.
 func (f Folder) Source(role string) Source {
 	if f == "" {
 		return nil

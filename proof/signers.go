@@ -36,12 +36,15 @@ const (
 	NamespaceSubmit = "submit@pfl-forge"
 	// NamespaceRelay is of what a runner stores for a system that it answers at once.
 	NamespaceRelay = "relay@pfl-forge"
+	// NamespaceCertify is of certificates, which say whose key of a login another one
+	// is.
+	NamespaceCertify = "certify@pfl-forge"
 )
 
 // sends has the namespace of what accounts of a role send; see package bus/signed.
 var sends = map[string]string{
 	"runner": NamespaceRelay, "analyzer": NamespaceResult, "implementer": NamespaceResult, "reviewer": NamespaceResult, "reflector": NamespaceResult,
-	"operator": NamespaceAsk, "submitter": NamespaceSubmit,
+	"operator": NamespaceAsk, "submitter": NamespaceSubmit, "auth": NamespaceCertify,
 }
 
 // Sends reports whether accounts of a role sign what they send.
@@ -83,8 +86,8 @@ type Signer struct {
 	Principal string
 	// Namespaces limit the key to some kinds of content.
 	Namespaces []string
-	// Until is when the key stopped being used, by the date of a commit; zero: it
-	// has not.
+	// Until is when the key stopped being used, by the date of a commit; zero: it has
+	// not.
 	Until time.Time
 	// Key is an ed25519 key.
 	Key ssh.PublicKey
@@ -148,8 +151,8 @@ func ParseSigners(text string) (Signers, error) {
 	return list, nil
 }
 
-// parseSigner reads one line: principal, options, type and key, and a comment
-// that is not read.
+// parseSigner reads one line: principal, options, type and key, and a comment that
+// is not read.
 func parseSigner(line string) (Signer, error) {
 	f := strings.Fields(line)
 	if len(f) < 4 {
@@ -204,8 +207,8 @@ func (l Signers) String() string {
 	return b.String()
 }
 
-// Renew returns the list with a new key. Other keys of its principal are no
-// longer good for what is made from now on.
+// Renew returns the list with a new key. Other keys of its principal are no longer
+// good for what is made from now on.
 func (l Signers) Renew(next Signer, now time.Time) Signers {
 	list := slices.Clone(l)
 	for i := range list {
@@ -219,12 +222,12 @@ func (l Signers) Renew(next Signer, now time.Time) Signers {
 	return append(list, next)
 }
 
-// find returns the signer that a fingerprint names and that may sign in a
-// namespace, for what was made at a time.
+// find returns the signer that a fingerprint names and that may sign in a namespace,
+// for what was made at a time.
 func (l Signers) find(id, namespace string, at time.Time) (Signer, error) {
 	why := fmt.Errorf("the key %s is not among the trusted keys", clip(id))
-	// A key may be in the file twice, for two namespaces. The reason that is returned is
-	// of the last line with it.
+	// A key may be in the file twice, for two namespaces. The reason that is returned
+	// is of the last line with it.
 	for _, s := range l {
 		if ssh.FingerprintSHA256(s.Key) != id {
 			continue
@@ -244,8 +247,7 @@ func (l Signers) find(id, namespace string, at time.Time) (Signer, error) {
 // equal reports whether two public keys are the same.
 func equal(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
-// clip returns the beginning of a text that stands in an error, quoted by its
-// user.
+// clip returns the beginning of a text that stands in an error, quoted by its user.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -25,8 +25,8 @@ const (
 type Change struct {
 	// Tree and Parent are git's names of them.
 	Tree, Parent string
-	// Patch identifies the change from the parent to the tree, whatever it is
-	// based on; empty if it was not asked for.
+	// Patch identifies the change from the parent to the tree, whatever it is based
+	// on; empty if it was not asked for.
 	Patch string
 }
 
@@ -94,8 +94,7 @@ type Review struct {
 	Replica string `json:"replica"`
 }
 
-// Plan says which plan the change follows, and which approvals of people it
-// needs.
+// Plan says which plan the change follows, and which approvals of people it needs.
 type Plan struct {
 	// Of is the task.
 	Of Task `json:"of"`
@@ -109,7 +108,8 @@ type Plan struct {
 	Risk string `json:"risk,omitempty"`
 	// Requesters are the people whose words are in the intent.
 	Requesters []Requester `json:"requesters,omitempty"`
-	// Needs are the approvals that the rules ask for: of the plan, of changes, or of both.
+	// Needs are the approvals that the rules ask for: of the plan, of changes, or of
+	// both.
 	Needs []Need `json:"needs,omitempty"`
 }
 
@@ -189,8 +189,8 @@ const (
 	subjectPatch, digestPatch   = "patch", "sha256"
 )
 
-// State returns a statement about a change in an envelope. The same statement
-// gives the same envelope.
+// State returns a statement about a change in an envelope. The same statement gives
+// the same envelope.
 func (k *Key) State(about Change, p Predicate) (forge.Envelope, error) {
 	body, err := json.Marshal(p)
 	if err != nil {
@@ -243,8 +243,7 @@ func (s *Sealed) Statement() (Change, Predicate, error) {
 	return Change{}, nil, fmt.Errorf("statements of type %q are not known to this version", clip(st.PredicateType))
 }
 
-// changeOf is the inverse of subjects, and takes nothing that it would not
-// return.
+// changeOf is the inverse of subjects, and takes nothing that it would not return.
 func changeOf(list []subject) (Change, error) {
 	var c Change
 	for i, want := range []struct {
@@ -273,8 +272,8 @@ func base64Exact(s string) ([]byte, error) {
 // shapes knows the typical forms of secrets. It is never changed.
 var shapes redact.Redactor
 
-// Model returns the name of a model as a statement has it: what a back end says
-// of it, without what could be a secret.
+// Model returns the name of a model as a statement has it: what a back end says of
+// it, without what could be a secret.
 func Model(name string) string {
 	return strings.ToValidUTF8(shapes.Text(name[:min(len(name), maxCommand)]), "")
 }
@@ -303,8 +302,8 @@ func Passed(lists ...[]string) []Command {
 	return list
 }
 
-// Instead returns envelopes with a statement in place of those that are of the
-// same kind, or after them.
+// Instead returns envelopes with a statement in place of those that are of the same
+// kind, or after them.
 func Instead(list []forge.Envelope, next forge.Envelope) []forge.Envelope {
 	kind := func(envelope forge.Envelope) string {
 		s, err := Unseal(envelope)
@@ -322,8 +321,8 @@ func Instead(list []forge.Envelope, next forge.Envelope) []forge.Envelope {
 	return append(kept, next)
 }
 
-// ParseClaim reads a claim of the rules about a plan or an approval, as they
-// write it: {"plan": ...} or {"approval": ...}.
+// ParseClaim reads a claim of the rules about a plan or an approval, as they write
+// it: {"plan": ...} or {"approval": ...}.
 func ParseClaim(text string) (Predicate, error) {
 	var c struct {
 		Plan     *Plan     `json:"plan,omitempty"`

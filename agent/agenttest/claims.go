@@ -15,7 +15,7 @@ var asked = regexp.MustCompile(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
 // Cite returns evidence of the first line with a text that the change in a prompt adds, as an
 // honest reviewer cites it; nil if there is none.
 func Cite(prompt, text string) map[string]any {
-	path, n := "", 0
+	path, n := "", 0 // the file, and the number of the next line on the new side; 0 outside of hunks
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSuffix(line, "\n")
 		m := hunk.FindStringSubmatch(line)
@@ -61,7 +61,8 @@ func Review(prompt string, issues ...string) map[string]any {
 	return map[string]any{"requirements": claims, "verdict": verdict, "issues": append([]string{}, issues...), "suggestions": []string{}}
 }
 
-// Reviews returns a step that reviews honestly, as Review does.
+// Reviews returns a step that reviews honestly, as Review does. The prompt has to be the
+// user's last message, as it is before and after calls of tools.
 func Reviews(issues ...string) Step {
 	return func(r Request) Reply { return Answer(Review(r.LastUser, issues...))(r) }
 }

@@ -93,8 +93,9 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 			}
 		}
 	}
-	if m := workingDir.FindStringSubmatch(strings.Join(all, "\n")); m != nil {
-		r.Dir = strings.TrimSpace(m[1])
+	// A session that is resumed in another checkout is told of it last.
+	if found := workingDir.FindAllStringSubmatch(strings.Join(all, "\n"), -1); len(found) > 0 {
+		r.Dir, _, _ = strings.Cut(strings.TrimSpace(found[len(found)-1][1]), " (was ")
 	}
 	return r, nil
 }

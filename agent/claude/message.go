@@ -85,6 +85,8 @@ type result struct {
 	StopReason     string   `json:"stop_reason"`
 	TerminalReason string   `json:"terminal_reason"`
 	NumTurns       int64    `json:"num_turns"`
+	// Denials has the uses of tools that the CLI did not allow.
+	Denials []denial `json:"permission_denials"`
 	// TotalCostUSD is nil in older versions; see Cost.
 	TotalCostUSD *float64 `json:"total_cost_usd"`
 	Usage        usage    `json:"usage"`
@@ -105,6 +107,12 @@ type result struct {
 		TotalInputTokens  int64 `json:"total_input_tokens"`
 		TotalOutputTokens int64 `json:"total_output_tokens"`
 	} `json:"context_window"`
+}
+
+// denial is a use of a tool that the CLI did not allow.
+type denial struct {
+	Tool  string          `json:"tool_name"`
+	Input json.RawMessage `json:"tool_input"`
 }
 
 // messageBody is the model's message inside an assistant or user message, or a stream

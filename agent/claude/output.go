@@ -258,11 +258,27 @@ func (t *outputReader) outcome() agent.Outcome {
 		return out
 	}
 	out.Text = term.Sanitize(t.result.Result)
+	out.Denied = t.denied()
 	// Some answers are written as text instead of given by the tool.
 	if s := t.result.StructuredOutput; len(s) > 0 && string(s) != "null" {
 		out.Answer = s
 	} else {
 		out.Answer = jsonObject(t.result.Result)
+	}
+	return out
+}
+
+// maxDenied bounds how many denied uses of tools are reported.
+const maxDenied = 10
+
+// denied returns the uses of tools that the CLI did not allow, each once.
+func (t *outputReader) denied() []string {
+	var out []string
+	for _, d := range t.result.Denials {
+		use := strings.TrimSpace(term.Short(d.Tool, maxName) + " " + t.subject(d.Input))
+		if !slices.Contains(out, use) && len(out) < maxDenied {
+			out = append(out, use)
+		}
 	}
 	return out
 }

@@ -46,8 +46,8 @@ type Grant struct {
 	requests int
 	// limited is until when the model refuses requests.
 	limited time.Time
-	// purse has the money of requests that have not ended.
-	purse purse
+	// balance has the money of requests that have not ended.
+	balance balance
 }
 
 // newGrant returns a grant with a random token.

@@ -16,8 +16,8 @@ const (
 	maxKnown    = 8
 )
 
-// purse is the money of a call: what its requests have cost is in Grant.byModel.
-type purse struct {
+// balance is the money of a call: what its requests have cost is in Grant.byModel.
+type balance struct {
 	// reserved bounds the cost of the requests that run, and held that of those which ended
 	// without saying it.
 	reserved, held float64
@@ -41,6 +41,9 @@ type reservation struct {
 
 // reserve reserves the money of a request, and returns the request as it is to be sent. It
 // waits for requests beside it whose end may leave enough.
+//
+// Which of two requests goes first is not decided here: both look again when one ends, and the
+// one that finds enough takes it. A call rarely has more than a few at a time.
 func (g *Grant) reserve(ctx context.Context, q *request, body []byte) (*reservation, []byte, *refusal) {
 	for {
 		r, output, freed := g.tryReserve(q)
@@ -74,7 +77,7 @@ func (g *Grant) reserve(ctx context.Context, q *request, body []byte) (*reservat
 func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	input := q.input
 	for i := range p.answered {
 		input = min(input, p.answered[i].beyond(q))
@@ -89,6 +92,8 @@ func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan
 	if _, thinks := q.fields["thinking"]; thinks && q.knob.thinking {
 		least = min(q.output, 2*minOutput)
 	}
+	// The order of the cases is that of what a call would want: the whole answer or a good part
+	// of it now, then the whole of it later, then a short one, and last none.
 	switch {
 	case fits >= min(q.output, comfortable):
 	case p.running > 0:
@@ -111,7 +116,7 @@ func (r *reservation) release(held float64) {
 	g := r.grant
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	p.reserved -= r.usd
 	p.held += held
 	if p.running--; p.running == 0 {
@@ -145,7 +150,7 @@ func (r *reservation) settle(m *meter) {
 func (g *Grant) remember(q *request, u forge.Usage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &g.purse
+	p := &g.balance
 	if len(p.answered) == maxKnown {
 		p.answered = p.answered[1:]
 	}
@@ -156,5 +161,5 @@ func (g *Grant) remember(q *request, u forge.Usage) {
 func (g *Grant) Spent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.purse.refused
+	return g.balance.refused
 }

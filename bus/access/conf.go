@@ -2,6 +2,8 @@ package access
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -20,15 +22,23 @@ type User struct {
 	// Proof is in the form of the server's configuration: nkey: U..., or user: ada,
 	// password: ...
 	Proof string
+	// Issuer is the public key by which the account auth signs whom it lets in; empty
+	// for others.
+	Issuer string
 }
 
 // NKey returns the proof by an nkey, of which the server knows the public part.
 func NKey(public string) string { return "nkey: " + public }
 
-// Conf returns the authorization block of a nats-server's configuration, to be included in
-// it. all are the accounts of the installation, those of the users among them.
+// Conf returns the authorization block of a nats-server's configuration, to be
+// included in it. all are the accounts of the installation, those of the users among
+// them.
 func Conf(users []User, all []Account) string {
 	var b strings.Builder
+	asks := slices.IndexFunc(users, func(u User) bool { return u.Issuer != "" })
+	if asks >= 0 {
+		b.WriteString(longTokens)
+	}
 	b.WriteString("authorization {\n  users: [\n")
 	for i, u := range users {
 		if i > 0 {
@@ -40,13 +50,49 @@ func Conf(users []User, all []Account) string {
 		b.WriteString(lists("deny", deny))
 		fmt.Fprintf(&b, "        }\n        subscribe: {\n%s        }\n      }\n    }\n", lists("allow", subscribe))
 	}
-	b.WriteString("  ]\n}\n")
+	b.WriteString("  ]\n")
+	if asks >= 0 {
+		b.WriteString(callout(users[asks].Issuer, users))
+	}
+	b.WriteString("}\n")
 	return b.String()
+}
+
+// longTokens has the server take the token of an issuer, which is longer than what
+// it takes otherwise.
+const longTokens = "max_control_line: 16KB\n"
+
+// callout returns the part of the block that has the server ask the account auth
+// about everybody who is not among its users.
+func callout(issuer string, users []User) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  timeout: %d\n  auth_callout {\n    issuer: %s\n    auth_users: [", calloutSeconds, issuer)
+	for _, u := range users {
+		fmt.Fprintf(&b, "\n      %s", u.id())
+	}
+	b.WriteString("\n    ]\n  }\n")
+	return b.String()
+}
+
+// calloutSeconds bounds how long a connection waits for the account auth. That one
+// asks others in its turn.
+const calloutSeconds = 5
+
+// id returns the name by which the server knows the user.
+func (u User) id() string {
+	first, _, _ := strings.Cut(u.Proof, ",")
+	_, id, _ := strings.Cut(first, ": ")
+	return id
 }
 
 // subjects returns the subjects of all rights of an account.
 func (a Account) subjects(all []Account) (publish, deny, subscribe []string) {
-	for _, r := range a.Rights(all) {
+	return Subjects(a.Rights(all))
+}
+
+// Subjects returns the subjects of all rights.
+func Subjects(rights []Right) (publish, deny, subscribe []string) {
+	for _, r := range rights {
 		publish, deny, subscribe = append(publish, r.Publish...), append(deny, r.Deny...), append(subscribe, r.Subscribe...)
 	}
 	return publish, deny, subscribe
@@ -55,8 +101,9 @@ func (a Account) subjects(all []Account) (publish, deny, subscribe []string) {
 // width bounds the lines of a list of subjects.
 const width = 150
 
-// lists returns a list of subjects as lines of the configuration; nothing if it is empty. No
-// account has an empty list of what is allowed, which the server takes for everything.
+// lists returns a list of subjects as lines of the configuration; nothing if it is
+// empty. No account has an empty list of what is allowed, which the server takes for
+// everything.
 func lists(name string, subjects []string) string {
 	if len(subjects) == 0 {
 		return ""
@@ -94,17 +141,20 @@ func (a Account) title() string {
 // noClean ends the title of the account of a person who may not clean.
 const noClean = ", no clean"
 
-// titled matches an account in a file of Conf: name, role, projects, whether it may clean, and
-// public nkey.
+// titled matches an account in a file of Conf: name, role, projects, whether it may
+// clean, and public nkey.
 var titled = regexp.MustCompile(
 	`(?m)^    # account (\S+), role ([a-z]+)(?:, projects ([a-z0-9 -]+))?(` + noClean + `)?\n    \{ nkey: (U[A-Z2-7]{55})$`)
+
+// issuers matches the key that Conf writes for the account auth.
+var issuers = regexp.MustCompile(`(?m)^    issuer: (A[A-Z2-7]{55})$`)
 
 // ErrNotOurs says that a configuration is not one that Conf has written.
 var ErrNotOurs = errors.New("it was not written by pfl-forge auth init")
 
-// ParseConf returns the users of a configuration that Conf has written for users with nkeys.
-// Permissions are not read: they follow from the accounts. It refuses a configuration with
-// other users, which would be lost. Error: ErrNotOurs.
+// ParseConf returns the users of a configuration that Conf has written for users
+// with nkeys. Permissions are not read: they follow from the accounts. It refuses a
+// configuration with other users, which would be lost. Error: ErrNotOurs.
 func ParseConf(text string) ([]User, error) {
 	var users []User
 	for _, m := range titled.FindAllStringSubmatch(text, -1) {
@@ -118,6 +168,13 @@ func ParseConf(text string) ([]User, error) {
 		}
 		a.NoClean = m[4] != ""
 		users = append(users, User{Account: a, Proof: NKey(m[5])})
+	}
+	if m := issuers.FindStringSubmatch(text); m != nil {
+		i := slices.IndexFunc(users, func(u User) bool { return u.Role == Auth })
+		if i < 0 {
+			return nil, ErrNotOurs
+		}
+		users[i].Issuer = m[1]
 	}
 	if len(users) == 0 || strings.Count(text, "nkey:") != len(users) || strings.Contains(text, "password") {
 		return nil, ErrNotOurs
@@ -148,8 +205,24 @@ func Find(users []User, name string) int {
 	return slices.IndexFunc(users, func(u User) bool { return u.Name == name })
 }
 
-// NewKey returns a new nkey of a user: the public part, which the server knows, and the seed,
-// which is secret.
+// Issuer returns the key by which the account auth signs whom it lets in, as the
+// server knows it: it follows from the seed of the account's nkey, and is another
+// key than that.
+func Issuer(seed []byte) (nkeys.KeyPair, error) {
+	raw, err := hkdf.Key(sha256.New, seed, nil, "pfl-forge callout issuer v1", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of the issuer: %w", err)
+	}
+	defer clear(raw)
+	encoded, err := nkeys.EncodeSeed(nkeys.PrefixByteAccount, raw)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of the issuer: %w", err)
+	}
+	return nkeys.FromSeed(encoded)
+}
+
+// NewKey returns a new nkey of a user: the public part, which the server knows, and
+// the seed, which is secret.
 func NewKey() (public string, seed []byte, err error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {

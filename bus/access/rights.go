@@ -22,10 +22,12 @@ type Right struct {
 // Rights returns everything that the account may do. all are the accounts of the
 // installation, this one among them: a service answers in their inboxes.
 func (a Account) Rights(all []Account) []Right {
-	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{Inbox(a.Name) + ".>"}}}
+	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{a.Inbox() + ".>"}}}
 	switch a.Role {
 	case Runner:
 		return append(list, runner(all)...)
+	case Auth:
+		return append(list, auth()...)
 	case Operator:
 		return append(list, a.operator()...)
 	case Submitter:
@@ -55,10 +57,11 @@ func runner(all []Account) []Right {
 	commands = append(commands, api("CONSUMER.INFO", streams.Commands, "*"))
 	var inboxes []string
 	for _, other := range all {
-		if other.Role != Follower {
+		if other.Role != Follower && other.Role != Auth {
 			inboxes = append(inboxes, Inbox(other.Name)+".>")
 		}
 	}
+	inboxes = append(inboxes, LoginInbox(">"))
 	return []Right{
 		{Why: "makes the streams", Publish: append(stores, "$JS.API.STREAM.NAMES")},
 		{Why: "makes streams in memory anew that have no leader", Publish: []string{
@@ -176,13 +179,39 @@ func cleans(all []Account) Right {
 			r.Publish = append(r.Publish, Inbox(other.Name)+".>")
 		}
 	}
+	r.Publish = append(r.Publish, LoginInbox(">"))
 	return r
 }
 
-// operator returns the rights of a person with the command line. There is none on JetStream: what
-// a stream holds is of all projects, and its answers go to whatever subject the asker names. So a
-// runner reads for people, and a right to read is one on a request with project and name in it.
-// Each project is listed with each verb, because a wildcard would take in verbs that come later.
+// auth returns the rights of the service that lets in people and services by their
+// tokens, besides its inbox.
+func auth() []Right {
+	return []Right{
+		{
+			Why:     "is asked by the server whom to let in, and answers it alone",
+			Publish: []string{"$SYS._INBOX.>"}, Subscribe: []string{subjects.ServerAsks},
+		},
+		{
+			Why:     "certifies the keys of people who log in",
+			Publish: []string{LoginInbox(">")}, Subscribe: []string{subjects.EveryCertify},
+		},
+	}
+}
+
+// Login returns the rights of a person who has shown a token and is about to have
+// the key of a login certified, whose public part key is. The subject names that
+// key, so a connection has no other one certified.
+func Login(key string) []Right {
+	return []Right{{
+		Why: "has the key of a login certified", Publish: []string{subjects.Certify(key)}, Subscribe: []string{LoginInbox(key) + ".>"},
+	}}
+}
+
+// operator returns the rights of a person with the command line. There is none on
+// JetStream: what a stream holds is of all projects, and its answers go to whatever
+// subject the asker names. So a runner reads for people, and a right to read is one
+// on a request with project and name in it. Each project is listed with each verb,
+// because a wildcard would take in verbs that come later.
 func (a Account) operator() []Right {
 	var asks, reads, cleans, progress []string
 	for _, p := range a.projects() {
@@ -231,10 +260,12 @@ func (a Account) projects() []string {
 	return list
 }
 
-// token returns the account's name as a token of a subject, which it is: see NewAccount.
+// token returns the account's name as a token of a subject, which it is: see
+// NewAccount.
 func (a Account) token() string { return a.Name }
 
-// api returns the subject of a JetStream call about a stream, or about a consumer of it.
+// api returns the subject of a JetStream call about a stream, or about a consumer of
+// it.
 func api(call, stream string, consumer ...string) string {
 	return "$JS.API." + strings.Join(append([]string{call, stream}, consumer...), ".")
 }
@@ -252,8 +283,9 @@ func consumes(stream, consumer string) []string {
 	}
 }
 
-// microService returns the subjects on which a NATS micro service is asked about itself. They
-// are spelled out, because an account that may listen on $SRV.* may do so on $SRV.>, too.
+// microService returns the subjects on which a NATS micro service is asked about
+// itself. They are spelled out, because an account that may listen on $SRV.* may do
+// so on $SRV.>, too.
 func microService(name string) []string {
 	var list []string
 	for _, verb := range []string{"PING", "STATS", "INFO"} {
@@ -267,13 +299,15 @@ func stores(b streams.Bucket) []string {
 	return append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*", api("STREAM.PURGE", b.Stream()))
 }
 
-// groupConsumers returns the call that makes the consumers of a step that the replicas of a group
-// share. A consumer's name is one token, so it cannot be limited to those of the step.
+// groupConsumers returns the call that makes the consumers of a step that the
+// replicas of a group share. A consumer's name is one token, so it cannot be limited
+// to those of the step.
 func groupConsumers(step forge.Step) string {
 	return api("CONSUMER.CREATE", streams.Commands, "*.forge.command."+string(step)+".in.*.>")
 }
 
-// sharedConsumer returns the call that makes the consumer of a step that all replicas share.
+// sharedConsumer returns the call that makes the consumer of a step that all
+// replicas share.
 func sharedConsumer(step forge.Step) string {
 	return api("CONSUMER.CREATE", streams.Commands, string(step)+".forge.command."+string(step)+".any.>")
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Author is whom a message has to be from. Its subject says that, and the server has checked only who may publish there.
+// Author is whom a message has to be from. Its subject says that, and the server has
+// checked only who may publish there.
 type Author struct {
 	// Namespace is one that the key has to have, such as proof.NamespaceAsk.
 	Namespace string
@@ -17,8 +18,9 @@ type Author struct {
 // relay is the account of runners, which store what systems have answered at once.
 const relay = "runner"
 
-// AuthorOf returns who has to have signed what comes from a sender: the account that the subject names, or, where it names none, a
-// runner that stored what a system sent to it.
+// AuthorOf returns who has to have signed what comes from a sender: the account that
+// the subject names, or, where it names none, a runner that stored what a system
+// sent to it.
 func AuthorOf(from subjects.Sender) Author {
 	switch {
 	case from.Person:
@@ -29,5 +31,6 @@ func AuthorOf(from subjects.Sender) Author {
 	return Author{proof.NamespaceRelay, relay}
 }
 
-// WorkerOf returns who has to have signed the result of a step: the account of its service.
+// WorkerOf returns who has to have signed the result of a step: the account of its
+// service.
 func WorkerOf(step forge.Step) Author { return Author{proof.NamespaceResult, step.Service()} }

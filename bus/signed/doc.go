@@ -20,6 +20,9 @@
 //	public key             32 bytes in base64 as in URLs, without padding
 //	signature              64 bytes, likewise
 //
+// A person who has logged in has a key that no file of trusted keys knows. Its header begins with v2, has a proof.Certificate as
+// ninth field, which says whose the key is, and is signed with "pfl-forge signed message v2" in front and the certificate as last part.
+//
 // The signature, ed25519, is over these parts in this order, each after its length as a big-endian number of eight bytes: the text
 // "pfl-forge signed message v1", subject, id, content type (these three not escaped), the time as in the header, the 32 bytes of the
 // hash, and the 32 bytes of the key.

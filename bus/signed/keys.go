@@ -17,12 +17,15 @@ import (
 )
 
 const (
-	// Window is how far the time of a signature and that of a message may be apart. The time of a stored message is when the server
-	// stored it, so that it may wait as long as it takes for a runner.
+	// Window is how far the time of a signature and that of a message may be apart.
+	// The time of a stored message is when the server stored it, so that it may wait
+	// as long as it takes for a runner.
 	Window = 10 * time.Minute
-	// grace is for how long a key that was renewed still counts: for what was signed a moment before.
+	// grace is for how long a key that was renewed still counts: for what was signed
+	// a moment before.
 	grace = time.Minute
-	// settling is for how long a message of an unknown key waits for the file of keys to follow.
+	// settling is for how long a message of an unknown key waits for the file of keys
+	// to follow.
 	settling = time.Minute
 	// lookEvery is how often the file is looked at.
 	lookEvery = 100 * time.Millisecond
@@ -37,7 +40,8 @@ const (
 	Forged Kind = iota
 	// UnknownKey messages do if the file of keys follows.
 	UnknownKey
-	// Untimely messages do if they are signed anew, as workers sign their results each time they send them.
+	// Untimely messages do if they are signed anew, as workers sign their results
+	// each time they send them.
 	Untimely
 )
 
@@ -56,13 +60,14 @@ func refuse(k Kind, format string, args ...any) *Error {
 	return &Error{k, fmt.Sprintf(format, args...)}
 }
 
-// Keys says which key is whose: the file of trusted keys. It is safe for concurrent use. A nil Keys believes
-// everything, where accounts have no keys.
+// Keys says which key is whose: the file of trusted keys. It is safe for concurrent
+// use. A nil Keys believes everything, where accounts have no keys.
 type Keys struct {
 	path string // empty: the keys never change
 	log  *slog.Logger
 
-	// Settling is for how long a message of an unknown key waits for the file to follow.
+	// Settling is for how long a message of an unknown key waits for the file to
+	// follow.
 	Settling time.Duration
 
 	mu     sync.Mutex
@@ -77,8 +82,8 @@ type stamp struct {
 	size int64
 }
 
-// OpenKeys reads a file of trusted keys, which is read again when it changes. A file that cannot be read later on leaves the former
-// keys in force.
+// OpenKeys reads a file of trusted keys, which is read again when it changes. A file
+// that cannot be read later on leaves the former keys in force.
 func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 	k := &Keys{path: path, log: log, Settling: settling}
 	if err := k.read(); err != nil {
@@ -140,8 +145,10 @@ func (k *Keys) of(key ed25519.PublicKey) []proof.Signer {
 	return k.byKey[string(key)]
 }
 
-// Check decides whether a message is its author's: that it is signed, as what it came as, at a time near that at which it
-// was taken, by a key of the account that is good for it. texts are the values of Header. It returns the proof; the error is an *Error.
+// Check decides whether a message is its author's: that it is signed, as what it
+// came as, at a time near that at which it was taken, by a key of the account that
+// is good for it. texts are the values of Header. It returns the proof; the error is
+// an *Error.
 func (k *Keys) Check(m *Message, texts []string, taken time.Time, from Author) (Proof, error) {
 	if k == nil {
 		return Proof{}, nil
@@ -189,9 +196,18 @@ func (k *Keys) by(p *Proof, at time.Time, from Author) error {
 	if !p.Holds() {
 		return refuse(Forged, "its signature does not hold")
 	}
-	lines := k.of(p.Key)
+	if p.Certificate != "" {
+		return k.byLogin(p, at, from)
+	}
+	return k.listed(p.Key, at, from, "signed it")
+}
+
+// listed checks that the file has a key as the author's at a time. did says what the
+// key has done, for errors.
+func (k *Keys) listed(key ed25519.PublicKey, at time.Time, from Author, did string) error {
+	lines := k.of(key)
 	if len(lines) == 0 {
-		return refuse(UnknownKey, "the key that signed it is not among the trusted keys: an account that was removed, or a file of keys that is out of date")
+		return refuse(UnknownKey, "the key that %s is not among the trusted keys: an account that was removed, or a file of keys that is out of date", did)
 	}
 	var err error
 	for i := range lines {
@@ -210,9 +226,45 @@ func (k *Keys) by(p *Proof, at time.Time, from Author) error {
 	return err
 }
 
-// Confirm says who signed a proof that a journal keeps, without the message: the account of the key. The signature has to hold, for
-// one of the namespaces of what people, systems and workers send, by a key that was in use then. Error: *Error.
+// certifier is the account whose key certifies those of logins.
+const certifier = "auth"
+
+// byLogin checks that the certificate of a proof says that its key is the author's
+// at a time. Only people have such keys.
+func (k *Keys) byLogin(p *Proof, at time.Time, from Author) error {
+	c, err := proof.ParseCertificate(p.Certificate)
+	switch {
+	case err != nil:
+		return refuse(Forged, "%v", err)
+	case !c.Holds(), !c.Key.Equal(p.Key):
+		return refuse(Forged, "its certificate does not hold for its key")
+	case c.Account != from.Account:
+		return refuse(Forged, "it was signed by %s and came as from %s", c.Account, from.Account)
+	case from.Namespace != proof.NamespaceAsk:
+		return refuse(Forged, "the key of a login may sign only %s, not %s", proof.NamespaceAsk, from.Namespace)
+	}
+	issuer := Author{proof.NamespaceCertify, certifier}
+	if err := k.listed(c.Issuer, at, issuer, "certified its key"); err != nil {
+		return err
+	}
+	if at.Before(c.From.Add(-grace)) || at.After(c.Until.Add(grace)) {
+		return refuse(Untimely, "the login of %s was good from %s until %s: pfl-forge login begins a new one",
+			c.Account, c.From.Format(time.RFC3339), c.Until.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Confirm says who signed a proof that a journal keeps, without the message: the
+// account of the key. The signature has to hold, for one of the namespaces of what
+// people, systems and workers send, by a key that was in use then. Error: *Error.
 func (k *Keys) Confirm(p *Proof) (account string, err error) {
+	if p.Certificate != "" {
+		c, err := proof.ParseCertificate(p.Certificate)
+		if err == nil {
+			err = k.by(p, p.At, Author{proof.NamespaceAsk, c.Account})
+		}
+		return c.Account, err
+	}
 	err = refuse(UnknownKey, "the key that signed it is not among the trusted keys")
 	for _, s := range k.of(p.Key) {
 		for _, n := range []string{proof.NamespaceAsk, proof.NamespaceSubmit, proof.NamespaceResult} {

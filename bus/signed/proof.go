@@ -21,19 +21,28 @@ const Header = "Forge-Signed"
 const (
 	// version begins the text of a Proof.
 	version = "v1"
+	// certified begins the text of a Proof with a certificate, which is its last
+	// field.
+	certified = "v2"
 	// domain begins the signed text, so that it is no signature of anything else.
 	domain = "pfl-forge signed message v1"
-	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a message.
+	// certifiedDomain is domain for a Proof with a certificate.
+	certifiedDomain = "pfl-forge signed message v2"
+	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a
+	// message.
 	maxText = 3 << 10
-	// fields is how many a text has.
+	// fields is how many a text has, without a certificate.
 	fields = 8
 )
 
-// Message describes a message as it is sent, or as it came, to be signed or compared with a signature.
+// Message describes a message as it is sent, or as it came, to be signed or compared
+// with a signature.
 type Message struct {
-	// Subject is where it is sent, or where it came. It names project, sender and verb, or step, project and intent.
+	// Subject is where it is sent, or where it came. It names project, sender and
+	// verb, or step, project and intent.
 	Subject string
-	// ID is the message's own id, as the header Nats-Msg-Id has it; empty where the content identifies it.
+	// ID is the message's own id, as the header Nats-Msg-Id has it; empty where the
+	// content identifies it.
 	ID string
 	// ContentType is the header of that name; it may be empty.
 	ContentType string
@@ -41,7 +50,8 @@ type Message struct {
 	Payload []byte
 }
 
-// Proof is an author's word on a message, with the signature. The zero value is none.
+// Proof is an author's word on a message, with the signature. The zero value is
+// none.
 type Proof struct {
 	// Subject, ID and ContentType are those of the Message that was signed.
 	Subject, ID, ContentType string
@@ -52,12 +62,16 @@ type Proof struct {
 	// Key is the author's, and Signature is over all of the above and the key.
 	Key       ed25519.PublicKey
 	Signature []byte
+	// Certificate is the text of the proof.Certificate that says whose the key is,
+	// and is signed with the rest; empty where a file of trusted keys says that.
+	Certificate string
 }
 
 // Sign returns the proof of a message, made at a time by a key.
 func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
 	p := Proof{
 		Subject: m.Subject, ID: m.ID, ContentType: m.ContentType, At: at.UTC().Round(0), Payload: sha256.Sum256(m.Payload), Key: key.Public(),
+		Certificate: key.Certificate(),
 	}
 	p.Signature = key.Sign(p.content())
 	if n := len(p.String()); n > maxText {
@@ -66,10 +80,16 @@ func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
 	return p, nil
 }
 
-// content returns the text that is signed: every part after its length, so that no two lists of parts are the same bytes.
+// content returns the text that is signed: every part after its length, so that no
+// two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
 	var b []byte
-	for _, part := range []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)} {
+	parts := []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)}
+	if p.Certificate != "" {
+		parts[0] = certifiedDomain
+		parts = append(parts, p.Certificate)
+	}
+	for _, part := range parts {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
 		b = append(b, part...)
 	}
@@ -79,7 +99,8 @@ func (p *Proof) content() []byte {
 // time returns the time as it is signed.
 func (p *Proof) time() string { return p.At.Format(time.RFC3339Nano) }
 
-// Holds reports whether the signature is one of the key over the rest. Whose key it is, Keys knows.
+// Holds reports whether the signature is one of the key over the rest. Whose key it
+// is, Keys knows.
 func (p *Proof) Holds() bool {
 	return len(p.Key) == ed25519.PublicKeySize && ed25519.Verify(p.Key, p.content(), p.Signature)
 }
@@ -87,25 +108,37 @@ func (p *Proof) Holds() bool {
 // Of reports whether the proof is of this content.
 func (p *Proof) Of(payload []byte) bool { return p.Payload == sha256.Sum256(payload) }
 
-// String returns the text of the proof: version, subject, id, content type, time, hash, key and signature, with spaces
-// between them and escaped as in a URL.
+// String returns the text of the proof: version, subject, id, content type, time,
+// hash, key, signature and perhaps a certificate, with spaces between them and
+// escaped as in a URL.
 func (p *Proof) String() string {
-	return strings.Join([]string{
+	parts := []string{
 		version, url.QueryEscape(p.Subject), url.QueryEscape(p.ID), url.QueryEscape(p.ContentType), p.time(),
 		hex.EncodeToString(p.Payload[:]), base64.RawURLEncoding.EncodeToString(p.Key), base64.RawURLEncoding.EncodeToString(p.Signature),
-	}, " ")
+	}
+	if p.Certificate != "" {
+		parts[0] = certified
+		parts = append(parts, p.Certificate)
+	}
+	return strings.Join(parts, " ")
 }
 
-// Parse is the reverse of String. It accepts nothing that String does not return, so that a proof has one text.
+// Parse is the reverse of String. It accepts nothing that String does not return, so
+// that a proof has one text.
 func Parse(text string) (Proof, error) {
 	if len(text) > maxText {
 		return Proof{}, fmt.Errorf("it has %d bytes; at most %d are allowed", len(text), maxText)
 	}
 	f := strings.Split(text, " ")
-	if len(f) != fields || f[0] != version {
+	var p Proof
+	if len(f) == fields+1 && f[0] == certified && f[fields] != "" {
+		p.Certificate = f[fields]
+		if _, err := proof.ParseCertificate(p.Certificate); err != nil {
+			return Proof{}, err
+		}
+	} else if len(f) != fields || f[0] != version {
 		return Proof{}, fmt.Errorf("want %s and %d fields behind it", version, fields-1)
 	}
-	var p Proof
 	var errs [7]error
 	p.Subject, errs[0] = url.QueryUnescape(f[1])
 	p.ID, errs[1] = url.QueryUnescape(f[2])

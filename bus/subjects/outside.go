@@ -7,8 +7,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// The subjects in this file are those on which other systems and people are told what
-// happens, and ask what is answered at once.
+// The subjects in this file are those on which other systems and people are told
+// what happens, and ask what is answered at once.
 
 // Change is where a change of an intent is told to everybody.
 func Change(k forge.Key, kind string) (string, error) {
@@ -35,8 +35,8 @@ func Changes(p forge.ProjectID, kind string) (string, error) {
 	return "forge.event." + t + ".*." + kind, err
 }
 
-// The endpoints that answer at once, of every project: what a person asks for, and what a
-// system does. Only a submission may come without a name.
+// The endpoints that answer at once, of every project: what a person asks for, and
+// what a system does. Only a submission may come without a name.
 const (
 	APISubmit       = "forge.api.*." + verbSubmit
 	APISubmitFrom   = "forge.api.*.from.*." + verbSubmit
@@ -60,8 +60,9 @@ const (
 	verbSubmit   = "submit"
 )
 
-// The server checks who may publish on a subject, but not whether the subject makes sense: a system
-// with the right to all that begins with its name could ask for what only people may.
+// The server checks who may publish on a subject, but not whether the subject makes
+// sense: a system with the right to all that begins with its name could ask for what
+// only people may.
 
 // askers says who may ask for what: unnamed senders, systems, people.
 var askers = map[string]struct{ unnamed, system, person bool }{
@@ -73,8 +74,8 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbClean:    {person: true},
 }
 
-// ParseAPI returns whom a request comes from: an unnamed sender, a system, or a person. Each
-// may ask only for what is meant for it.
+// ParseAPI returns whom a request comes from: an unnamed sender, a system, or a
+// person. Each may ask only for what is meant for it.
 func ParseAPI(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.api.")
 	if !ok {
@@ -91,8 +92,8 @@ func ParseAPI(s string) (Sender, error) {
 	return from, err
 }
 
-// Asked is where a person asks for something that is answered at once. Only that person is to
-// be allowed to publish there.
+// Asked is where a person asks for something that is answered at once. Only that
+// person is to be allowed to publish there.
 func Asked(p forge.ProjectID, person, verb string) (string, error) {
 	if len(person) > maxSender {
 		return "", fmt.Errorf("a person's name has %d bytes; at most %d are allowed", len(person), maxSender)
@@ -119,25 +120,27 @@ func Submission(p forge.ProjectID) (string, error) {
 	return "forge.intent." + string(t) + ".submit", err
 }
 
-// EventsIn limits a filter of events, such as forge.wake.>, to a project: events are about the
-// project itself, or about something in it.
+// EventsIn limits a filter of events, such as forge.wake.>, to a project: events are
+// about the project itself, or about something in it.
 func EventsIn(filter string, p forge.ProjectID) ([]string, error) {
 	_, err := forge.ParseProjectID(string(p))
 	of := strings.TrimSuffix(filter, ">") + string(p)
 	return []string{of, of + ".>"}, err
 }
 
-// projectAt says where the project is in the subjects that begin with some tokens: its index
-// among all tokens.
+// projectAt says where the project is in the subjects that begin with some tokens:
+// its index among all tokens.
 var projectAt = map[string]int{
 	"intent": 2, "journal": 2, "project": 2, "wake": 2, "timer": 2, "transcript": 2, "progress": 2, "control": 2, "event": 2, "refusal": 2,
 	"api": 2, "cleaned": 2, "result": 3, "lease": 3, "dead": 3,
 }
 
-// Permissions and filters go by these tokens, and so does who may read a message: a new kind of
-// subject that is not in the table belongs to no project, so that people cannot read it.
+// Permissions and filters go by these tokens, and so does who may read a message: a
+// new kind of subject that is not in the table belongs to no project, so that people
+// cannot read it.
 
-// ProjectOf returns the project that a subject of ours names; false if it names none.
+// ProjectOf returns the project that a subject of ours names; false if it names
+// none.
 func ProjectOf(subject string) (forge.ProjectID, bool) {
 	t := strings.Split(subject, ".")
 	if len(t) < 3 || t[0] != "forge" {
@@ -154,4 +157,26 @@ func ProjectOf(subject string) (forge.ProjectID, bool) {
 	}
 	p, err := forge.ParseProjectID(t[at])
 	return p, err == nil
+}
+
+const (
+	// ServerAsks is where the server asks whether to let a connection in, and as
+	// which account.
+	ServerAsks = "$SYS.REQ.USER.AUTH"
+	// EveryCertify matches the requests to certify the key of a login.
+	EveryCertify = "forge.auth.*.certify"
+)
+
+// Certify is where the holder of an nkey, whose public part key is, has the key of a
+// login certified.
+func Certify(key string) string { return strings.Replace(EveryCertify, "*", key, 1) }
+
+// ParseCertify returns the key in a subject of Certify.
+func ParseCertify(s string) (key string, err error) {
+	before, after, _ := strings.Cut(EveryCertify, "*")
+	key, ok := strings.CutPrefix(s, before)
+	if key, found := strings.CutSuffix(key, after); ok && found && key != "" && !strings.Contains(key, ".") {
+		return key, nil
+	}
+	return "", fmt.Errorf("subject %.100q is not %s", s, EveryCertify)
 }

@@ -10,9 +10,9 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this file, command.go, transcript.go or outside.go,
-// and nowhere else. A builder fails when an id is not one, so that no text of anybody becomes a
-// token, a wildcard or several tokens.
+// Every subject is built and taken apart in this file, command.go, transcript.go or
+// outside.go, and nowhere else. A builder fails when an id is not one, so that no
+// text of anybody becomes a token, a wildcard or several tokens.
 //
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
@@ -65,8 +65,8 @@ func CheckIntent(k forge.Key) error {
 // maxSender bounds the name of a person or system in a subject, in bytes.
 const maxSender = 200
 
-// Personal is where a person asks for something. Only that person is to be
-// allowed to publish there.
+// Personal is where a person asks for something. Only that person is to be allowed
+// to publish there.
 func Personal(k forge.Key, person, verb string) (string, error) {
 	check := CheckIntent
 	if k.IsProject() && forProjects[verb] {
@@ -136,21 +136,22 @@ func ParseJournal(s string) (forge.Key, error) {
 	return k, CheckIntent(k)
 }
 
-// EveryJournal matches the journals of all intents, EveryProject those of all projects.
+// EveryJournal matches the journals of all intents, EveryProject those of all
+// projects.
 const (
 	EveryJournal = "forge.journal.*.*"
 	EveryProject = "forge.project.*"
 )
 
-// IntentJournals returns the filter that matches the journals of a project's intents, or of
-// those of every project if it is empty.
+// IntentJournals returns the filter that matches the journals of a project's
+// intents, or of those of every project if it is empty.
 func IntentJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.journal." + t + ".*", err
 }
 
-// ProjectJournals returns the filter for the journal of a project's own machine, or of all
-// projects' if it is empty.
+// ProjectJournals returns the filter for the journal of a project's own machine, or
+// of all projects' if it is empty.
 func ProjectJournals(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.project." + t, err
@@ -187,8 +188,8 @@ func ParseResult(s string) (step forge.Step, k forge.Key, err error) {
 	return step, k, CheckIntent(k)
 }
 
-// Lease returns the subject of the lease on a step of a task, or of an intent if task is
-// empty.
+// Lease returns the subject of the lease on a step of a task, or of an intent if
+// task is empty.
 func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
 	if _, err := forge.ParseStep(string(step)); err != nil {
 		return "", err
@@ -228,7 +229,8 @@ func LeasesOf(step forge.Step) (string, error) {
 	return "forge.lease." + string(step) + ".*.*.*", err
 }
 
-// Wake returns the subject on which a machine gets timers and events of other machines.
+// Wake returns the subject on which a machine gets timers and events of other
+// machines.
 func Wake(k forge.Key) (string, error) {
 	s := "forge.wake." + string(k.Project)
 	if !k.IsProject() {
@@ -242,8 +244,8 @@ func Timer(t *forge.Timer) (string, error) {
 	return Timers(t.To, escape(t.Key)), CheckKey(t.To)
 }
 
-// Timers is the subject of a machine's timer, or with a wildcard those of all
-// of them.
+// Timers is the subject of a machine's timer, or with a wildcard those of all of
+// them.
 func Timers(k forge.Key, key string) string {
 	return "forge.timer." + string(k.Project) + "." + intentToken(k) + "." + key
 }
@@ -294,8 +296,7 @@ func unescape(token string) (string, error) {
 	return "", fmt.Errorf("%q is not how a name is escaped", token)
 }
 
-// intentToken returns the token of a machine; a project's own one for a
-// project.
+// intentToken returns the token of a machine; a project's own one for a project.
 func intentToken(k forge.Key) string {
 	if k.IsProject() {
 		return None
@@ -308,7 +309,8 @@ func Progress(k forge.Key) (string, error) {
 	return "forge.progress." + string(k.Project) + "." + string(k.Intent), CheckIntent(k)
 }
 
-// ProgressIn returns the filter for the progress in a project, or in all if it is empty.
+// ProgressIn returns the filter for the progress in a project, or in all if it is
+// empty.
 func ProgressIn(p forge.ProjectID) (string, error) {
 	t, err := projectToken(p)
 	return "forge.progress." + t + ".*", err
@@ -322,8 +324,9 @@ func Control(k forge.Key) (string, error) {
 // EveryResult matches the results of all workers.
 const EveryResult = "forge.result.*.*.*"
 
-// Dead is where the dead letters of a stream are, or, if it is empty, those of results: each
-// under the project of the subject that the message had, so that a project's can be read alone.
+// Dead is where the dead letters of a stream are, or, if it is empty, those of
+// results: each under the project of the subject that the message had, so that a
+// project's can be read alone.
 func Dead(stream, subject string) string {
 	if stream == "" {
 		stream = "results"

@@ -39,8 +39,9 @@ var decoders = map[string][]string{
 	"internal/term":                   {"FuzzSanitize"},
 	"internal/transcript":             {"FuzzLines"},
 	"jobs/guard":                      {"FuzzCommandFiles"},
+	"internal/identity":               {"FuzzRules"},
 	"notify":                          {"FuzzParse"},
-	"proof":                           {"FuzzProofs", "FuzzSigners", "FuzzStatements"},
+	"proof":                           {"FuzzCertificates", "FuzzProofs", "FuzzSigners", "FuzzStatements"},
 }
 
 // unfuzzed are packages with functions that look like decoders, and why they need no target.

@@ -60,7 +60,7 @@ func TestCalls(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			cmd := forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepImplement, Number: 1}}
+			cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepImplement, Number: 1}}
 			work := gittest.New(t, map[string]string{"b": "b\n"}).Dir
 			call := func(role agent.Role, want string) {
 				t.Helper()

@@ -41,7 +41,8 @@ func TestBadCredentials(t *testing.T) {
 	}
 	command := func(step forge.Step, recipe string) *forge.Command {
 		return &forge.Command{
-			To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: step, Number: 1, Task: "fix-001"},
+			BudgetUSD: 5,
+			To:        forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Step: step, Number: 1, Task: "fix-001"},
 			Intent: forge.Intent{Settings: forge.Settings{Recipe: recipe}},
 		}
 	}

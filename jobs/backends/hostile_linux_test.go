@@ -205,7 +205,8 @@ func write(t *testing.T, path, content string) {
 func (w *world) work(t *testing.T, recipe string) (dir string, outcome agent.Outcome) {
 	t.Helper()
 	cmd := forge.Command{
-		To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1},
 		Intent: forge.Intent{Settings: forge.Settings{Title: "Fix", Recipe: recipe}},
 	}
 	res := w.set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
@@ -273,7 +274,8 @@ func offered(t *testing.T) bool {
 	}
 	w := newWorld(t, alone)
 	cmd := forge.Command{
-		To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001", Number: 1},
 		Intent: forge.Intent{Settings: forge.Settings{Recipe: "intrude"}},
 	}
 	res := w.set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {

@@ -80,22 +80,29 @@ func (j *Judged) Resolve(ctx context.Context, claims []forge.Claim) ([]forge.Cla
 	return out, nil
 }
 
-// lookup is one Resolve.
+// lookup is one Resolve. It reads each file once, however often it is cited.
 type lookup struct {
 	*Judged
-	ctx  context.Context //nolint:containedctx // of the call that it lives in
+
+	ctx context.Context //nolint:containedctx // of the call that it lives in
+	// tree is the tree of Head: runs of commands on another one do not count.
 	tree string
+	// read has the files that were cited so far.
 	read map[place]found
 }
 
-// place is a file of a commit.
+// place is a file of a commit. The same path can be cited in the base, for lines that are
+// removed, and in the head.
 type place struct {
+	// commit is the base or the head.
 	commit git.OID
-	path   git.Path
+	// path is clean and relative.
+	path git.Path
 }
 
-// found is a file that was read.
+// found is a file that was read, or the reason why it cannot be quoted.
 type found struct {
+	// text has the lines of the file.
 	text
 	// why says why it cannot be quoted; empty if it can.
 	why string
@@ -103,7 +110,9 @@ type found struct {
 	changed []objects.Lines
 }
 
-// refusal says why a citation does not resolve.
+// refusal says why a citation does not resolve. It is shown to the model that cites, to the
+// agent that has to make the change again, and to people, so it names the place and the
+// fault. Other errors are failures of the store.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -137,7 +146,8 @@ func (l *lookup) resolve(c *forge.Citation, about string) error {
 	return err
 }
 
-// file reports whether the quoted lines were there before the change.
+// file looks up quoted lines of the judged tree, and reports whether they were there before
+// the change. Where only some of them are new, the quote as a whole is.
 func (l *lookup) file(c *forge.Citation) (unchanged bool, err error) {
 	p, in, err := parseRef(c.Ref)
 	if err != nil {
@@ -236,7 +246,8 @@ func (l *lookup) changes(commit git.OID, p git.Path, ref string, quote []string,
 	return nil
 }
 
-// command looks a run up.
+// command looks a run up by its id, its name, or the very command that ran. If several have
+// that name, each has to have passed: a run that failed is not outweighed by another one.
 func (l *lookup) command(c *forge.Citation) error {
 	ran := false
 	for i := range l.Runs {
@@ -264,7 +275,10 @@ func (l *lookup) command(c *forge.Citation) error {
 	return nil
 }
 
-// absence reports whether it was absent before the change, too.
+// absence looks up that something is not there, and reports whether it was absent before the
+// change, too. It searches all of the tree for a path, and for a text all regular files at and
+// below a path. A search below a path that does not exist would always succeed, so it is
+// refused.
 func (l *lookup) absence(c *forge.Citation, about string) (unchanged bool, err error) {
 	var p git.Path
 	if c.Ref != "." {

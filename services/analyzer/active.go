@@ -28,6 +28,8 @@ func (a *Analyzer) active(ctx context.Context, j *jobs.Job) ([]forge.Summary, er
 	if a.others == nil {
 		return nil, nil
 	}
+	// A later attempt follows an answer of a person or a failure: what came together with the intent has
+	// long been there, and nothing is waited for.
 	list, err := a.others(ctx, j.Command.To.Project)
 	for known, n := 0, 0; err == nil && j.Command.Attempt.Number == 1 && len(list) > known && n < moments; n++ {
 		known = len(list)

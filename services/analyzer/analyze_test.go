@@ -52,9 +52,10 @@ recipes:
 
 func command(recipe string) forge.Command {
 	return forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "tidy"},
-		Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please.", Recipe: recipe}},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "tidy"},
+		Attempt:   forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+		Intent:    forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please.", Recipe: recipe}},
 	}
 }
 
@@ -90,7 +91,8 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
-			MaxDepth:  3, Reflection: forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+			MaxDepth:  3, Budget: forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD},
+			Reflection:    forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 			MinConfidence: 0.7,
 		},
 		Base: string(r.Head("main")),

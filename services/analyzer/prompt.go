@@ -61,7 +61,7 @@ type promptData struct {
 	Others  []other
 	// More counts the other intents that are not shown.
 	More int
-	// Knowledge is what was found out earlier, a line for each piece.
+	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
 }
 
@@ -103,6 +103,8 @@ func mayTakeApart(cmd *forge.Command, c *config.Project) bool {
 // with the command's first, and how many more there are.
 func others(cmd *forge.Command, active []forge.Summary) (list []other, more int) {
 	about := words.Set(cmd.Intent.Title + "\n" + cmd.Intent.Body)
+	// How near another intent is decides only about the order, and so about what is left out of
+	// a very long list: whether one needs the other is up to the agent.
 	near := map[forge.IntentID]int{}
 	for i := range active {
 		a := &active[i]

@@ -25,8 +25,9 @@ func project(verify ...string) *config.Project {
 func hostile(step forge.Step) *forge.Command {
 	yes, lines := "Yes.", "Two\nlines."+injection
 	return &forge.Command{
-		To:      forge.Key{Project: "shop", Intent: "fix-login"},
-		Attempt: forge.Attempt{Step: step, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: "shop", Intent: "fix-login"},
+		Attempt:   forge.Attempt{Step: step, Number: 1, Claim: 1},
 		Intent: forge.Intent{
 			Settings: forge.Settings{
 				Title:    "Fix the login\n" + injection,
@@ -110,7 +111,7 @@ func TestPrompts(t *testing.T) {
 		golden(t, string(step), hostile(step), checks, false)
 		golden(t, string(step)+"-resume", hostile(step), checks, true)
 		in := forge.Intent{Settings: forge.Settings{Title: "Short", Body: "Just this.", Criteria: []string{"It is done"}}, Depth: 3}
-		short := &forge.Command{Attempt: forge.Attempt{Step: step}, Intent: in}
+		short := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: step}, Intent: in}
 		golden(t, string(step)+"-short", short, project(), false)
 		golden(t, string(step)+"-interrupted", short, project(), true)
 	}
@@ -144,7 +145,7 @@ func TestHistoryFits(t *testing.T) {
 // what is not in it.
 func TestManyOthersFit(t *testing.T) {
 	var active []forge.Summary
-	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Settings: forge.Settings{Title: "One of many"}}}
+	c := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepAnalyze}, Intent: forge.Intent{Settings: forge.Settings{Title: "One of many"}}}
 	for i := range 150 {
 		id := forge.IntentID(fmt.Sprintf("i%d", i))
 		a := forge.Summary{Key: forge.Key{Intent: id}, Title: strings.Repeat("long ", 1000)}
@@ -176,7 +177,7 @@ func BenchmarkFixedPrompt(b *testing.B) {
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = prompts(&forge.Command{Attempt: forge.Attempt{Step: spec.Step}}, nil, project(), false); err != nil {
+				if system, text, err = prompts(&forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: spec.Step}}, nil, project(), false); err != nil {
 					b.Fatal(err)
 				}
 			}

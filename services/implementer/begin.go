@@ -83,6 +83,7 @@ func resume(ctx context.Context, j *jobs.Job, old *checkpoint, elsewhere bool) (
 		return w, err
 	}
 	w.state.GivenBack = false
+	w.state.dropInterrupted() // before it is saved anew, in another commit
 	kept, err := w.save(ctx)
 	if err != nil {
 		return nil, err
@@ -129,6 +130,7 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 	n.SetUp, n.GivenBack = false, false
 	w.fresh, w.moved = true, true
 	w.touched = n.Work != "" || head != n.From
+	n.dropInterrupted()
 	return w, n.write()
 }
 

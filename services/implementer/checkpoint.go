@@ -67,6 +67,8 @@ type said struct {
 	Blocked *forge.Clarification `json:"blocked,omitempty"`
 	// NothingToDo is the agent's claim that the base meets the task already.
 	NothingToDo string `json:"nothing_to_do,omitempty"`
+	// Denied lists the uses of tools that the agent's program did not allow.
+	Denied []string `json:"denied,omitempty"`
 	// Execution is the agent's answer in an iteration of a goal.
 	Execution *forge.Execution `json:"execution,omitempty"`
 }
@@ -85,6 +87,14 @@ func (n *checkpoint) next(j *jobs.Job) *checkpoint {
 	m.SetUp, m.Called, m.Head, m.Work, m.Interrupted = n.SetUp, n.Called, n.Head, n.Work, n.Interrupted
 	m.Tools, m.Tokens = n.Tools, n.Tokens+tokens(n.Result.Usage)
 	return m
+}
+
+// dropInterrupted forgets the work that was cut off if it is in the tree: the agent is
+// told of work elsewhere only if it is elsewhere.
+func (n *checkpoint) dropInterrupted() {
+	if n.Interrupted == n.Work || n.Interrupted == n.Head {
+		n.Interrupted = ""
+	}
 }
 
 // answerTool is the tool by which Claude Code answers. It does no work, so it is not

@@ -233,7 +233,7 @@ func TestCleanKeeps(t *testing.T) {
 	key := forge.Key{Project: repotest.Project, Intent: "fix"}
 	attempt := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1}
 	merges := func() {
-		w.want(forge.Command{Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: 1, Claim: 1}})
+		w.want(forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: 1, Claim: 1}})
 	}
 	var lease *buswork.Lease
 	for _, c := range []struct {
@@ -251,7 +251,7 @@ func TestCleanKeeps(t *testing.T) {
 		{forge.StatusCancelled, nil, func() {
 			w.want()
 			var err error
-			job := &buswork.Job{Command: forge.Command{To: key, Attempt: attempt}}
+			job := &buswork.Job{Command: forge.Command{BudgetUSD: 5, To: key, Attempt: attempt}}
 			lease, err = w.bus.Leases.Acquire(t.Context(), job, buswork.LeaseHolder{Replica: "w9", Life: "1"})
 			if err != nil {
 				t.Fatal(err)

@@ -56,11 +56,14 @@ type worker struct {
 	answer string
 	tools  map[string]int
 	err    error
+	// prompt is that of the last call.
+	prompt string
 }
 
 func (*worker) Name() string { return "claude" }
 
 func (w *worker) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (agent.Outcome, error) {
+	w.prompt = c.Prompt
 	cmd := osexec.CommandContext(ctx, "sh", "-ec", w.script)
 	cmd.Dir, cmd.Env = c.Dir, append(os.Environ(), c.Env...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -127,6 +127,7 @@ func (w *work) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.state.Denied = out.Denied
 	observations, err := w.parseAnswer(out.Answer)
 	if err != nil {
 		return err
@@ -175,7 +176,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 	}
 	im := &forge.Implementation{
 		Base: string(w.state.Base), Head: string(head), Leftover: string(got.Leftover), Summary: w.state.Summary,
-		Blocked: w.state.Blocked,
+		Blocked: w.state.Blocked, Denied: w.state.Denied,
 	}
 	if head == w.state.Base && !isExecute(w.Command) {
 		im.NothingToDo = w.state.NothingToDo

@@ -310,7 +310,8 @@ func TestIDsOfEveryLength(t *testing.T) {
 	c.Attempt.Task = forge.NewTaskID(c.To.Intent, 1000)
 	im := w.implemented(c)
 	rebase := forge.Command{
-		To: c.To, Attempt: forge.Attempt{Task: c.Attempt.Task, Step: forge.StepRebase, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        c.To, Attempt: forge.Attempt{Task: c.Attempt.Task, Step: forge.StepRebase, Number: 1, Claim: 1},
 		Task: forge.Task{Base: im.Base, Head: im.Head}, Input: &forge.RebaseInput{},
 	}
 	if r := w.imp.rebase(t.Context(), rebase, silent); r.Failure() != nil || !forge.As[*forge.Rebase](r.Output).Verify.Passed {

@@ -236,7 +236,7 @@ func TestMergeAddsTheApprover(t *testing.T) {
 // A message that was made to be costly is not: a single trailer that goes on for a
 // megabyte, and paragraphs without end.
 func TestCommitMessageIsCheap(t *testing.T) {
-	c := &forge.Command{To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001"}}
+	c := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001"}}
 	const line = " x\n"
 	size := testsize.Of(100_000, 1_000_000) // bytes; what grows with its square takes minutes in both sizes
 	var paragraphs strings.Builder

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,17 @@ func TestContinueWithoutTheCheckout(t *testing.T) {
 	if diff := cmp.Diff([]string{"half.txt", "new.txt"}, im.Files); diff != "" || im.Commits != 2 {
 		t.Errorf("%+v\n%s", im, diff)
 	}
+	allIsThere(t, a.prompt)
+}
+
+// allIsThere checks that a prompt says that the work of the attempt before is in the
+// working directory, and does not say at the same time that it is elsewhere.
+func allIsThere(t *testing.T, prompt string) {
+	t.Helper()
+	prompt = strings.Join(strings.Fields(prompt), " ")
+	if !strings.Contains(prompt, "ll that is in it is yours") || strings.Contains(prompt, "not in the working directory") {
+		t.Errorf("it was told:\n%s", prompt)
+	}
 }
 
 // In the checkout itself, nothing is missing.
@@ -127,4 +139,5 @@ func TestContinueInTheCheckout(t *testing.T) {
 	if im := w.implemented(c); im.Commits != 1 {
 		t.Errorf("got %+v", im)
 	}
+	allIsThere(t, a.prompt)
 }

@@ -42,6 +42,14 @@ type promptInput struct {
 	checks []string
 }
 
+// overlapping is the part of a prompt about other tasks whose changes do not merge with this one.
+type overlapping struct {
+	// Elsewhere are those of them that are shown.
+	Elsewhere []elsewhere
+	// More counts those that are not shown.
+	More int
+}
+
 // promptData is the data of the implementer's prompts.
 type promptData struct {
 	*forge.Command
@@ -51,13 +59,23 @@ type promptData struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	// Elsewhere are tasks under way that overlap with this one.
-	Elsewhere []elsewhere
-	// More counts those that are not shown.
-	More int
-	// Knowledge is what was found out earlier, a line for each piece.
+	overlapping
+	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
 
+	beginning
+
+	Earlier []forge.Review
+	// Rejected is the last review, if it rejected the change.
+	Rejected *forge.Review
+	// Reviewed says that it was of the commit that the branch has now.
+	Reviewed bool
+	// Why has the other complaints about the attempt before.
+	Why string
+}
+
+// beginning says how a call begins, and with which tree.
+type beginning struct {
 	// Lost says that the prompt recapitulates what was done before.
 	Lost bool
 	// Again says that the task begins anew, without its earlier change.
@@ -71,14 +89,7 @@ type promptData struct {
 	// Answered says that it was blocked, and that a person answered.
 	Answered bool
 	// Empty says that nothing was committed so far.
-	Empty   bool
-	Earlier []forge.Review
-	// Rejected is the last review, if it rejected the change.
-	Rejected *forge.Review
-	// Reviewed says that it was of the commit that the branch has now.
-	Reviewed bool
-	// Why has the other complaints about the attempt before.
-	Why string
+	Empty bool
 }
 
 // elsewhere is another task under way, with the files of the overlap.
@@ -128,9 +139,11 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	t := promptData{
 		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
-		Stopped: in.Continue && !in.Answered, Answered: in.Answered && in.Continue, CutOff: b.cutOff, Moved: b.moved,
-		Again: again && in.Fresh && cmd.Task.Head != cmd.Task.Base,
-		Why:   strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
+		beginning: beginning{
+			Stopped: in.Continue && !in.Answered, Answered: in.Answered && in.Continue, CutOff: b.cutOff, Moved: b.moved,
+			Again: again && in.Fresh && cmd.Task.Head != cmd.Task.Base,
+		},
+		Why: strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Knowledge = agent.KnowledgeLines(in.Knowledge)

@@ -182,12 +182,12 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprintf("elsewhere=%t", elsewhere), func(t *testing.T) {
-			var stopped atomic.Bool
+			var works atomic.Bool // the CLI may repeat a request that failed
 			steps := agenttest.Steps(
 				writes("new.txt"), commits("half"), writes("more.txt"), commits("whole"), agenttest.Answer(object{"summary": "finished"}),
 			)
 			one, two, model := replicas(t, func(r agenttest.Request) agenttest.Reply {
-				if r.ToolResults == 3 && stopped.CompareAndSwap(false, true) {
+				if r.ToolResults == 3 && !works.Load() {
 					return agenttest.Fail(400, "invalid_request_error", "no more")(r)
 				}
 				return steps(r)
@@ -195,6 +195,7 @@ func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
 			if r := one.implement(asked(1)); r.Failure() == nil {
 				t.Fatalf("got %+v", r)
 			}
+			works.Store(true)
 			next := asked(2)
 			next.Resume, input(&next).Continue = true, true
 			if elsewhere {

@@ -69,11 +69,12 @@ func silent(forge.Progress) {}
 // command is for task fix-001 of intent fix.
 func command(step forge.Step, number int) forge.Command {
 	c := forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: step, Number: number, Claim: 1},
-		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it"}},
-		Task:    forge.Task{ID: "fix-001", IntentID: "fix", Title: "Write a file", Attempts: number},
-		Input:   &forge.ImplementInput{},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: step, Number: number, Claim: 1},
+		Intent:    forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it"}},
+		Task:      forge.Task{ID: "fix-001", IntentID: "fix", Title: "Write a file", Attempts: number},
+		Input:     &forge.ImplementInput{},
 	}
 	if step == forge.StepRebase {
 		c.Input = &forge.RebaseInput{}
@@ -128,8 +129,9 @@ func (w *world) rebased(im *forge.Implementation) *forge.Rebase {
 // merge is the command to be merged what was rebased.
 func merge(number int, rb *forge.Rebase) forge.Command {
 	return forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: number, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: number, Claim: 1},
 		Input: &forge.MergeInput{Change: &forge.QueueMerge{
 			Run: 1, Task: "fix-001", Number: number, Base: rb.Base, Head: rb.Head, Tree: rb.Tree, PatchID: rb.PatchID, Files: rb.Files,
 		}},

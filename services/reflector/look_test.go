@@ -42,10 +42,11 @@ func world(t *testing.T, files map[string]string, others ...agent.Agent) (gittes
 
 func command(step forge.Step) forge.Command {
 	return forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "tidy"},
-		Attempt: forge.Attempt{Step: step, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please."}},
-		Session: "00000000-0000-4000-8000-000000000000",
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "tidy"},
+		Attempt:   forge.Attempt{Step: step, Number: 1, Claim: 1},
+		Intent:    forge.Intent{ID: "tidy", Project: repotest.Project, Settings: forge.Settings{Title: "Tidy up", Body: "Please."}},
+		Session:   "00000000-0000-4000-8000-000000000000",
 	}
 }
 

@@ -22,7 +22,8 @@ func TestReflectWithoutAModel(t *testing.T) {
 	b := bustest.Start(t)
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	cmd := forge.Command{
-		To: key, Attempt: forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        key, Attempt: forge.Attempt{Step: forge.StepReflect, Number: 1, Claim: 1},
 		Input: &forge.ReflectInput{
 			History:      &forge.History{IntentID: "fix"},
 			Observations: []forge.Observation{{ID: "a", Content: "new"}, {ID: "b", Content: "newer"}},

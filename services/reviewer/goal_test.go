@@ -59,7 +59,7 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
 		Goal:   forge.GoalContext{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
 	}
-	cmd := &forge.Command{Intent: forge.Intent{Settings: forge.Settings{Title: "Grow"}}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
+	cmd := &forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Grow"}}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
 	g := newJudgeData(cmd, []string{"make test"})
 	g.fitted = fit(split(many(1, 200, "a.go") + many(1, 500_000, "b.go") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files differ\n"))
 	g.leave("huge\n.txt")
@@ -78,7 +78,8 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 
 func TestJudgePromptWithoutAChange(t *testing.T) {
 	cmd := &forge.Command{
-		Intent: forge.Intent{Settings: forge.Settings{Title: "Explain"}}, Input: &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
+		BudgetUSD: 5,
+		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}}, Input: &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
 			Iteration: 1, Criteria: []string{"The report names every caller"},
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
 		}},
@@ -94,7 +95,7 @@ func TestJudgePromptWithoutAChange(t *testing.T) {
 // only below the heading that calls it claims.
 func TestWhatReachesTheJudge(t *testing.T) {
 	in := &forge.IterationInput{}
-	cmd := &forge.Command{Input: in}
+	cmd := &forge.Command{BudgetUSD: 5, Input: in}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
 	in.Goal.Summaries[0].Iteration = in.Goal.Iteration
 	facts, claims, _ := strings.Cut(judged(t, newJudgeData(cmd, nil)), "\n# What the one who did the work says\n")
@@ -132,7 +133,7 @@ func BenchmarkFixedJudgePrompt(b *testing.B) {
 	var system, text string
 	for b.Loop() {
 		var err error
-		if system, text, err = newJudgeData(&forge.Command{}, nil).render(); err != nil {
+		if system, text, err = newJudgeData(&forge.Command{BudgetUSD: 5}, nil).render(); err != nil {
 			b.Fatal(err)
 		}
 	}

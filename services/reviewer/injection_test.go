@@ -62,8 +62,9 @@ func hostileCommand(step forge.Step, batch []injection.Change) forge.Command {
 		verify = &forge.VerifyReport{Command: "make test", Output: strings.Join(all(func(c *injection.Change) string { return c.Verify }), "\n")}
 	)
 	cmd := forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: step, Number: 1, Claim: 1},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: step, Number: 1, Claim: 1},
 		Intent: forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{
 			Title: strings.Join(append(all(func(c *injection.Change) string { return c.Body }), "Fix it"), "\n"),
 			Body:  strings.Join(append(all(func(c *injection.Change) string { return c.Body }), "It is broken."), "\n"),

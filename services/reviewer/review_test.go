@@ -43,9 +43,10 @@ func world(t *testing.T, others ...agent.Agent) (gittest.Repo, func(forge.Comman
 
 func command(r gittest.Repo, recipe, task string) forge.Command {
 	return forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: forge.StepReview, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it", Recipe: recipe}},
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepReview, Number: 1, Claim: 1},
+		Intent:    forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it", Recipe: recipe}},
 		Task: forge.Task{
 			ID: "fix-001", IntentID: "fix", Title: "A file", Plan: "Write it.", Name: task,
 			Base: string(r.Head("main")), Head: string(r.Head("change")),

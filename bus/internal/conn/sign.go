@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Signable returns a message as its author signs it, and as a receiver compares it with its signature.
+// Signable returns a message as its author signs it, and as a receiver compares it
+// with its signature.
 func Signable(subject string, header nats.Header, data []byte) *signed.Message {
 	return &signed.Message{Subject: subject, ID: header.Get(jetstream.MsgIDHeader), ContentType: header.Get(wire.HeaderContentType), Payload: data}
 }
@@ -23,7 +24,8 @@ type Signer struct {
 	Key proof.Source
 }
 
-// Sign signs a message. Its subject, id, content type and content must not change afterwards.
+// Sign signs a message. Its subject, id, content type and content must not change
+// afterwards.
 func (s Signer) Sign(m *nats.Msg) error {
 	key, err := s.Key.Key()
 	if err != nil {

@@ -14,8 +14,7 @@ func OneLine(s string) string {
 
 // Headers of our own.
 const (
-	// HeaderReply is the inbox in which the sender of an event waits for the
-	// ruling.
+	// HeaderReply is the inbox in which the sender of an event waits for the ruling.
 	HeaderReply       = "Forge-Reply"
 	HeaderContentType = "Content-Type"
 	// HeaderReason says, in dead letters and in refusals of results, why.
@@ -31,24 +30,26 @@ const (
 // Inbox begins the subjects of every account's answers.
 const Inbox = "_INBOX"
 
-// InboxOf returns a subject on which a sender wants to be answered if it is in the inbox of the
-// sender's own account, or else nothing. What runners may publish, senders may not: an answer on
-// a subject of the server's or of ours would be more than an answer, and one in the inbox of
-// another account would come to that as if it had asked. Where accounts have no names, all have
-// the inbox _INBOX, on which no account with a name may listen. A sender without a name may speak
-// for all, and have any inbox.
+// InboxOf returns a subject on which a sender wants to be answered if it is in the
+// inbox of the sender's own account, or else nothing. What runners may publish,
+// senders may not: an answer on a subject of the server's or of ours would be more
+// than an answer, and one in the inbox of another account would come to that as if
+// it had asked. Where accounts have no names, all have the inbox _INBOX, on which no
+// account with a name may listen. A sender without a name may speak for all, and
+// have any inbox.
 func InboxOf(sender, subject string) string {
-	own := strings.HasPrefix(subject, Inbox+".") || strings.HasPrefix(subject, Inbox+"_"+sender+".")
+	own := strings.HasPrefix(subject, Inbox+".") || strings.HasPrefix(subject, Inbox+"_"+sender+".") ||
+		sender != "" && strings.HasPrefix(subject, Inbox+"_login."+sender+".") // of a person who comes by a login
 	if own || sender == "" && strings.HasPrefix(subject, Inbox) {
 		return subject
 	}
 	return ""
 }
 
-// Relayed returns a *GarbageError for a message that the server itself put where it is, as
-// the answer to a direct get. The server does not check whether the one who named that subject
-// may publish there, so that the permissions of its sender say nothing. Messages that are
-// read by a direct get have the same header.
+// Relayed returns a *GarbageError for a message that the server itself put where it
+// is, as the answer to a direct get. The server does not check whether the one who
+// named that subject may publish there, so that the permissions of its sender say
+// nothing. Messages that are read by a direct get have the same header.
 func Relayed(header nats.Header) error {
 	if from := header.Get("Nats-Stream"); from != "" {
 		return Garbage("Event", "it is a copy from stream %q, which nobody may send here", from)
@@ -56,18 +57,18 @@ func Relayed(header nats.Header) error {
 	return nil
 }
 
-// Results are stored nowhere but in the journal: a worker asks a runner to decide
-// on its result, and keeps the result until the runner answers that the decision is
+// Results are stored nowhere but in the journal: a worker asks a runner to decide on
+// its result, and keeps the result until the runner answers that the decision is
 // journaled. An answer has one of HeaderDecided, HeaderAgain and HeaderReason, which
 // says that no runner will ever decide on it.
 const (
 	// HeaderDelivery counts how often a result was sent, from 1.
 	HeaderDelivery = "Forge-Delivery"
-	// HeaderDecided answers a result whose decision is journaled and whose
-	// effects are dispatched.
+	// HeaderDecided answers a result whose decision is journaled and whose effects
+	// are dispatched.
 	HeaderDecided = "Forge-Decided"
-	// HeaderAgain answers a result that is not decided: send it again after
-	// this long.
+	// HeaderAgain answers a result that is not decided: send it again after this
+	// long.
 	HeaderAgain = "Forge-Again"
 )
 

@@ -3415,6 +3415,8 @@ type RunPlanned struct {
 	xxx_hidden_DependsOn   []string               `protobuf:"bytes,4,rep,name=depends_on,json=dependsOn"`
 	xxx_hidden_Budget      *Budget                `protobuf:"bytes,5,opt,name=budget"`
 	xxx_hidden_Children    []string               `protobuf:"bytes,6,rep,name=children"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,8,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3474,9 +3476,23 @@ func (x *RunPlanned) GetChildren() []string {
 	return nil
 }
 
+func (x *RunPlanned) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
+func (x *RunPlanned) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *RunPlanned) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *RunPlanned) SetDependsOn(v []string) {
@@ -3489,6 +3505,16 @@ func (x *RunPlanned) SetBudget(v *Budget) {
 
 func (x *RunPlanned) SetChildren(v []string) {
 	x.xxx_hidden_Children = v
+}
+
+func (x *RunPlanned) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *RunPlanned) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *RunPlanned) HasRun() bool {
@@ -3505,6 +3531,20 @@ func (x *RunPlanned) HasBudget() bool {
 	return x.xxx_hidden_Budget != nil
 }
 
+func (x *RunPlanned) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *RunPlanned) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *RunPlanned) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3512,6 +3552,16 @@ func (x *RunPlanned) ClearRun() {
 
 func (x *RunPlanned) ClearBudget() {
 	x.xxx_hidden_Budget = nil
+}
+
+func (x *RunPlanned) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_OwnUsd = 0
+}
+
+func (x *RunPlanned) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Number = 0
 }
 
 type RunPlanned_builder struct {
@@ -3526,6 +3576,10 @@ type RunPlanned_builder struct {
 	Budget *Budget
 	// children are the intents that this one was split into.
 	Children []string
+	// own_usd is the budget that the intent has by itself; see ReserveBudget.
+	OwnUsd *float64
+	// number counts the intent's messages about money so far.
+	Number *int32
 }
 
 func (b0 RunPlanned_builder) Build() *RunPlanned {
@@ -3533,12 +3587,20 @@ func (b0 RunPlanned_builder) Build() *RunPlanned {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Children = b.Children
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Number = *b.Number
+	}
 	return m0
 }
 
@@ -4797,6 +4859,7 @@ type RunEnded struct {
 	xxx_hidden_Parent      *string                `protobuf:"bytes,8,opt,name=parent"`
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,9,rep,name=knowledge"`
 	xxx_hidden_Applied     []string               `protobuf:"bytes,10,rep,name=applied"`
+	xxx_hidden_Unbilled    *[]*Attempt            `protobuf:"bytes,11,rep,name=unbilled"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4907,24 +4970,33 @@ func (x *RunEnded) GetApplied() []string {
 	return nil
 }
 
+func (x *RunEnded) GetUnbilled() []*Attempt {
+	if x != nil {
+		if x.xxx_hidden_Unbilled != nil {
+			return *x.xxx_hidden_Unbilled
+		}
+	}
+	return nil
+}
+
 func (x *RunEnded) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *RunEnded) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *RunEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *RunEnded) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *RunEnded) SetPast(v *PastRun) {
@@ -4941,7 +5013,7 @@ func (x *RunEnded) SetObserved(v []*Observation) {
 
 func (x *RunEnded) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
 }
 
 func (x *RunEnded) SetKnowledge(v []*Knowledge) {
@@ -4950,6 +5022,10 @@ func (x *RunEnded) SetKnowledge(v []*Knowledge) {
 
 func (x *RunEnded) SetApplied(v []string) {
 	x.xxx_hidden_Applied = v
+}
+
+func (x *RunEnded) SetUnbilled(v []*Attempt) {
+	x.xxx_hidden_Unbilled = &v
 }
 
 func (x *RunEnded) HasRun() bool {
@@ -5059,6 +5135,8 @@ type RunEnded_builder struct {
 	Knowledge []*Knowledge
 	// applied are the ids of knowledge that helped, once for each execution.
 	Applied []string
+	// unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []*Attempt
 }
 
 func (b0 RunEnded_builder) Build() *RunEnded {
@@ -5066,30 +5144,31 @@ func (b0 RunEnded_builder) Build() *RunEnded {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Past = b.Past
 	x.xxx_hidden_Reflect = b.Reflect
 	x.xxx_hidden_Observed = &b.Observed
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Knowledge = &b.Knowledge
 	x.xxx_hidden_Applied = b.Applied
+	x.xxx_hidden_Unbilled = &b.Unbilled
 	return m0
 }
 
@@ -5693,6 +5772,7 @@ type ReserveBudget struct {
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,4,opt,name=usd"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,5,opt,name=number"`
 	xxx_hidden_Begun       bool                   `protobuf:"varint,6,opt,name=begun"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,7,opt,name=own_usd,json=ownUsd"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5766,9 +5846,16 @@ func (x *ReserveBudget) GetBegun() bool {
 	return false
 }
 
+func (x *ReserveBudget) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
 func (x *ReserveBudget) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *ReserveBudget) SetAttempt(v *Attempt) {
@@ -5781,17 +5868,22 @@ func (x *ReserveBudget) SetBudget(v *Budget) {
 
 func (x *ReserveBudget) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *ReserveBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *ReserveBudget) SetBegun(v bool) {
 	x.xxx_hidden_Begun = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *ReserveBudget) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ReserveBudget) HasRun() bool {
@@ -5836,6 +5928,13 @@ func (x *ReserveBudget) HasBegun() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *ReserveBudget) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ReserveBudget) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -5864,6 +5963,11 @@ func (x *ReserveBudget) ClearBegun() {
 	x.xxx_hidden_Begun = false
 }
 
+func (x *ReserveBudget) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_OwnUsd = 0
+}
+
 type ReserveBudget_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -5880,6 +5984,9 @@ type ReserveBudget_builder struct {
 	// begun says that the call continues work that is under way. It comes before
 	// calls that begin something.
 	Begun *bool
+	// own_usd is the budget that the intent has by itself, which holds for all that
+	// it is split into as well; 0 if it has none.
+	OwnUsd *float64
 }
 
 func (b0 ReserveBudget_builder) Build() *ReserveBudget {
@@ -5887,22 +5994,26 @@ func (b0 ReserveBudget_builder) Build() *ReserveBudget {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Attempt = b.Attempt
 	x.xxx_hidden_Budget = b.Budget
 	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Usd = *b.Usd
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Begun != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
 		x.xxx_hidden_Begun = *b.Begun
+	}
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
 	}
 	return m0
 }
@@ -6051,6 +6162,8 @@ type CommitBudget struct {
 	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,2,opt,name=spent_usd,json=spentUsd"`
 	xxx_hidden_Open        *[]*Attempt            `protobuf:"bytes,3,rep,name=open"`
+	xxx_hidden_OwnUsd      float64                `protobuf:"fixed64,4,opt,name=own_usd,json=ownUsd"`
+	xxx_hidden_Unbilled    *[]*Attempt            `protobuf:"bytes,5,rep,name=unbilled"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -6105,18 +6218,43 @@ func (x *CommitBudget) GetOpen() []*Attempt {
 	return nil
 }
 
+func (x *CommitBudget) GetOwnUsd() float64 {
+	if x != nil {
+		return x.xxx_hidden_OwnUsd
+	}
+	return 0
+}
+
+func (x *CommitBudget) GetUnbilled() []*Attempt {
+	if x != nil {
+		if x.xxx_hidden_Unbilled != nil {
+			return *x.xxx_hidden_Unbilled
+		}
+	}
+	return nil
+}
+
 func (x *CommitBudget) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *CommitBudget) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *CommitBudget) SetOpen(v []*Attempt) {
 	x.xxx_hidden_Open = &v
+}
+
+func (x *CommitBudget) SetOwnUsd(v float64) {
+	x.xxx_hidden_OwnUsd = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *CommitBudget) SetUnbilled(v []*Attempt) {
+	x.xxx_hidden_Unbilled = &v
 }
 
 func (x *CommitBudget) HasNumber() bool {
@@ -6133,6 +6271,13 @@ func (x *CommitBudget) HasSpentUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *CommitBudget) HasOwnUsd() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *CommitBudget) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -6141,6 +6286,11 @@ func (x *CommitBudget) ClearNumber() {
 func (x *CommitBudget) ClearSpentUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_SpentUsd = 0
+}
+
+func (x *CommitBudget) ClearOwnUsd() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_OwnUsd = 0
 }
 
 type CommitBudget_builder struct {
@@ -6153,6 +6303,10 @@ type CommitBudget_builder struct {
 	SpentUsd *float64
 	// open are the attempts that still need what is reserved for them.
 	Open []*Attempt
+	// own_usd is the budget that the intent has by itself; see ReserveBudget.
+	OwnUsd *float64
+	// unbilled are attempts that were withdrawn, and whose costs are still to come.
+	Unbilled []*Attempt
 }
 
 func (b0 CommitBudget_builder) Build() *CommitBudget {
@@ -6160,14 +6314,19 @@ func (b0 CommitBudget_builder) Build() *CommitBudget {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	x.xxx_hidden_Open = &b.Open
+	if b.OwnUsd != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_OwnUsd = *b.OwnUsd
+	}
+	x.xxx_hidden_Unbilled = &b.Unbilled
 	return m0
 }
 
@@ -6274,14 +6433,16 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12\x18\n" +
 	"\aresumed\x18\a \x01(\x05R\aresumed\x12-\n" +
 	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\x121\n" +
-	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledgeJ\x04\b\x02\x10\x03R\x06active\"\xa5\x01\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledgeJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18\x04 \x03(\tR\tdependsOn\x12(\n" +
 	"\x06budget\x18\x05 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x1a\n" +
-	"\bchildren\x18\x06 \x03(\tR\bchildrenJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04R\x0erelevant_filesR\x04plan\"{\n" +
+	"\bchildren\x18\x06 \x03(\tR\bchildren\x12\x17\n" +
+	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\x12\x16\n" +
+	"\x06number\x18\b \x01(\x05R\x06numberJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04R\x0erelevant_filesR\x04plan\"{\n" +
 	"\x0fDependencyEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12(\n" +
@@ -6325,7 +6486,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x10WithdrawRequests\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xe9\x02\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\x98\x03\n" +
 	"\bRunEnded\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x10.forge.v1.StatusR\x06status\x12\x16\n" +
@@ -6337,7 +6498,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06parent\x18\b \x01(\tR\x06parent\x121\n" +
 	"\tknowledge\x18\t \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x18\n" +
 	"\aapplied\x18\n" +
-	" \x03(\tR\aapplied\"\x96\x01\n" +
+	" \x03(\tR\aapplied\x12-\n" +
+	"\bunbilled\x18\v \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\x96\x01\n" +
 	"\tReflectOn\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12+\n" +
 	"\ahistory\x18\x02 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x122\n" +
@@ -6356,22 +6518,25 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x0eOverlapChanged\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12'\n" +
 	"\x05other\x18\x02 \x01(\v2\x11.forge.v1.OverlapR\x05other\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x05R\x06number\"\xb8\x01\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\"\xd1\x01\n" +
 	"\rReserveBudget\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12\x10\n" +
 	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x14\n" +
-	"\x05begun\x18\x06 \x01(\bR\x05begun\"g\n" +
+	"\x05begun\x18\x06 \x01(\bR\x05begun\x12\x17\n" +
+	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\"g\n" +
 	"\x0eBudgetReserved\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"j\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb2\x01\n" +
 	"\fCommitBudget\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
-	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04openB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x17\n" +
+	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
+	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilledB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_forge_v1_event_proto_goTypes = []any{
@@ -6419,13 +6584,13 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
 	(*Failure)(nil),               // 42: forge.v1.Failure
 	(Executor)(0),                 // 43: forge.v1.Executor
-	(*History)(nil),               // 44: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 45: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 46: forge.v1.StepRecord
-	(*Proposal)(nil),              // 47: forge.v1.Proposal
-	(*Adjustment)(nil),            // 48: forge.v1.Adjustment
-	(*Overlap)(nil),               // 49: forge.v1.Overlap
-	(*Attempt)(nil),               // 50: forge.v1.Attempt
+	(*Attempt)(nil),               // 44: forge.v1.Attempt
+	(*History)(nil),               // 45: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 46: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 47: forge.v1.StepRecord
+	(*Proposal)(nil),              // 48: forge.v1.Proposal
+	(*Adjustment)(nil),            // 49: forge.v1.Adjustment
+	(*Overlap)(nil),               // 50: forge.v1.Overlap
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	29, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6477,23 +6642,25 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	22, // 46: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
 	38, // 47: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
 	39, // 48: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	32, // 49: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	44, // 50: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	45, // 51: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	40, // 52: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	46, // 53: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	47, // 54: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	48, // 55: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	49, // 56: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	50, // 57: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	36, // 58: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	50, // 59: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	50, // 60: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	44, // 49: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	32, // 50: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	45, // 51: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	46, // 52: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	40, // 53: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	47, // 54: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	48, // 55: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	49, // 56: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	50, // 57: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	44, // 58: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	36, // 59: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	44, // 60: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	44, // 61: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	44, // 62: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -2097,6 +2097,7 @@ type Implementation struct {
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,9,rep,name=overlaps"`
 	xxx_hidden_Blocked     *Clarification         `protobuf:"bytes,10,opt,name=blocked"`
 	xxx_hidden_NothingToDo *string                `protobuf:"bytes,11,opt,name=nothing_to_do,json=nothingToDo"`
+	xxx_hidden_Denied      []string               `protobuf:"bytes,12,rep,name=denied"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2222,19 +2223,26 @@ func (x *Implementation) GetNothingToDo() string {
 	return ""
 }
 
+func (x *Implementation) GetDenied() []string {
+	if x != nil {
+		return x.xxx_hidden_Denied
+	}
+	return nil
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -2243,17 +2251,17 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
 }
 
 func (x *Implementation) SetExecution(v *Execution) {
@@ -2270,7 +2278,11 @@ func (x *Implementation) SetBlocked(v *Clarification) {
 
 func (x *Implementation) SetNothingToDo(v string) {
 	x.xxx_hidden_NothingToDo = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+}
+
+func (x *Implementation) SetDenied(v []string) {
+	x.xxx_hidden_Denied = v
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2408,6 +2420,9 @@ type Implementation_builder struct {
 	// nothing_to_do is the agent's claim that Base meets the task already, with
 	// its evidence. Empty if it makes none, and where something was committed.
 	NothingToDo *string
+	// denied lists the uses of tools that the agent's program did not allow, such
+	// as "Write .claude/skills/x/SKILL.md".
+	Denied []string
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2415,37 +2430,38 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Execution = b.Execution
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Blocked = b.Blocked
 	if b.NothingToDo != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
 		x.xxx_hidden_NothingToDo = b.NothingToDo
 	}
+	x.xxx_hidden_Denied = b.Denied
 	return m0
 }
 
@@ -4603,7 +4619,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
 	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\"\n" +
-	"\frequirements\x18\v \x03(\tR\frequirements\"\xf5\x02\n" +
+	"\frequirements\x18\v \x03(\tR\frequirements\"\x8d\x03\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -4616,7 +4632,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\t \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x121\n" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
-	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\"\xaa\x02\n" +
+	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\xaa\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +

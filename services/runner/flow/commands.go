@@ -92,19 +92,19 @@ func (s *Intent) commands(step func(*dispatch.Turn)) {
 // this moment of the decision: budget and costs change on the way.
 func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
-		Key: s.key, Now: s.now, Run: s.Run, Budget: budgetOf(s.Policy.Budget, s.Intent.BudgetUSD, s.Foreign),
+		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: s.ownBudget(),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
 		Pause: &s.Pause, Effects: &s.eff,
 	}
 }
 
-// budgetOf returns the budget in force for an intent with a budget of its own. A
-// system may ask for less than the policy's, not for more.
-func budgetOf(b forge.Budget, usd float64, foreign bool) forge.Budget {
-	if usd > 0 && !(foreign && b.IntentUSD > 0 && usd > b.IntentUSD) {
-		b.IntentUSD = usd
+// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask
+// for less than the project allows each, not for more.
+func (s *Intent) ownBudget() float64 {
+	if most := s.Policy.Budget.IntentUSD; s.Foreign && most > 0 && s.Intent.BudgetUSD > most {
+		return 0
 	}
-	return b
+	return s.Intent.BudgetUSD
 }
 
 // send issues a command as soon as it is neither held nor waits for budget.

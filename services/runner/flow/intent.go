@@ -235,10 +235,14 @@ func (s *Intent) failed(r *forge.Result) {
 			talk.Start(s.names(), "", step)
 		}
 	}
+	if r.Policy != nil && !s.Policy.Reading {
+		// The worker called nobody: there is a budget that this intent has not heard of.
+		s.Policy.Budget = r.Policy.Budget
+	}
 	turn := s.turn()
 	d := retry.Decide(counter, &s.Limits, &retry.Failed{
 		Result: r, Now: s.now, Policy: &s.Policy.Policy, PolicyKnown: s.Policy.Known,
-		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
+		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading, Unreserved: r.Policy != nil,
 	})
 	if d.Rule != "" {
 		s.History.Adjust(s.now, d.Rule, r.Attempt.Task, d.Detail)
@@ -320,7 +324,9 @@ func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
 	s.History.Adjust(s.now, rule.Reclaim, t.ID, fmt.Sprintf("replica %q", c.Replica))
 	t.Reclaim()
 	next := s.command(t, c.Attempt.Step)
-	next.BudgetUSD = c.BudgetUSD
-	s.Dispatch.Outbox.Issue(x.Effects, &next)
+	if c.BudgetUSD > 0 {
+		s.commands(s.Dispatch.Commit) // the replica may have spent what was reserved
+	}
+	s.send(&next)
 	return forge.Applied, nil
 }

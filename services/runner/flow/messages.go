@@ -89,6 +89,9 @@ func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
 
 func childKey(id forge.IntentID) string { return "child/" + string(id) }
 
+// raiseKey returns the key of a retry that tells a child under way of more budget.
+func raiseKey(id forge.IntentID) string { return "raise/" + string(id) }
+
 // tell sends a message to the project. With reply, an answer is waited for.
 func (s *Intent) tell(key string, number int, reply bool, ev forge.Event) {
 	s.Dispatch.Outbox.SendToProject(&s.eff, outbox.Project{From: s.key, Key: key, Number: number, Reply: reply, Event: ev})
@@ -178,6 +181,22 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 	ev.To = forge.Key{Project: s.key.Project, Intent: c.Intent.ID}
 	ev.Actor = string(s.key.Intent)
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Reply: true, Event: ev})
+}
+
+// raiseChildren tells the project of a budget that was raised, and has the children that wait
+// for it go on.
+func (s *Intent) raiseChildren() {
+	s.commands(s.Dispatch.Commit)
+	for _, c := range s.Plan.Children {
+		if c.Status != "" {
+			continue
+		}
+		key := raiseKey(c.Intent.ID)
+		s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
+			ID: fmt.Sprintf("%s/%s/%d", s.key.Intent, key, s.Dispatch.Messages), To: forge.Key{Project: s.key.Project, Intent: c.Intent.ID},
+			Actor: string(s.key.Intent), Message: &forge.Retry{BudgetUSD: s.ownBudget()},
+		}})
+	}
 }
 
 // locked takes the project's answer to a task's request for a file lock.

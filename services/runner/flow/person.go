@@ -184,8 +184,20 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
 		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
 	}
+	byParent := s.Intent.Parent != "" && by == string(s.Intent.Parent)
+	if r.BudgetUSD > 0 && s.Intent.Parent != "" && !byParent {
+		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>",
+			s.Intent.Parent, s.Intent.Parent)
+	}
 	place := s.place()
 	switch {
+	case s.Phase == control.Children && r.BudgetUSD > 0:
+		s.heed(r, by)
+		s.raiseChildren()
+		return forge.Applied, nil
+	case byParent && r.BudgetUSD > 0 && !s.overBudgetNow() && place.Place() != control.Failed:
+		s.heed(r, by)
+		return forge.Applied, nil // it knows of the budget, and goes on as it does
 	case place.Place() == control.Failed:
 		s.heed(r, by)
 		course(s).anotherRun(r.Instructions)

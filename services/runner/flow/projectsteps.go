@@ -17,7 +17,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 	d, err := p.state.Scheduler.AdmitRun(id, m)
 	if d == forge.Applied {
 		p.state.Reflection.Entered(id)
-		p.state.Ledger.Open(&p.out, id, p.now)
+		p.state.Ledger.Open(&p.out, id, m.Parent, p.now)
 	}
 	if p.state.Scheduler.IsActive(id, m.Run) {
 		p.state.Scheduler.Admit(&p.out, id, p.brief)
@@ -46,7 +46,7 @@ func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 func (p *Project) planned(id forge.IntentID, m *forge.RunPlanned) (forge.Decision, error) {
 	d, err := p.state.Scheduler.RunPlanned(id, m)
 	if d == forge.Applied {
-		p.state.Ledger.Limits = m.Budget
+		p.state.Ledger.Planned(id, m)
 	}
 	if p.state.Scheduler.IsActive(id, m.Run) {
 		p.state.Scheduler.Connect(&p.out, id, m, p.brief)
@@ -64,7 +64,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	p.state.Reflection.Ended(id, m)
 	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
 	p.state.Queue.Forget(id)
-	p.state.Ledger.Close(&p.out, id, m.SpentUSD, p.now)
+	p.state.Ledger.Close(&p.out, id, m.SpentUSD, m.Unbilled, p.now)
 	p.state.Scheduler.Wake(&p.out, id)
 	p.startNextMerge()
 	return d, err
@@ -106,7 +106,7 @@ func (p *Project) reserveBudget(id forge.IntentID, m *forge.ReserveBudget) (forg
 		return notActive(id, m.Run)
 	}
 	return p.state.Ledger.Reserve(&p.out, budget.Call{
-		Intent: id, Number: m.Number, Attempt: m.Attempt, Limits: m.Budget, USD: m.USD, UnderWay: m.Begun,
+		Intent: id, Number: m.Number, Attempt: m.Attempt, Limits: m.Budget, OwnUSD: m.OwnUSD, USD: m.USD, UnderWay: m.Begun,
 	}, p.now)
 }
 
@@ -166,16 +166,16 @@ func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
 
 // reflectIfDue starts a reflection if one is due and there is budget for it.
 func (p *Project) reflectIfDue() {
-	if !p.state.Reflection.IsDue(p.state.Scheduler.Paused) {
-		return
-	}
-	usd, refusal, wait := p.state.Ledger.ReserveReflection(p.now)
-	switch {
-	case wait:
-	case refusal != "":
-		p.state.Reflection.Skip(&p.out, refusal, p.context())
-	default:
-		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(p.state.Reflection.Start(usd, p.context())))
+	for p.state.Reflection.IsDue(p.state.Scheduler.Paused) {
+		usd, refusal, own, wait := p.state.Ledger.ReserveReflection(p.state.Reflection.Payer(), p.now)
+		switch {
+		case wait:
+			return
+		case refusal != "":
+			p.state.Reflection.Skip(&p.out, refusal, !own, p.context())
+		default:
+			p.eff.Commands = append(p.eff.Commands, p.reflectCommand(p.state.Reflection.Start(usd, p.context())))
+		}
 	}
 }
 

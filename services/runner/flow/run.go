@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
@@ -213,7 +212,7 @@ const maxPlannedFiles = 100
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
-		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing,
+		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing, OwnUSD: s.ownBudget(), Number: s.Dispatch.Messages,
 	}})
 	if len(missing) == 0 {
 		s.work()
@@ -323,23 +322,14 @@ func (s course) split() {
 		case c.Run == 0:
 			in := c.Intent
 			in.CreatedAt = s.now
-			in.BudgetUSD = s.share(len(children))
+			in.BudgetUSD = s.ownBudget() // so that it knows of a budget; the project keeps it for all of them
 			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
-			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions}})
+			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions, BudgetUSD: s.ownBudget()}})
 		}
 	}
 	s.sumUp()
-}
-
-// share returns the part of the intent's own budget that each child gets; 0 if the
-// intent has none of its own.
-func (s course) share(children int) float64 {
-	if s.Intent.BudgetUSD <= 0 {
-		return 0
-	}
-	return max(budget.SmallestCall, (s.turn().Budget.IntentUSD-s.History.Usage.CostUSD)/float64(children))
 }
 
 // childChanged takes the news that a child began or ended.
@@ -350,6 +340,9 @@ func (s answers) childChanged(c *forge.ChildChanged) (forge.Decision, error) {
 		return forge.Ignored, err
 	}
 	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
+	if child.Status != "" {
+		s.Dispatch.Outbox.Answered(raiseKey(child.Intent.ID))
+	}
 	switch {
 	case s.Phase == control.Children:
 		course(s).sumUp()

@@ -82,7 +82,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 		out := &forge.Implementation{
 			Base: "main", Head: commit("head"), Commits: n, Files: files,
-			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"),
+			Unchanged: d.HasArg("unchanged"), Leftover: arg("leftover"), Denied: list("denied"),
 		}
 		out.NothingToDo, out.Blocked = spaced(arg("nothing")), questionOf(arg)
 		if n == 0 && c.Task.Head != "" { // the change as it was

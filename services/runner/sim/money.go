@@ -17,10 +17,6 @@ type money struct {
 	approvals forge.Approvals
 }
 
-// overrun is the factor by which a call can exceed the money reserved for it
-// before it is stopped: costs are known only after an answer.
-const overrun = 1.25
-
 // init chooses a policy. Most seeds have no budget, so that the other rules are
 // reached as well.
 func (m *money) init(rng *rand.Rand) {
@@ -53,11 +49,12 @@ func (m *money) policy() *forge.Policy {
 }
 
 // raise returns a person's retry after a budget was used up, and raises the
-// budgets of the project's configuration. Unwilling people sometimes forget to.
-func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
+// budgets of the project's configuration. Unwilling people sometimes forget to. The budget
+// of a child is that of the intent at the top, which the retry is for then.
+func (w *world) raise(s *forge.Summary, willing bool) (forge.IntentID, *forge.Retry) {
 	r := &forge.Retry{}
 	if !willing && w.rng.IntN(3) == 0 {
-		return r // and forgets to raise it
+		return s.Key.Intent, r // and forgets to raise it
 	}
 	b := &w.money.budget
 	for _, limit := range []*float64{&b.ProjectUSD, &b.DayUSD, &b.IntentUSD} {
@@ -65,10 +62,18 @@ func (w *world) raise(s *forge.Summary, willing bool) *forge.Retry {
 			*limit += 10
 		}
 	}
-	if s.Usage.CostUSD >= b.IntentUSD && b.IntentUSD > 0 {
-		r.BudgetUSD = s.Usage.CostUSD + 10
+	if b.IntentUSD == 0 {
+		return s.Key.Intent, r
 	}
-	return r
+	bills, top := checker{w}.bills(), s.Key.Intent
+	for bills.parents[top] != "" {
+		top = bills.parents[top]
+	}
+	if bills.own[top] > 0 || w.rng.IntN(2) == 0 {
+		r.BudgetUSD = max(bills.own[top], b.IntentUSD) + 10
+		return top, r
+	}
+	return s.Key.Intent, r
 }
 
 // agentStep reports whether a command calls an agent, which costs money.
@@ -86,48 +91,53 @@ func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	return &forge.Failure{Reason: forge.FailBudget, Message: "what was set aside for the call is used up"}
 }
 
-// billed adds the cost of a call to its result. Only calls that fail for their
-// budget cost more than was reserved.
+// limited reports whether the project has a budget.
+func (m *money) limited() bool { return m.budget.IntentUSD > 0 || m.budget.Shared() }
+
+// billed adds the cost of a call to its result. No call costs more than was reserved for it,
+// because the way to its model does not let it.
 func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
-	if !agentStep(c) {
+	if !agentStep(c) || c.BudgetUSD == 0 && w.money.limited() {
 		return r
 	}
 	most := c.BudgetUSD
 	if most == 0 {
 		most = 0.5
 	}
-	cost := most * w.rng.Float64()
+	cost := most // as often as not: that is when budgets are exceeded
+	if w.rng.IntN(2) == 0 {
+		cost *= w.rng.Float64()
+	}
 	if r.Failure() != nil && r.Failure().Reason == forge.FailBudget {
-		cost = most * (1 + (overrun-1)*w.rng.Float64())
+		cost = most
 	}
 	r.Usage.Calls, r.Usage.CostUSD = 1, cost
 	return r
 }
 
-// checkMoney returns an error if the project's budget was exceeded by more than calls
-// can overrun what was reserved for them, or if something is still reserved at the
-// end.
+// checkMoney returns an error if a budget was exceeded: that of the project, or of an intent with
+// all that it was split into; or if something is still reserved at the end.
 func (w checker) checkMoney() error {
-	var granted, unasked float64
-	for _, key := range w.keys {
-		asked := map[forge.Attempt]bool{}
-		for _, rec := range w.journal[key] {
-			for _, ev := range rec.Events {
-				if f := forge.As[*forge.BudgetReserved](ev.Message); f != nil && f.USD > 0 {
-					asked[f.Attempt] = true
-				}
-				if r := forge.As[*forge.Result](ev.Message); r != nil && r.Usage.CostUSD > 0 {
-					if asked[r.Attempt] {
-						granted += r.Usage.CostUSD
-					} else {
-						unasked += r.Usage.CostUSD
-					}
-				}
-			}
+	bills := w.bills()
+	const fraction = 1e-6 // of a dollar, from sums of fractions
+	b := w.money.budget
+	var all float64
+	trees := map[forge.IntentID]float64{}
+	for id, usd := range bills.spent {
+		all += usd
+		for bills.parents[id] != "" {
+			id = bills.parents[id]
 		}
+		trees[id] += usd
 	}
-	if limit := w.money.budget.ProjectUSD; limit > 0 && granted > limit*overrun+unasked {
-		return fmt.Errorf("$%.2f were spent of a budget of $%.2f, beside $%.2f before it was known", granted, limit, unasked)
+	if b.ProjectUSD > 0 && all > b.ProjectUSD+fraction {
+		return fmt.Errorf("$%.2f were spent of the project's budget of $%.2f", all, b.ProjectUSD)
+	}
+	for _, key := range w.keys {
+		id := key.Intent
+		if most := max(bills.own[id], b.IntentUSD); most > 0 && trees[id] > most+fraction {
+			return fmt.Errorf("$%.2f were spent by %s and what it was split into, of a budget of $%.2f", trees[id], id, most)
+		}
 	}
 	project := forge.Key{Project: project}
 	for _, n := range machine.Fold(project, w.journal[project]).Pending().Outbox {
@@ -136,4 +146,34 @@ func (w checker) checkMoney() error {
 		}
 	}
 	return nil
+}
+
+// bills sums up the money in the journals.
+type bills struct {
+	// parents has the intent that each child was split from, spent the costs of each, and own
+	// the highest budget that it was given by itself.
+	parents    map[forge.IntentID]forge.IntentID
+	spent, own map[forge.IntentID]float64
+}
+
+// bills reads the journals.
+func (w checker) bills() bills {
+	b := bills{map[forge.IntentID]forge.IntentID{}, map[forge.IntentID]float64{}, map[forge.IntentID]float64{}}
+	for _, key := range w.intents() {
+		for _, rec := range w.journal[key] {
+			for _, ev := range rec.Events {
+				switch m := ev.Message.(type) {
+				case *forge.Submit:
+					b.parents[key.Intent] = m.Intent.Parent
+					b.own[key.Intent] = max(b.own[key.Intent], m.Intent.BudgetUSD)
+				case *forge.Retry:
+					b.own[key.Intent] = max(b.own[key.Intent], m.BudgetUSD)
+				case *forge.Result:
+					b.spent[key.Intent] += m.Usage.CostUSD
+				default: // has no price
+				}
+			}
+		}
+	}
+	return b
 }

@@ -124,7 +124,7 @@ func (w *world) help(willing bool) bool {
 	case s.Waiting == forge.WaitingClarification:
 		ev.Message = &forge.Answer{Index: w.openQuestion(s.Key), Answer: "so"}
 	case s.Waiting == forge.WaitingBudget:
-		ev.Message = w.raise(s, willing)
+		ev.To.Intent, ev.Message = w.raise(s, willing)
 	default:
 		ev.Message = &forge.Retry{}
 	}

@@ -161,6 +161,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 // failAttempt returns the result of an attempt that fails, and nil if this one does
 // not.
 func (w worker) failAttempt(c *forge.Command) *forge.Result {
+	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
+		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailBudget, Message: "nothing is reserved"}}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,

@@ -17,8 +17,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/replay"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
@@ -64,7 +66,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
-			costs.Command(a), history.Command(a), auditlog.Command(a),
+			costs.Command(a), history.Command(a), auditlog.Command(a), replay.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),
@@ -72,6 +74,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupOther: {
 			auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {
 		for _, c := range commands {

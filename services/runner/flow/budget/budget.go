@@ -4,8 +4,13 @@ package budget
 
 import "github.com/pfl-forge/pfl-forge"
 
-// SmallestCall is the least, in US dollars, that a call is started with.
-const SmallestCall = 0.01
+const (
+	// SmallestCall is the least, in US dollars, that a call is started with, when nothing more can come.
+	SmallestCall = 0.01
+	// smallestShare is the least that is set aside for a call by default: with less it could
+	// end before it has done anything. So few calls run at once where the budget is small.
+	smallestShare = 0.50
+)
 
 // Slice returns the amount to reserve for one call: enough to work with, and
 // little enough that several calls fit into the budget.
@@ -16,7 +21,7 @@ func Slice(b forge.Budget) float64 {
 	usd := float64(forge.DefaultCallUSD)
 	for _, limit := range []float64{b.IntentUSD, b.ProjectUSD, b.DayUSD} {
 		if limit > 0 {
-			usd = min(usd, limit/4)
+			usd = min(usd, max(limit/4, min(smallestShare, limit)))
 		}
 	}
 	return max(usd, SmallestCall)

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -41,8 +42,12 @@ type Ledger struct {
 	// Refused are the calls that there was no budget for. They stay until their
 	// intent says that it does not need them any more.
 	Refused []Call
-	// ReflectionUSD is reserved for the reflection that is under way.
+	// ReflectionUSD is reserved for the reflection that is under way, and Reflected is the
+	// intent whose budget it draws on.
 	ReflectionUSD float64
+	Reflected     forge.IntentID
+	// Opened counts the runs that were admitted, so that the older one of two is known.
+	Opened int
 }
 
 // Account is the entry of one intent in the ledger.
@@ -53,6 +58,19 @@ type Account struct {
 	Number int
 	// Open are the attempts that the intent still needed then.
 	Open []forge.Attempt
+	// Parent is the intent that this one is a child of; empty if it is none.
+	Parent forge.IntentID
+	// TreeUSD is the sum that the intent and all below it have spent. It is kept for an intent
+	// without a parent.
+	TreeUSD float64
+	// OwnUSD is the budget that the intent has by itself, as of the message OwnNumber about
+	// money; 0 if it has none.
+	OwnUSD    float64
+	OwnNumber int
+	// Run counts the runs that were admitted before this one; an older intent has a smaller one.
+	Run int
+	// Active says that a run of the intent has begun and not ended.
+	Active bool
 }
 
 // Call is a call of an agent that costs something.
@@ -63,19 +81,31 @@ type Call struct {
 	Attempt forge.Attempt
 	// Limits are the budgets as the intent knows them.
 	Limits forge.Budget
+	// OwnUSD is the budget that the intent has by itself; 0 if it has none.
+	OwnUSD float64
 	// USD is the amount that the call asks for, then the amount granted; 0: refused.
 	USD float64
 	// UnderWay says that the call continues work that others have paid for.
 	UnderWay bool
 	// Refusal says for a person why there is no budget for the call.
 	Refusal string
+	// Withdrawn is when the call was ended while its costs were still to come; zero if it was
+	// not. They come soon, or never: the money stays set aside, but no other call waits for it.
+	Withdrawn time.Time
 }
+
+// lateBill is how long the money of a call that was withdrawn is kept for its costs. A worker
+// stops an agent in seconds, and tells as soon as it can.
+const lateBill = time.Hour
 
 // Open makes an account for an intent whose run begins. Whatever it asked for in
 // a run before is released.
-func (l *Ledger) Open(out *outbox.Messages, id forge.IntentID, now time.Time) {
-	l.account(id, l.Accounts[id])
-	l.release(out, now, func(c Call) bool { return c.Intent == id })
+func (l *Ledger) Open(out *outbox.Messages, id, parent forge.IntentID, now time.Time) {
+	a := l.Accounts[id]
+	l.Opened++
+	a.Parent, a.Run, a.Active = parent, l.Opened, true
+	l.account(id, a)
+	l.release(out, now, func(c Call) bool { return c.Intent == id && c.Withdrawn.IsZero() })
 }
 
 // account sets the account of an intent.
@@ -104,13 +134,8 @@ func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Dec
 		}
 	}
 	l.Limits = c.Limits
-	at := len(l.Waiting)
-	if c.UnderWay {
-		if i := slices.IndexFunc(l.Waiting, func(o Call) bool { return !o.UnderWay }); i >= 0 {
-			at = i
-		}
-	}
-	l.Waiting = slices.Insert(l.Waiting, at, c)
+	l.own(c.Intent, c.Number, c.OwnUSD)
+	l.Waiting = append(l.Waiting, c)
 	l.grant(out, now)
 	return forge.Applied, nil
 }
@@ -124,19 +149,79 @@ func (l *Ledger) Commit(out *outbox.Messages, id forge.IntentID, st *forge.Commi
 	}
 	a.Number, a.Open = st.Number, st.Open
 	l.account(id, a)
+	l.own(id, st.Number, st.OwnUSD)
 	l.book(id, st.SpentUSD, now)
+	l.expect(id, st.Unbilled, now)
 	l.release(out, now, func(c Call) bool {
-		return c.Intent == id && c.Number < st.Number && !slices.Contains(st.Open, c.Attempt)
+		return c.Intent == id && c.Number < st.Number && !slices.Contains(st.Open, c.Attempt) && !slices.Contains(st.Unbilled, c.Attempt)
 	})
 	return forge.Applied, nil
 }
 
+// expect notes calls that were withdrawn and whose costs are still to come.
+func (l *Ledger) expect(id forge.IntentID, unbilled []forge.Attempt, now time.Time) {
+	for i := range l.Reserved {
+		if c := &l.Reserved[i]; c.Intent == id && c.Withdrawn.IsZero() && slices.Contains(unbilled, c.Attempt) {
+			c.Withdrawn = now
+		}
+	}
+}
+
+// reserved returns the money of the calls that a test selects, and whether some of it may come
+// back when one of them ends.
+func (l *Ledger) reserved(which func(forge.IntentID) bool) (usd float64, more bool) {
+	for i := range l.Reserved {
+		if c := &l.Reserved[i]; which(c.Intent) {
+			usd += c.USD
+			more = more || c.Withdrawn.IsZero()
+		}
+	}
+	if l.ReflectionUSD > 0 && which(l.Reflected) {
+		usd += l.ReflectionUSD
+		more = true
+	}
+	return usd, more
+}
+
+// Planned takes over the limits of an intent that has a plan, before its children begin.
+func (l *Ledger) Planned(id forge.IntentID, p *forge.RunPlanned) {
+	l.Limits = p.Budget
+	l.own(id, p.Number, p.OwnUSD)
+}
+
+// own notes the budget that an intent has by itself, unless a later message has said it.
+func (l *Ledger) own(id forge.IntentID, number int, usd float64) {
+	if a := l.Accounts[id]; number >= a.OwnNumber {
+		a.OwnNumber, a.OwnUSD = number, usd
+		l.account(id, a)
+	}
+}
+
+// root returns the intent at the top of the tree that an intent is in. Its budget holds for
+// all of the tree.
+func (l *Ledger) root(id forge.IntentID) forge.IntentID {
+	for range maxDepth {
+		parent := l.Accounts[id].Parent
+		if parent == "" {
+			break
+		}
+		id = parent
+	}
+	return id
+}
+
+// maxDepth bounds how deep a tree of intents is; policies allow much less.
+const maxDepth = 100
+
 // Close books the total that an intent has spent when its run ends, and releases
 // all its reservations.
-func (l *Ledger) Close(out *outbox.Messages, id forge.IntentID, spentUSD float64, now time.Time) {
-	l.account(id, l.Accounts[id])
+func (l *Ledger) Close(out *outbox.Messages, id forge.IntentID, spentUSD float64, unbilled []forge.Attempt, now time.Time) {
+	a := l.Accounts[id]
+	a.Active = false
+	l.account(id, a)
 	l.book(id, spentUSD, now)
-	l.release(out, now, func(c Call) bool { return c.Intent == id })
+	l.expect(id, unbilled, now)
+	l.release(out, now, func(c Call) bool { return c.Intent == id && !slices.Contains(unbilled, c.Attempt) })
 }
 
 // book adds the difference between an intent's total and the last one. A smaller
@@ -149,8 +234,13 @@ func (l *Ledger) book(id forge.IntentID, total float64, now time.Time) {
 	l.turnDay(now)
 	l.SpentUSD += total - a.SpentUSD
 	l.TodayUSD += total - a.SpentUSD
+	more := total - a.SpentUSD
 	a.SpentUSD = total
 	l.Accounts[id] = a
+	root := l.root(id)
+	top := l.Accounts[root]
+	top.TreeUSD += more
+	l.Accounts[root] = top
 }
 
 // turnDay begins to count anew when a new day has begun.
@@ -169,37 +259,60 @@ func (l *Ledger) release(out *outbox.Messages, now time.Time, which func(Call) b
 	l.grant(out, now)
 }
 
-// ReserveReflection reserves budget for a reflection. wait means that it is to be
-// asked for again later; a refusal says for a person why there is no budget. 0
-// without a refusal means that the project has no limit.
-func (l *Ledger) ReserveReflection(now time.Time) (usd float64, refusal string, wait bool) {
-	if l.Limits.Shared() {
+// ReserveReflection reserves budget for a reflection whose costs are those of an intent. wait
+// means that it is to be asked for again later; a refusal says for a person why there is no
+// budget, own that the intent's own is used up and not that of all. 0 without a refusal
+// means that there is no limit.
+func (l *Ledger) ReserveReflection(on forge.IntentID, now time.Time) (usd float64, refusal string, own, wait bool) {
+	if limit := l.treeLimit(l.root(on)); limit > 0 || l.Limits.Shared() {
 		l.turnDay(now)
-		usd, refusal, wait = l.room(l.Limits, Slice(l.Limits))
+		b := l.Limits
+		b.IntentUSD = limit
+		c := &Call{Intent: on, Limits: l.Limits, USD: Slice(b)}
+		usd, refusal, wait = l.shared(c)
+		if !wait && refusal == "" {
+			usd, refusal, wait = l.tree(c, usd)
+			own = refusal != ""
+		}
 	}
 	if !wait && refusal == "" {
-		l.ReflectionUSD = usd
+		l.ReflectionUSD, l.Reflected = usd, on
 	}
-	return usd, refusal, wait
+	return usd, refusal, own, wait
 }
 
 // ReleaseReflection releases the reservation of the reflection that ended.
 func (l *Ledger) ReleaseReflection(out *outbox.Messages, now time.Time) {
-	l.ReflectionUSD = 0
+	l.ReflectionUSD, l.Reflected = 0, ""
 	l.grant(out, now)
 }
 
-// grant answers the calls that wait, in order, as far as it is certain whether
-// there is budget for them.
+// grant answers the calls that wait, in order, as far as it is certain whether there is budget
+// for them. A call that waits for the money of its own tree lets those of other trees pass.
 func (l *Ledger) grant(out *outbox.Messages, now time.Time) {
 	l.turnDay(now)
-	for len(l.Waiting) > 0 {
-		c := l.Waiting[0]
-		usd, refusal, wait := l.room(c.Limits, c.USD)
+	l.Reserved = slices.DeleteFunc(l.Reserved, func(c Call) bool { return !c.Withdrawn.IsZero() && now.Sub(c.Withdrawn) > lateBill })
+	slices.SortStableFunc(l.Waiting, l.order)
+	held := map[forge.IntentID]bool{}
+	for i := 0; i < len(l.Waiting); {
+		c := l.Waiting[i]
+		root := l.root(c.Intent)
+		if held[root] {
+			i++
+			continue
+		}
+		usd, refusal, wait := l.shared(&c)
 		if wait {
 			return
 		}
-		l.Waiting = slices.Delete(l.Waiting, 0, 1)
+		if refusal == "" {
+			if usd, refusal, wait = l.tree(&c, usd); wait {
+				held[root] = true
+				i++
+				continue
+			}
+		}
+		l.Waiting = slices.Delete(l.Waiting, i, i+1)
 		c.USD, c.Refusal = usd, refusal
 		if usd > 0 {
 			l.Reserved = append(l.Reserved, c)
@@ -210,41 +323,101 @@ func (l *Ledger) grant(out *outbox.Messages, now time.Time) {
 	}
 }
 
-// room decides on one call of the project: every limit has to allow it.
-func (l *Ledger) room(b forge.Budget, wish float64) (usd float64, refusal string, wait bool) {
-	reserved := l.ReflectionUSD
-	for i := range l.Reserved {
-		reserved += l.Reserved[i].USD
+// order compares two calls by who is answered first. It puts work under way before work that
+// begins, and of each the oldest intent first, because what is left of a budget is to finish
+// something.
+func (l *Ledger) order(a, b Call) int {
+	rank := func(c Call) int {
+		switch {
+		case c.UnderWay:
+			return 0
+		case l.Accounts[c.Intent].SpentUSD > 0:
+			return 1
+		}
+		return 2
 	}
-	usd = wish
+	// A call that is under way comes before one of the same intent that begins something.
+	return cmp.Or(cmp.Compare(rank(a)/2, rank(b)/2), cmp.Compare(l.Accounts[a.Intent].Run, l.Accounts[b.Intent].Run), cmp.Compare(rank(a), rank(b)))
+}
+
+// shared decides on one call by the limits of the project and of the day.
+func (l *Ledger) shared(c *Call) (usd float64, refusal string, wait bool) {
+	reserved, more := l.reserved(func(forge.IntentID) bool { return true })
+	usd = c.USD
 	for _, pool := range []struct {
 		limit, spent float64
 		refusal      string
 	}{
-		{b.ProjectUSD, l.SpentUSD, "the project's budget of $%.2f is used up ($%.2f spent); raise budget.project_usd in pfl-forge.yaml and commit it"},
-		{b.DayUSD, l.TodayUSD, "the day's budget of $%.2f is used up ($%.2f spent since 00:00 UTC); wait for tomorrow, or " +
+		{c.Limits.ProjectUSD, l.SpentUSD, "the project's budget of $%.2f is used up ($%.2f spent); raise budget.project_usd in pfl-forge.yaml and commit it"},
+		{c.Limits.DayUSD, l.TodayUSD, "the day's budget of $%.2f is used up ($%.2f spent since 00:00 UTC); wait for tomorrow, or " +
 			"raise budget.day_usd in pfl-forge.yaml and commit it"},
 	} {
 		if pool.limit <= 0 {
 			continue
 		}
-		granted, hold := Room(pool.limit-pool.spent-reserved, usd, reserved > 0)
+		left := pool.limit - pool.spent - reserved
+		if more && l.begins(c) && left < usd*float64(max(1, l.begun())) {
+			return 0, "", true // what is under way may need it to be finished
+		}
+		granted, hold := Room(left, usd, more)
 		if hold {
 			return 0, "", true
 		}
 		if granted == 0 {
-			return 0, fmt.Sprintf(pool.refusal, pool.limit, pool.spent), false
+			return 0, fmt.Sprintf(pool.refusal, pool.limit, pool.spent) + fmt.Sprintf(", then: pfl-forge retry %s", c.Intent), false
 		}
 		usd = granted
 	}
 	return usd, "", false
 }
 
+// begins reports whether a call is the first of its intent.
+func (l *Ledger) begins(c *Call) bool { return !c.UnderWay && l.Accounts[c.Intent].SpentUSD == 0 }
+
+// begun counts the intents that have spent something and have not ended.
+func (l *Ledger) begun() int {
+	n := 0
+	for _, a := range l.Accounts {
+		if a.Active && a.SpentUSD > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// treeLimit returns the budget of an intent without a parent: its own, or the project's for
+// each; 0 if there is none.
+func (l *Ledger) treeLimit(root forge.IntentID) float64 {
+	return cmp.Or(l.Accounts[root].OwnUSD, l.Limits.IntentUSD)
+}
+
+// tree decides on one call by the budget of the tree that its intent is in.
+func (l *Ledger) tree(c *Call, wish float64) (usd float64, refusal string, wait bool) {
+	root := l.root(c.Intent)
+	limit := l.treeLimit(root)
+	if limit <= 0 || c.Intent == "" {
+		return wish, "", false
+	}
+	reserved, more := l.reserved(func(id forge.IntentID) bool { return l.root(id) == root })
+	spent := l.Accounts[root].TreeUSD
+	usd, wait = Room(limit-spent-reserved, wish, more)
+	switch {
+	case usd > 0 || wait:
+		return usd, "", wait
+	case root == c.Intent:
+		return 0, fmt.Sprintf("the intent's budget of $%.2f is used up ($%.2f spent); raise it: pfl-forge retry %s --budget <usd>", limit, spent, root), false
+	}
+	return 0, fmt.Sprintf("the budget of %q, which this intent is a part of, is used up ($%.2f of $%.2f spent); raise it for all parts: "+
+		"pfl-forge retry %s --budget <usd>", root, spent, limit, root), false
+}
+
 // Repeat sends again every answer that may come long after its question.
 func (l *Ledger) Repeat(out *outbox.Messages) {
 	for _, list := range [][]Call{l.Reserved, l.Refused} {
 		for i := range list {
-			list[i].answer(out)
+			if list[i].Withdrawn.IsZero() {
+				list[i].answer(out)
+			}
 		}
 	}
 }

@@ -46,7 +46,7 @@ func commit(id forge.IntentID, number int, spent float64, open ...forge.Attempt)
 func TestLedger(t *testing.T) {
 	l := &budget.Ledger{}
 	for _, id := range []forge.IntentID{"a", "b"} {
-		l.Open(&outbox.Messages{}, id, time.Unix(0, 0))
+		l.Open(&outbox.Messages{}, id, "", time.Unix(0, 0))
 	}
 	for _, s := range []step{
 		{"there is room", reserve("a", 1, 6, false), []string{"applied", "a #1 $6.00"}},
@@ -59,7 +59,7 @@ func TestLedger(t *testing.T) {
 		{"what is left is granted when nothing more can come back", commit("b", 3, 6, attempt(1)), []string{"applied", "b #1 $1.00"}},
 		{"who was answered and settled asks in vain", reserve("b", 2, 5, true), []string{"ignored"}},
 		{"the budget is used up", func(l *budget.Ledger, out *outbox.Messages) forge.Decision {
-			l.Close(out, "b", 10, time.Unix(0, 0))
+			l.Close(out, "b", 10, nil, time.Unix(0, 0))
 			return reserve("a", 4, 1, false)(l, out)
 		}, []string{"applied", "a #4 refused"}},
 		{"an intent that never began has no account", commit("c", 1, 1), []string{"ignored"}},
@@ -87,12 +87,12 @@ func TestLedger(t *testing.T) {
 func TestDay(t *testing.T) {
 	l := &budget.Ledger{Limits: forge.Budget{DayUSD: 8}}
 	night := time.Date(2030, 1, 1, 23, 59, 0, 0, time.UTC)
-	l.Open(&outbox.Messages{}, "a", night)
-	l.Close(&outbox.Messages{}, "a", 8, night)
-	if _, refusal, wait := l.ReserveReflection(night); refusal == "" || wait {
+	l.Open(&outbox.Messages{}, "a", "", night)
+	l.Close(&outbox.Messages{}, "a", 8, nil, night)
+	if _, refusal, _, wait := l.ReserveReflection("a", night); refusal == "" || wait {
 		t.Errorf("the budget is not used up: %q, %t", refusal, wait)
 	}
-	usd, refusal, wait := l.ReserveReflection(night.Add(2 * time.Minute))
+	usd, refusal, _, wait := l.ReserveReflection("a", night.Add(2*time.Minute))
 	if usd != 2 || refusal != "" || wait {
 		t.Errorf("$%.2f %q %t, want a quarter of the day's budget", usd, refusal, wait)
 	}

@@ -1,7 +1,7 @@
 package dispatch
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -9,8 +9,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
 
+// limits returns the budgets in force for the intent: its own in place of the project's for each.
+func (x *Turn) limits() forge.Budget {
+	b := x.Budget
+	b.IntentUSD = cmp.Or(x.OwnUSD, b.IntentUSD)
+	return b
+}
+
+// accounted reports whether there is a budget that the costs of the intent count against.
+func (x *Turn) accounted() bool { return x.limits().IntentUSD > 0 || x.Budget.Shared() }
+
 // Charged reports whether calls of agents draw on a budget.
-func (x *Turn) Charged() bool { return !x.Recipe && (x.Budget.IntentUSD > 0 || x.Budget.Shared()) }
+func (x *Turn) Charged() bool { return !x.Recipe && x.accounted() }
 
 // charged reports whether a step needs reserved budget.
 func (x *Turn) charged(step forge.Step) bool { return step.CallsAgent() && x.Charged() }
@@ -33,53 +43,20 @@ func (s *State) enqueue(c *forge.Command) {
 	s.Waiting = slices.Insert(s.Waiting, at, Call{Command: *c})
 }
 
-// Reserve reserves budget for the calls that wait for it, in order. A budget that
-// intents share is the project's, which is asked.
+// Reserve asks the project to reserve budget for the calls that wait for it, in order. The
+// project keeps the account: an intent shares its budget with its children, and the project's
+// with all.
 func (s *State) Reserve(x *Turn) {
-	for i := 0; i < len(s.Waiting); {
+	for i := range s.Waiting {
 		if s.Waiting[i].Asked {
-			i++
 			continue
 		}
-		b := x.Budget
-		usd := budget.Slice(b)
-		if b.IntentUSD > 0 {
-			reserved := s.reserved()
-			var wait bool
-			if usd, wait = budget.Room(b.IntentUSD-x.SpentUSD-reserved, usd, reserved > 0); wait {
-				return
-			}
-		}
+		usd := budget.Slice(x.limits())
+		s.Waiting[i].Asked = true
+		s.Waiting[i].Command.BudgetUSD = usd
 		c := s.Waiting[i].Command
-		switch {
-		case usd == 0:
-			s.Waiting = slices.Delete(s.Waiting, i, i+1)
-			x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: fmt.Sprintf(
-				"the intent's budget of $%.2f is used up ($%.2f spent); raise it: pfl-forge retry %s --budget <usd>",
-				b.IntentUSD, x.SpentUSD, x.Key.Intent)})
-		case b.Shared():
-			s.Waiting[i].Asked = true
-			s.Waiting[i].Command.BudgetUSD = usd
-			s.ask(x, &c, usd)
-			i++
-		default:
-			s.Waiting = slices.Delete(s.Waiting, i, i+1)
-			c.BudgetUSD = usd
-			s.Issue(x, &c)
-		}
+		s.ask(x, &c, usd)
 	}
-}
-
-// reserved returns the amount that is reserved for calls that have not ended.
-func (s *State) reserved() float64 {
-	var usd float64
-	for i := range s.Outbox.Commands {
-		usd += s.Outbox.Commands[i].BudgetUSD
-	}
-	for i := range s.Waiting {
-		usd += s.Waiting[i].Command.BudgetUSD
-	}
-	return usd
 }
 
 // Answered takes the project's answer for a call that waits, and reports whether
@@ -96,7 +73,7 @@ func (s *State) Answered(x *Turn, f *forge.BudgetReserved) bool {
 		c.BudgetUSD = f.USD
 		s.Issue(x, &c)
 	} else {
-		x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: fmt.Sprintf("%s, then: pfl-forge retry %s", f.Reason, x.Key.Intent)})
+		x.Refused = append(x.Refused, Refusal{Attempt: c.Attempt, Why: f.Reason})
 	}
 	s.Reserve(x)
 	return true
@@ -144,15 +121,15 @@ func (s *State) ask(x *Turn, c *forge.Command, usd float64) {
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: reserveKey(c.Attempt), Number: s.Messages, Reply: true,
 		Event: forge.Event{Message: &forge.ReserveBudget{
-			Run: x.Run, Number: s.Messages, Attempt: c.Attempt, Budget: x.Budget, USD: usd, Begun: begun(c),
+			Run: x.Run, Number: s.Messages, Attempt: c.Attempt, Budget: x.Budget, OwnUSD: x.OwnUSD, USD: usd, Begun: begun(c),
 		}},
 	})
 }
 
-// Commit tells the project what was spent, if intents share a budget. What was
+// Commit tells the project what was spent, if there is a budget. What was
 // reserved for attempts that are not open any more is released with it.
 func (s *State) Commit(x *Turn) {
-	if !x.Budget.Shared() {
+	if !x.accounted() {
 		return
 	}
 	s.Messages++
@@ -162,6 +139,6 @@ func (s *State) Commit(x *Turn) {
 	}
 	s.Outbox.SendToProject(x.Effects, outbox.Project{
 		From: x.Key, Key: "settle", Number: s.Messages,
-		Event: forge.Event{Message: &forge.CommitBudget{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open}},
+		Event: forge.Event{Message: &forge.CommitBudget{Number: s.Messages, SpentUSD: x.SpentUSD, Open: open, OwnUSD: x.OwnUSD, Unbilled: s.Unbilled}},
 	})
 }

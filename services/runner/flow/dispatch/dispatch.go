@@ -6,7 +6,7 @@
 //	           ^                                            |
 //	           +--------------- a pause begins -------------+
 //
-// If the intent's or the project's budget has no room for a waiting command, the command
+// If a budget has no room for a waiting command, the command
 // is refused: Turn.Refused has it, and a person has to act.
 //
 // An open command whose result is not needed any more is withdrawn. Its worker still
@@ -55,8 +55,10 @@ type Turn struct {
 	Now time.Time
 	// Run is the present one.
 	Run int
-	// Budget is the one in force for the intent.
+	// Budget is that of the project, as the intent knows it.
 	Budget forge.Budget
+	// OwnUSD is the budget that the intent has by itself; 0 if it has none.
+	OwnUSD float64
 	// SpentUSD is the cost of the intent in all its runs.
 	SpentUSD float64
 	// Recipe says that no step calls an agent.

@@ -52,20 +52,23 @@ func TestPauseHolds(t *testing.T) {
 	}
 }
 
-// Calls get their share of the intent's own budget, wait while others may give some
-// back, and are refused when nobody can.
+// A budget of the intent's own is the project's to reserve as well, because its children share it.
 func TestOwnBudget(t *testing.T) {
 	var s State
-	x := turn(forge.Budget{IntentUSD: 1, CallUSD: 0.6})
+	x := turn(forge.Budget{CallUSD: 0.6})
+	x.OwnUSD = 1
 	s.Send(x, implement(1))
 	s.Send(x, implement(2))
-	if got := s.Outbox.Reserved(implement(1).Attempt); got != 0.6 || len(s.Waiting) != 1 {
-		t.Fatalf("reserved %v, waiting %v", got, s.Waiting)
+	if len(x.Effects.Commands) != 0 || len(x.Effects.Outbox) != 2 || len(s.Waiting) != 2 {
+		t.Fatalf("waiting %v, effects %+v", s.Waiting, x.Effects)
 	}
-	x.SpentUSD = 1
-	s.Close(x, implement(1).Attempt, 1)
-	if len(x.Refused) != 1 || x.Refused[0].Attempt != implement(2).Attempt || len(s.Waiting) != 0 {
-		t.Errorf("refused %v, waiting %v", x.Refused, s.Waiting)
+	if m := forge.As[*forge.ReserveBudget](x.Effects.Outbox[0].Message); m == nil || m.OwnUSD != 1 || m.USD != 0.6 {
+		t.Errorf("it asks %+v", m)
+	}
+	x.Recipe = true
+	s.Send(x, implement(3))
+	if len(x.Effects.Commands) != 1 {
+		t.Error("a recipe waits for money")
 	}
 }
 

@@ -25,10 +25,14 @@ func (s *State) isWanted() bool { return len(s.Runs) > 0 || s.Requested }
 // IsDue reports whether a reflection is to start now, if there is budget for it.
 func (s *State) IsDue(paused bool) bool { return s.Current == nil && !paused && s.isWanted() }
 
-// Skip tells the intents whose runs wait that there is no budget to reflect upon
-// them.
-func (s *State) Skip(out *outbox.Messages, refusal string, c *Context) {
-	for _, r := range s.Runs {
+// Skip tells the intents whose runs wait that there is no budget to reflect upon them: all, or
+// the first alone.
+func (s *State) Skip(out *outbox.Messages, refusal string, all bool, c *Context) {
+	n := len(s.Runs)
+	if !all {
+		n = min(n, 1)
+	}
+	for _, r := range s.Runs[:n] {
 		s.report(out, r.Intent, &forge.RunReflected{
 			Run:     r.On.History.Run,
 			Step:    forge.StepRecord{Step: forge.StepReflect, Attempt: s.Number + 1, Outcome: string(forge.FailBudget), At: c.Now},
@@ -36,7 +40,15 @@ func (s *State) Skip(out *outbox.Messages, refusal string, c *Context) {
 		})
 	}
 	s.Number++
-	s.Runs, s.Requested = nil, false
+	s.Runs, s.Requested = slices.Clone(s.Runs[n:]), false
+}
+
+// Payer returns the intent whose costs those of the next reflection are.
+func (s *State) Payer() forge.IntentID {
+	if len(s.Runs) > 0 {
+		return s.Runs[0].Intent
+	}
+	return s.Last.Intent // a person asks for one on the last run
 }
 
 // Start begins a reflection that is due and returns it to be issued.

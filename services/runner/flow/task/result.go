@@ -72,6 +72,10 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 	if im.Leftover != "" {
 		why += " Changes that were not committed are kept as " + im.Leftover + "."
 	}
+	if len(im.Denied) > 0 {
+		why += " Its program did not allow: " + strings.Join(im.Denied, "; ") + "." +
+			" Do it in another way that is allowed. A file below .claude/ cannot be written by a tool that edits: write it elsewhere, and put it there with install -D."
+	}
 	if im.Summary != "" && recipe == "" {
 		why += " The agent said: " + im.Summary
 	}

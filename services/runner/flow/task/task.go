@@ -31,6 +31,16 @@ import (
 // moved meanwhile: then commits from outside arrive faster than changes are merged.
 const maxMerges = 10
 
+// Meeting holds the overlaps of a task with others, and the account of those that were told.
+type Meeting struct {
+	// Overlaps are the tasks under way that this one does not merge with.
+	Overlaps []Overlap
+	// Mentioned are the tasks whose overlap with this one is in the history of the run: each once.
+	Mentioned []forge.TaskID
+	// Reports is the number of the newest message about overlaps to other tasks.
+	Reports int
+}
+
 // Task is the state of one task.
 type Task struct {
 	// Task is the part that views and commands show.
@@ -72,12 +82,7 @@ type Task struct {
 	Candidate *forge.Rebase
 	// Reviews are of all runs, oldest first.
 	Reviews []forge.Review
-	// Overlaps are the tasks under way that this one does not merge with.
-	Overlaps []Overlap
-	// Mentioned are the tasks whose overlap with this one is in the history.
-	Mentioned []forge.TaskID
-	// Reports is the number of the newest message about overlaps to other tasks.
-	Reports int
+	Meeting
 }
 
 // Strategy says how a task's change is made and checked, and how often.

@@ -66,13 +66,30 @@ func checkGit(ctx context.Context) finding {
 func checkConfig(base *local.Base) finding {
 	if base.Stored == nil {
 		return finding{
-			"configuration", healthy, fmt.Sprintf("no %s on %s: using the defaults", config.FileName, base.Branch),
+			"configuration", healthy, fmt.Sprintf("no %s on %s: using the defaults; %s", config.FileName, base.Branch, ceilings(config.Default().Budget)),
 			"run pfl-forge init to create one",
 		}
 	}
-	detail := fmt.Sprintf("%s on %s: %s, %s to verify", config.FileName, base.Branch,
-		render.Count(len(base.Config.Recipes), "recipe"), render.Count(len(base.Config.Verify), "command"))
+	detail := fmt.Sprintf("%s on %s: %s, %s to verify; %s", config.FileName, base.Branch,
+		render.Count(len(base.Config.Recipes), "recipe"), render.Count(len(base.Config.Verify), "command"), ceilings(base.Config.Budget))
 	return finding{"configuration", healthy, detail, ""}
+}
+
+// ceilings says what agents may cost, and that nothing bounds it where nothing does.
+func ceilings(b config.Budget) string {
+	var list []string
+	for _, c := range []struct {
+		usd float64
+		of  string
+	}{{b.IntentUSD, "an intent"}, {b.DayUSD, "a day"}, {b.ProjectUSD, "the project"}} {
+		if c.usd > 0 {
+			list = append(list, fmt.Sprintf("%s may cost $%.2f", c.of, c.usd))
+		}
+	}
+	if len(list) == 0 {
+		return "nothing bounds what agents cost (budget)"
+	}
+	return strings.Join(list, ", ")
 }
 
 // checkDisk says how much room the file system of a repository has.

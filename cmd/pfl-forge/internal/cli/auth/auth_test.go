@@ -88,7 +88,8 @@ func entry(t *testing.T, list []secretObject, secret, key string) string {
 	return ""
 }
 
-// kubectl returns Secrets as kubectl get -o json prints them, with one of somebody else.
+// kubectl returns Secrets as kubectl get -o json prints them, with one of somebody
+// else.
 func kubectl(t *testing.T, list []secretObject) string {
 	t.Helper()
 	other := secretObject{Kind: "Secret", Metadata: secretMetadata{Name: "other", Namespace: "pfl-forge"}, Data: map[string]string{"x": "?"}}
@@ -99,9 +100,9 @@ func kubectl(t *testing.T, list []secretObject) string {
 	return string(text)
 }
 
-// TestSecretsOfKubernetes checks names, labels and entries of the Secrets that manifests
-// rely on, that seeds and permissions belong together, and that the certificate is good for
-// each name of the server.
+// TestSecretsOfKubernetes checks names, labels and entries of the Secrets that
+// manifests rely on, that seeds and permissions belong together, and that the
+// certificate is good for each name of the server.
 func TestSecretsOfKubernetes(t *testing.T) {
 	list := objects(t, run(t, "", "--kubernetes"))
 	want := map[string]string{
@@ -153,9 +154,9 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestRenewalKeepsTheOthers checks that renewing an account changes its own Secret and the
-// server's permissions, and nothing else; that adding one lets services answer it; and that
-// the certificate is renewed by the authority that was kept.
+// TestRenewalKeepsTheOthers checks that renewing an account changes its own Secret
+// and the server's permissions, and nothing else; that adding one lets services
+// answer it; and that the certificate is renewed by the authority that was kept.
 func TestRenewalKeepsTheOthers(t *testing.T) {
 	first := objects(t, run(t, "", "--kubernetes"))
 	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
@@ -207,7 +208,8 @@ func keys(t *testing.T, conf string) map[string]string {
 	return list
 }
 
-// contents returns the files of a folder, all of which must be for their owner alone.
+// contents returns the files of a folder, all of which must be for their owner
+// alone.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -229,8 +231,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestNothingIsOverwritten checks, for both forms, that credentials that exist are kept until
-// their renewal is asked for, and that --force renews them all.
+// TestNothingIsOverwritten checks, for both forms, that credentials that exist are
+// kept until their renewal is asked for, and that --force renews them all.
 func TestNothingIsOverwritten(t *testing.T) {
 	for name, form := range map[string][]string{"plain files": nil, "Secrets": {"--kubernetes"}} {
 		t.Run(name, func(t *testing.T) {
@@ -277,8 +279,8 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestGivenAuthority checks that a person's own authority signs, and is not stored, and that
-// certificates are left to others.
+// TestGivenAuthority checks that a person's own authority signs, and is not stored,
+// and that certificates are left to others.
 func TestGivenAuthority(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	run(t, "", "--out", dir)
@@ -349,8 +351,9 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestTrustedKeys checks that the file of trusted keys has exactly the keys that follow from the seeds of the accounts, each
-// for the work and the messages of its role, and that a key that was renewed stays good for what it signed before.
+// TestTrustedKeys checks that the file of trusted keys has exactly the keys that
+// follow from the seeds of the accounts, each for the work and the messages of its
+// role, and that a key that was renewed stays good for what it signed before.
 func TestTrustedKeys(t *testing.T) {
 	first := objects(t, run(t, "", "--kubernetes"))
 	trusted := func(list []secretObject) proof.Signers {

@@ -1,9 +1,9 @@
-// Package auth makes the credentials of an installation: an nkey for each account, the
-// permissions of all for the nats-server, and certificates.
+// Package auth makes the credentials of an installation: an nkey for each account,
+// the permissions of all for the nats-server, and certificates.
 //
-// An installation is a set of secrets, each with a few entries. plan.go decides which of them
-// are new; files.go reads and writes them as plain files, kubernetes.go as Secrets. The
-// permissions are those of package bus/access.
+// An installation is a set of secrets, each with a few entries. plan.go decides
+// which of them are new; files.go reads and writes them as plain files,
+// kubernetes.go as Secrets. The permissions are those of package bus/access.
 package auth
 
 import (
@@ -29,7 +29,7 @@ Without --kubernetes the files go to the folder of --out, with an example nats.c
 they are Secrets, printed as YAML for kubectl, or written to the folder of --out.
 
 What exists is kept. --role renews the key of one account, or with "server" the certificate;
---person, --system and --follower add accounts, a person's with --no-clean without that right; --force renews everything. Give a renewed key to
+--person, --system and --follower add accounts, a person's with --no-clean without that right; --logins lets in people who log in elsewhere, see auth serve; --force renews everything. Give a renewed key to
 who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
@@ -46,7 +46,7 @@ func Command(a *kit.App) *cobra.Command {
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(initCommand(a), signCommand(a))
+	cmd.AddCommand(initCommand(a), signCommand(a), serveCommand(a))
 	return cmd
 }
 
@@ -63,6 +63,7 @@ type options struct {
 	followers []string
 	projects  []string
 	noClean   bool
+	logins    bool
 	force     bool
 
 	hosts         []string
@@ -99,6 +100,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	flags.StringSliceVar(&o.followers, "follower", nil, "add an account for a system of this `name` that follows changes; may be repeated")
 	flags.StringSliceVar(&o.projects, "projects", nil, "`ids` of the projects that new accounts of people and systems may speak about; default: all")
 	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: they may not have removed what finished intents left")
+	flags.BoolVar(&o.logins, "logins", false, "add the account auth, for pfl-forge auth serve, and have the server ask it about everybody else")
 	flags.BoolVar(&o.force, "force", false, "renew everything that exists")
 	flags.StringSliceVar(&o.hosts, "host", nil, "further `name` or address of the server, for its certificate; may be repeated")
 	flags.StringVar(&o.caCert, "ca-cert", "", "`file` with the certificate of an authority to use instead of a new one, with --ca-key")

@@ -11,17 +11,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// secrets are the credentials of an installation, by the name of the secret that holds them:
-// an account's, or one of those below. Each has entries.
+// secrets are the credentials of an installation, by the name of the secret that
+// holds them: an account's, or one of those below. Each has entries.
 type secrets map[string]map[string][]byte
 
 const (
 	// serverSecret has the files that the nats-server reads.
 	serverSecret = "server"
-	// authoritySecret has the authority that we made, to renew the server's certificate.
+	// authoritySecret has the authority that we made, to renew the server's
+	// certificate.
 	authoritySecret = "ca"
-	// signersSecret has the file of keys by which runners trust messages, and everybody commits and
-	// statements. It is no secret, but whoever may change it decides what is trusted.
+	// signersSecret has the file of keys by which runners trust messages, and
+	// everybody commits and statements. It is no secret, but whoever may change it
+	// decides what is trusted.
 	signersSecret = "signers"
 )
 
@@ -41,8 +43,8 @@ const (
 type store interface {
 	// read returns the secrets that exist, which may be none.
 	read() (secrets, error)
-	// write writes the secrets that have changed; whole are all of them, as far as they are
-	// known. It returns the names of what it has written.
+	// write writes the secrets that have changed; whole are all of them, as far as
+	// they are known. It returns the names of what it has written.
 	write(changed, whole secrets) ([]string, error)
 }
 
@@ -75,6 +77,9 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.logins && access.Find(p.users, string(access.Auth)) < 0 {
+		added = append(added, access.Account{Name: string(access.Auth), Role: access.Auth})
+	}
 	if !exists {
 		added = append(basis(), added...)
 	}
@@ -82,7 +87,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system or --follower to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower or --logins to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
@@ -138,12 +143,27 @@ func (p *plan) keys(o *options, added []access.Account) error {
 		}
 		p.renewed[u.Name] = true
 		u.Proof = access.NKey(public)
+		if u.Role == access.Auth {
+			if u.Issuer, err = issuerOf(seed); err != nil {
+				return err
+			}
+		}
 		p.entry(u.Name, entrySeed, seed)
 		if ca := p.whole[serverSecret][entryCA]; ca != nil {
 			p.entry(u.Name, entryCA, ca)
 		}
 	}
 	return nil
+}
+
+// issuerOf returns the public key of the credentials that the account auth signs.
+func issuerOf(seed []byte) (string, error) {
+	pair, err := access.Issuer(seed)
+	if err != nil {
+		return "", err
+	}
+	defer pair.Wipe()
+	return pair.PublicKey()
 }
 
 // trust adds the signing key of an account, which follows from its new seed, to the
@@ -167,8 +187,8 @@ func (p *plan) trust(account *access.Account, seed []byte) error {
 	return nil
 }
 
-// certify makes the server's certificate, and the authority that signs it where none is given
-// or kept.
+// certify makes the server's certificate, and the authority that signs it where none
+// is given or kept.
 func (p *plan) certify(o *options) error {
 	now := time.Now()
 	authority, err := p.authority(o, now)

@@ -30,8 +30,8 @@ type tlsDoc struct {
 	Until time.Time `json:"until" yaml:"until"`
 }
 
-// report prints the secrets that were written, and the accounts. Without --out the Secrets are on standard output, and people
-// are told on standard error.
+// report prints the secrets that were written, and the accounts. Without --out the
+// Secrets are on standard output, and people are told on standard error.
 func report(a *kit.App, o *options, p *plan, written []string) error {
 	doc := document{Written: written}
 	var renewed []string

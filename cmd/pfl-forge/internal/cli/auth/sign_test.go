@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestSignedBySystems signs a message as a system does from a shell: runners that know the file of auth init believe it, for its subject and content.
+// TestSignedBySystems signs a message as a system does from a shell: runners that
+// know the file of auth init believe it, for its subject and content.
 func TestSignedBySystems(t *testing.T) {
 	dir := t.TempDir()
 	run(t, "", "--out", dir, "--system", "scanner", "--no-tls-certs")

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// authorityLife and serverLife are how long certificates are valid. A server's must be
-	// renewed before; 825 days is the most that all clients accept.
+	// authorityLife and serverLife are how long certificates are valid. A server's
+	// must be renewed before; 825 days is the most that all clients accept.
 	authorityLife = 10 * 365 * 24 * time.Hour
 	serverLife    = 825 * 24 * time.Hour
 	// clockSkew is how much earlier certificates begin, for clocks that are behind.
@@ -79,7 +79,8 @@ func parseAuthority(cert, key []byte) (*certificate, error) {
 	return &certificate{cert: cert, key: key, parsed: pair.Leaf, private: private}, nil
 }
 
-// certify makes a certificate of a server, which in a cluster is a client of the others, too.
+// certify makes a certificate of a server, which in a cluster is a client of the
+// others, too.
 func (c *certificate) certify(names []string, now time.Time) (*certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -20,21 +20,37 @@ const maxRetries = 200
 
 // retryFlags are the flags of retry --all.
 type retryFlags struct {
-	all, yes, dryRun bool
-	reason, since    string
-	format           render.Format
+	// all says that everything that failed is retried. The others are of no use without it.
+	all bool
+	// yes says that the person is not asked for confirmation.
+	yes bool
+	// dryRun says that the list is printed, and nothing is retried.
+	dryRun bool
+	// reason is the only one that counts, as the person spells it; empty: any does.
+	reason string
+	// since is the time before which nothing counts, as the person spells it; empty: any does.
+	since string
+	// format is the one of the list in a dry run, and of the rulings otherwise.
+	format render.Format
 }
 
 // failed is an intent that failed, with the reasons of its last run.
 type failed struct {
-	ID      forge.IntentID `json:"id"      yaml:"id"`
-	Reasons []string       `json:"reasons" yaml:"reasons"`
-	At      time.Time      `json:"at"      yaml:"at"` // when it failed
-	Why     string         `json:"why"     yaml:"why"`
-	Title   string         `json:"title"   yaml:"title"`
+	// ID is the intent's.
+	ID forge.IntentID `json:"id" yaml:"id"`
+	// Reasons are those of the tasks that failed, each once, in the words of the guide on failures.
+	// They are empty if no attempt failed, as where intents wait for each other in a circle.
+	Reasons []string `json:"reasons" yaml:"reasons"`
+	// At is when the run ended.
+	At time.Time `json:"at" yaml:"at"`
+	// Why says, for a person, why it failed.
+	Why string `json:"why" yaml:"why"`
+	// Title is the intent's.
+	Title string `json:"title" yaml:"title"`
 }
 
-// retryAll retries everything that failed, for a reason and since a time if these are given.
+// retryAll retries everything that failed, for a reason and since a time if these are given. What
+// is not failed any more when its turn comes is left alone, so that the command can be repeated.
 func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said) error {
 	since, err := kit.ParseSince(f.since, time.Now())
 	if err != nil {
@@ -105,7 +121,7 @@ func checkReason(word string) error {
 	return fmt.Errorf("--reason: there is no reason %q; those there are: %s", word, strings.Join(known, ", "))
 }
 
-// printFailures prints what failed as a table.
+// printFailures prints the failures as a table.
 func printFailures(a *kit.App, list []failed) error {
 	columns := render.Columns{Header: []string{"ID", "REASON", "FAILED", "WHY", "TITLE"}, Shrink: 4}
 	for i := range list {

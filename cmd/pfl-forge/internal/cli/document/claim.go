@@ -11,30 +11,40 @@ import (
 // Claim is a requirement of a task or a criterion of a goal, with what the last verdict says of
 // it. One that no verdict speaks of is not met, with no evidence and no confidence.
 type Claim struct {
-	Number int    `json:"number" yaml:"number"`
-	Text   string `json:"text"   yaml:"text"`
+	// Number counts the requirements of a task, or the criteria of a goal, from 1.
+	Number int `json:"number" yaml:"number"`
+	// Text is the requirement or criterion as it was put.
+	Text string `json:"text" yaml:"text"`
 
 	// Met says that it is shown to be met: in the word of the reviewer or judge, and by evidence
 	// that was found.
-	Met        bool    `json:"is_met"     yaml:"is_met"`
+	Met bool `json:"is_met" yaml:"is_met"`
+	// Confidence is the reviewer's or judge's, from 0 to 1.
 	Confidence float64 `json:"confidence" yaml:"confidence"`
 
 	// Note is the reviewer's or judge's own text.
 	Note string `json:"note,omitempty" yaml:"note,omitempty"`
 
 	// Unproven says why it does not count although it was said to be met.
-	Unproven string     `json:"unproven,omitempty" yaml:"unproven,omitempty"`
-	Evidence []Citation `json:"evidence"           yaml:"evidence"`
+	Unproven string `json:"unproven,omitempty" yaml:"unproven,omitempty"`
+	// Evidence has the pieces that were cited, each with the result of its lookup.
+	Evidence []Citation `json:"evidence" yaml:"evidence"`
 }
 
 // Citation is one piece of evidence, with what code found of it.
 type Citation struct {
-	Kind      forge.CitationKind `json:"kind"                yaml:"kind"`
-	Ref       string             `json:"ref"                 yaml:"ref"`
-	Quote     string             `json:"quote,omitempty"     yaml:"quote,omitempty"`
-	Resolved  bool               `json:"resolved"            yaml:"resolved"`
-	Reason    string             `json:"reason,omitempty"    yaml:"reason,omitempty"`
-	Unchanged bool               `json:"unchanged,omitempty" yaml:"unchanged,omitempty"` // it was so before the change
+	// Kind is command, file, diff or absence.
+	Kind forge.CitationKind `json:"kind" yaml:"kind"`
+	// Ref is path:line, path:from-to, the name or id of a run, or a path.
+	Ref string `json:"ref" yaml:"ref"`
+	// Quote is the text that stands there, or that must not.
+	Quote string `json:"quote,omitempty" yaml:"quote,omitempty"`
+	// Resolved says that it was found as it is cited.
+	Resolved bool `json:"resolved" yaml:"resolved"`
+	// Reason says why it was not.
+	Reason string `json:"reason,omitempty" yaml:"reason,omitempty"`
+	// Unchanged says that it was so before the change, too.
+	Unchanged bool `json:"unchanged,omitempty" yaml:"unchanged,omitempty"`
 }
 
 // ClaimsOf returns claims as programs read them.

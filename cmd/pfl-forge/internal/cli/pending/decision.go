@@ -54,6 +54,10 @@ type Task struct {
 	Steps []string `json:"steps,omitempty" yaml:"steps,omitempty"`
 	Files []string `json:"files,omitempty" yaml:"files,omitempty"` // that it is expected to change
 
+	// Requirements are answered by each review, by their numbers, which count from 1. Who
+	// approves the plan approves them.
+	Requirements []string `json:"requirements,omitempty" yaml:"requirements,omitempty"`
+
 	// Paused says that the task is paused, by itself or with its intent.
 	Paused   bool `json:"paused,omitempty"   yaml:"paused,omitempty"`
 	Attempts int  `json:"attempts,omitempty" yaml:"attempts,omitempty"`
@@ -133,7 +137,8 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 		task := &v.Tasks[i]
 		w := Task{
 			ID: task.ID, Title: task.Title, Status: task.Status, Plan: task.Plan, Steps: task.Steps, Files: task.RelevantFiles,
-			Attempts: task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: document.ReviewsOf(v, task.ID),
+			Requirements: task.Requirements,
+			Attempts:     task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: document.ReviewsOf(v, task.ID),
 			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
 		}
 		if f := found[task.ID]; f != nil {

@@ -26,6 +26,9 @@ type Task struct {
 	Status forge.TaskStatus `json:"status"         yaml:"status"`
 	Plan   string           `json:"plan,omitempty" yaml:"plan,omitempty"`
 
+	// Requirements are answered by each review, by their numbers, which count from 1.
+	Requirements []string `json:"requirements,omitempty" yaml:"requirements,omitempty"`
+
 	// Item is the item of a recipe's list that the task is about, such as a file.
 	Item      string         `json:"item,omitempty"       yaml:"item,omitempty"`
 	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
@@ -50,7 +53,7 @@ type Task struct {
 // TaskOf returns the document of a task, without its attempts and its change.
 func TaskOf(v *forge.View, t *forge.Task) Task {
 	d := Task{
-		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
+		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Requirements: t.Requirements, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
 		Attempts: t.Attempts, Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
 		Paused: document.TaskPaused(v.Summary.Tasks, t.ID),
 	}
@@ -111,6 +114,12 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 	if plan := kit.Safe(d.Plan); plan != "" {
 		fmt.Fprintf(a.Out, "\n%s\n", kit.Indent(plan, "  "))
 	}
+	if len(d.Requirements) > 0 {
+		a.Heading("requirements")
+		for i, r := range d.Requirements {
+			fmt.Fprintf(a.Out, "  %d. %s\n", i+1, kit.Safe(r))
+		}
+	}
 	if len(d.History) > 0 {
 		a.Heading("attempts")
 		if err := costs.PrintAttempts(a, d.History); err != nil {
@@ -150,6 +159,9 @@ func printTaskLine(a *kit.App, d *Task, said string) {
 	fmt.Fprintf(a.Out, "  %s\n", kit.Safe(d.Title))
 	if d.Status == forge.TaskPending {
 		document.PrintPlan(a, d.Plan, "      ")
+		for i, r := range d.Requirements {
+			fmt.Fprintf(a.Out, "      has to hold, %d: %s\n", i+1, kit.Safe(r))
+		}
 	}
 	var issues []string
 	for i := range d.Reviews {

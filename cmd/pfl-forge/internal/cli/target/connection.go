@@ -1,6 +1,8 @@
 package target
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// connection returns how to reach the organisation's NATS. What a flag says counts more
-// than what the context says.
+// connection returns how to reach the organisation's NATS. What a flag says counts
+// more than what the context says.
 func connection(a *kit.App) (bus.Config, error) {
 	cfg := bus.Config{URL: a.Server, Creds: a.Creds}
 	if a.Context != "" {
@@ -42,11 +44,55 @@ func connection(a *kit.App) (bus.Config, error) {
 	if err := encryption(a, &cfg); err != nil {
 		return cfg, err
 	}
+	if cfg.Token+cfg.Creds+cfg.NKey == "" && !userInfo.MatchString(cfg.URL) && cfg.InboxPrefix == "" {
+		if in, err := loggedIn(a, &cfg); in || err != nil {
+			return cfg, err
+		}
+	}
 	return cfg, account(a, &cfg)
 }
 
-// encryption fills in the files of an encrypted connection, and checks them together with
-// the nkey, so that an error names the flag.
+// loggedIn has the connection made by a login, if there is one at the server.
+func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
+	person, err := loginOf(a, cfg.URL).Use(cfg)
+	switch {
+	case errors.Is(err, bus.ErrNoLogin):
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.Person != "" && a.Person != person:
+		return false, kit.Usage(fmt.Errorf("--person: %s is logged in at this server, and not %s", person, a.Person))
+	}
+	a.Person = person
+	return true, nil
+}
+
+// loginOf returns the login at a server.
+func loginOf(a *kit.App, server string) bus.Login {
+	state := a.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		state = filepath.Join(a.Getenv("HOME"), ".local", "state")
+	}
+	sum := sha256.Sum256([]byte(server))
+	return bus.Login(filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])))
+}
+
+// LoginAt returns how to reach the server that the flags name, without credentials,
+// and the login there.
+func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
+	cfg := bus.Config{URL: a.Server}
+	if a.Context != "" {
+		known, err := natsContext(a, a.Context)
+		if err != nil {
+			return cfg, "", err
+		}
+		cfg.URL, cfg.TLS = known.URL, known.TLS
+	}
+	return cfg, loginOf(a, cfg.URL), encryption(a, &cfg)
+}
+
+// encryption fills in the files of an encrypted connection, and checks them together
+// with the nkey, so that an error names the flag.
 func encryption(a *kit.App, cfg *bus.Config) error {
 	if a.TLSCA != "" {
 		cfg.TLS.CA = a.TLSCA

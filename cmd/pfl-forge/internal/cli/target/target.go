@@ -151,7 +151,9 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	cfg.Person, cfg.Project = a.Person, t.Project
 	cfg.Name, cfg.Logger = "pfl-forge/"+t.Actor, a.Log()
 	if cfg.NKey != "" {
-		cfg.Key = bus.SigningKey(cfg.NKey, t.Actor)
+		if cfg.Key == nil { // a login has brought its own
+			cfg.Key = bus.SigningKey(cfg.NKey, t.Actor)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

@@ -1,0 +1,190 @@
+// Package login begins and ends logins at an organisation's pfl-forge, by an OpenID
+// Connect issuer.
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/proof"
+)
+
+const loginHelp = `Log in at the issuer of an organisation, and have a key of this machine certified for some hours.
+Every command with the same --server uses it then, without further credentials.
+
+The page of the issuer is printed as an address: open it in a browser on this machine. Where there is
+no browser, such as in CI, --id-token names a file with a token of the issuer; - is standard input.`
+
+const loginExample = `  pfl-forge login --server nats://nats.example.com --issuer https://login.example.com --client-id pfl-forge
+  printf %s "$ID_TOKEN" | pfl-forge login --server nats://nats.example.com --id-token -`
+
+// options are the flags of login.
+type options struct {
+	issuer, client, token string
+	wait                  time.Duration
+	format                render.Format
+}
+
+// Command returns the command login.
+func Command(a *kit.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "login",
+		Short:   "log in at an organisation's pfl-forge",
+		Long:    loginHelp,
+		Example: loginExample,
+		Args:    kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(a); err != nil {
+				return kit.Usage(err)
+			}
+			return begin(cmd.Context(), a, &o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.issuer, "issuer", "", "`URL` of the issuer; default: $FORGE_OIDC_ISSUER")
+	flags.StringVar(&o.client, "client-id", "", "`id` of pfl-forge at the issuer; default: $FORGE_OIDC_CLIENT_ID")
+	flags.StringVar(&o.token, "id-token", "", "`file` with a token of the issuer, instead of its page; - for standard input")
+	flags.DurationVar(&o.wait, "wait", 5*time.Minute, "how long to wait for the page and the server")
+	kit.OutputFlag(cmd, &o.format)
+	for _, name := range []string{"issuer", "client-id", "wait"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	cmd.MarkFlagsMutuallyExclusive("id-token", "issuer")
+	return cmd
+}
+
+// check refuses flags that are missing, and fills in what the environment says.
+func (o *options) check(a *kit.App) error {
+	if o.token == "" && o.issuer == "" {
+		o.issuer = a.Getenv("FORGE_OIDC_ISSUER")
+	}
+	if o.client == "" {
+		o.client = a.Getenv("FORGE_OIDC_CLIENT_ID")
+	}
+	switch {
+	case !a.Remote():
+		return kit.Missing("--server, the URL of the organisation's NATS; the server of a repository asks nobody to log in")
+	case o.token == "" && (o.issuer == "" || o.client == ""):
+		return kit.Missing("--issuer and --client-id, or --id-token")
+	}
+	return nil
+}
+
+// begin logs in.
+func begin(ctx context.Context, a *kit.App, o *options) error {
+	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	cfg, folder, err := target.LoginAt(a)
+	if err != nil {
+		return err
+	}
+	c, err := folder.Begin(ctx, cfg, func(key string) (string, error) {
+		if o.token != "" {
+			return given(a, o.token)
+		}
+		return browse(ctx, a, o.issuer, o.client, key)
+	})
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	return show(a, o.format, &c)
+}
+
+// maxGiven bounds a token that is read.
+const maxGiven = 64 << 10
+
+// given reads a token.
+func given(a *kit.App, name string) (string, error) {
+	in := a.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", fmt.Errorf("--id-token: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxGiven))
+	if err != nil {
+		return "", fmt.Errorf("--id-token: %w", err)
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		return "", errors.New("--id-token: there is no token in it")
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// document says who is logged in.
+type document struct {
+	Account string    `json:"account" yaml:"account"`
+	Issuer  string    `json:"issuer"  yaml:"issuer"`
+	Until   time.Time `json:"until"   yaml:"until"`
+}
+
+// show prints who is logged in.
+func show(a *kit.App, format render.Format, c *proof.Certificate) error {
+	return a.Print(format, document{c.Account, c.Login, c.Until}, []string{c.Account}, func() error {
+		_, err := fmt.Fprintf(a.Out, "%s, by %s, until %s\n", c.Account, kit.Safe(c.Login), c.Until.Local().Format(time.DateTime))
+		return err
+	})
+}
+
+// WhoCommand returns the command whoami.
+func WhoCommand(a *kit.App) *cobra.Command {
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:   "whoami",
+		Short: "print who is logged in at an organisation's pfl-forge",
+		Args:  kit.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			folder, err := at(a)
+			if err != nil {
+				return err
+			}
+			c, err := folder.Certificate()
+			if err != nil {
+				return err
+			}
+			return show(a, format, &c)
+		},
+	}
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// OutCommand returns the command logout.
+func OutCommand(a *kit.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "remove the key of a login from this machine",
+		Args:  kit.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			folder, err := at(a)
+			if err != nil {
+				return err
+			}
+			return folder.End()
+		},
+	}
+}
+
+// at returns the login at the server that the flags name.
+func at(a *kit.App) (bus.Login, error) {
+	if !a.Remote() {
+		return "", kit.Usage(kit.Missing("--server, the URL of the organisation's NATS"))
+	}
+	_, folder, err := target.LoginAt(a)
+	return folder, err
+}

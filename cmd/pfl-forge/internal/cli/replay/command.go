@@ -1,0 +1,124 @@
+// Package replay is the command replay: it goes through the journal of an intent record by record.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+const help = `Go through the journal of an intent, record by record: which events were decided, in which
+state that left the intent, which rules changed the flow, and what was sent to workers, to other
+machines and to timers because of it.
+
+With --rules HEAD the same events are decided once more by the rules of this program, and each
+record says where those would have decided otherwise. That is no damage: rules change. Nothing is
+written and nobody is asked.`
+
+// flags are those of the command.
+type flags struct {
+	rules    string
+	from, to uint64
+	format   render.Format
+}
+
+// Command returns the command replay.
+func Command(a *kit.App) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:               "replay <intent>",
+		Short:             "go through an intent's journal, and compare with today's rules",
+		Long:              help,
+		Example:           "  pfl-forge replay reset-link\n  pfl-forge replay reset-link --rules HEAD -o json",
+		Args:              kit.Between(1, 1, ""),
+		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := kit.IntentIDs(args)
+			if err != nil {
+				return err
+			}
+			if f.rules != "" && f.rules != "HEAD" {
+				return kit.Usage(errors.New("--rules: only HEAD is there, the rules of this program"))
+			}
+			if f.to > 0 && f.to < f.from {
+				return kit.Usage(errors.New("--to: is before --from"))
+			}
+			return replay(cmd.Context(), a, ids[0], &f)
+		},
+	}
+	set := cmd.Flags()
+	set.StringVar(&f.rules, "rules", "", "HEAD: decide once more by the rules of this program, and say what differs")
+	set.Uint64Var(&f.from, "from", 0, "show records from this `number` on, from 1")
+	set.Uint64Var(&f.to, "to", 0, "show records up to this `number`")
+	kit.OutputFlag(cmd, &f.format)
+	return cmd
+}
+
+// replay prints the records of an intent.
+func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if t.Bus == nil {
+		return fmt.Errorf("there is no intent %s: nothing was ever submitted here", id)
+	}
+	key := t.Key(id)
+	film := newFilm(key, f.rules != "")
+	err = t.Bus.Journal.Each(ctx, key, func(e *journal.Entry) error {
+		if e.Key == key && e.Record != nil {
+			film.add(e.Record)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(film.records) == 0 {
+		return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
+	}
+	shown := film.records[:0:0]
+	for _, r := range film.records {
+		if r.Number >= f.from && (f.to == 0 || r.Number <= f.to) {
+			shown = append(shown, r)
+		}
+	}
+	return a.Print(f.format, map[string]any{"intent": id, "records": shown}, nil, func() error { return text(a, shown, f.rules != "") })
+}
+
+// text prints the records for a person.
+func text(a *kit.App, records []record, compared bool) error {
+	var b strings.Builder
+	differing := 0
+	for i := range records {
+		r := &records[i]
+		fmt.Fprintf(&b, "%d  %s  %s\n", r.Number, r.At.Local().Format(time.DateTime), r.State)
+		for _, part := range []struct {
+			mark  string
+			lines []string
+		}{{"event", r.Events}, {"rule", r.Rules}, {"sent", r.Sent}, {"differs", r.Differs}} {
+			for _, line := range part.lines {
+				fmt.Fprintf(&b, "   %-8s %s\n", part.mark, kit.Safe(render.FirstLine(line)))
+			}
+		}
+		if len(r.Differs) > 0 {
+			differing++
+		}
+	}
+	if compared {
+		fmt.Fprintf(&b, "today's rules decide %s of %d otherwise\n", render.Count(differing, "record"), len(records))
+	}
+	_, err := fmt.Fprint(a.Out, b.String())
+	return err
+}

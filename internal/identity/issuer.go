@@ -1,0 +1,176 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// maxToken bounds a token, in bytes.
+	maxToken = 12 << 10
+	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
+	maxAnswer = 1 << 20
+	// askFor bounds a question to an issuer: the server that waits for us waits
+	// little longer.
+	askFor = 3 * time.Second
+	// askAgain is for how long the keys of an issuer count before it is asked anew,
+	// so that one that was withdrawn ends.
+	askAgain = 10 * time.Minute
+	// leeway is how far the clock of an issuer may be ahead.
+	leeway = time.Minute
+	// maxAge bounds how old a token may be, whatever it says itself.
+	maxAge = 24 * time.Hour
+)
+
+// algorithms are those of asymmetric keys. By another one the public key would be
+// the secret, and whoever has read it could sign.
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+// compact matches a token in the one form that is taken.
+var compact = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
+
+// Nonce returns the nonce by which a token is bound to a key of connections: whoever
+// else has the token can do nothing with it.
+func Nonce(key string) string {
+	sum := sha256.Sum256([]byte("pfl-forge login " + key))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// issuer verifies the tokens of one issuer.
+type issuer struct {
+	rule   Rule
+	now    func() time.Time
+	client *http.Client
+
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier
+	asked    time.Time
+}
+
+// newIssuer returns the issuer of a rule. It is asked when a token comes.
+func newIssuer(rule Rule, now func() time.Time) (*issuer, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	if rule.CA != "" {
+		text, err := os.ReadFile(rule.CA)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("ca: %s holds no certificate in PEM", rule.CA)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	// Each unknown key id has an issuer asked for its keys, and ids can be made up.
+	limit := rate.NewLimiter(rate.Every(200*time.Millisecond), 10)
+	client := &http.Client{Timeout: askFor, Transport: &guarded{transport, limit, rule.TokenFile}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("the issuer leads elsewhere: give its own address")
+	}}
+	// It never follows: a redirect would let a page of the issuer's site choose whose
+	// keys count.
+	return &issuer{rule: rule, now: now, client: client}, nil
+}
+
+// guarded is a transport with bounds.
+type guarded struct {
+	under     http.RoundTripper
+	limit     *rate.Limiter
+	tokenFile string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !g.limit.Allow() {
+		return nil, errors.New("the issuer was asked too often")
+	}
+	if g.tokenFile != "" {
+		text, err := os.ReadFile(g.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("token_file: %w", err)
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(text)))
+	}
+	answer, err := g.under.RoundTrip(r)
+	if err == nil {
+		answer.Body = &bounded{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+	}
+	return answer, err
+}
+
+// bounded is a body of which only the beginning is read.
+type bounded struct {
+	io.Reader
+	io.Closer
+}
+
+// claims returns the claims of a token, if the issuer has signed it, for us and for
+// now. key is that of the connection with which the token came.
+func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, error) {
+	v, err := s.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := v.Verify(oidc.ClientContext(ctx, s.client), token)
+	if err != nil {
+		return nil, err
+	}
+	claims := map[string]any{}
+	if err := t.Claims(&claims); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	azp, hasParty := claims["azp"].(string)
+	nonce, hasNonce := claims["nonce"]
+	switch {
+	case t.IssuedAt.IsZero() || t.IssuedAt.After(now.Add(leeway)):
+		return nil, errors.New("the token is from the future, or does not say when it was issued: a clock is wrong")
+	case now.Sub(t.IssuedAt) > maxAge:
+		return nil, fmt.Errorf("the token is older than %s", maxAge)
+	case hasParty && azp != s.rule.Audience, len(t.Audience) > 1 && !hasParty:
+		return nil, fmt.Errorf("the token was issued to another than %s", s.rule.Audience)
+	case hasNonce && (key == "" || nonce != Nonce(key)):
+		return nil, errors.New("the token is bound to another key: whoever sent it did not log in for it")
+	case !hasNonce && s.rule.RequireNonce:
+		return nil, errors.New("the token is bound to no key, and require_nonce asks for that")
+	}
+	return claims, nil
+}
+
+// ask returns the verifier that has the keys of the issuer. It asks the issuer at
+// first and again after a while; an issuer that does not answer then leaves its
+// former keys in force.
+func (s *issuer) ask(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.verifier != nil && s.now().Sub(s.asked) < askAgain {
+		return s.verifier, nil
+	}
+	// The keys are fetched later, with the context that made the provider: it must
+	// not end with this question.
+	made, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), s.client), s.rule.URL)
+	if err != nil && s.verifier == nil {
+		return nil, fmt.Errorf("the issuer %s cannot be asked: %w", s.rule.URL, err)
+	}
+	s.asked = s.now()
+	if err == nil {
+		s.verifier = made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
+	}
+	return s.verifier, nil
+}

@@ -1,0 +1,189 @@
+// Package issuertest gives tests a real OpenID Connect issuer in their own process,
+// which also signs what no honest one would.
+package issuertest
+
+import (
+	"crypto"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Issuer is an issuer on a loopback port.
+type Issuer struct {
+	// URL is its address.
+	URL string
+
+	t      testing.TB
+	server *httptest.Server
+	mu     sync.Mutex
+	key    *rsa.PrivateKey
+	kid    string
+	away   bool
+	asked  int
+	codes  map[string]url.Values
+	// Person is the value of the claims of whoever logs in on the page.
+	Person map[string]any
+}
+
+// Start returns an issuer that lives as long as the test.
+func Start(t testing.TB) *Issuer {
+	t.Helper()
+	i := &Issuer{t: t, codes: map[string]url.Values{}}
+	i.Rotate()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		i.write(w, map[string]any{
+			"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+			"id_token_signing_alg_values_supported": []string{"RS256", "HS256", "none"},
+		})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.mu.Lock()
+		i.asked++
+		public, kid := i.key.PublicKey, i.kid
+		i.mu.Unlock()
+		i.write(w, map[string]any{"keys": []map[string]any{{
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": kid, "n": encode(public.N.Bytes()), "e": encode(big.NewInt(int64(public.E)).Bytes()),
+		}}})
+	})
+	mux.HandleFunc("GET /authorize", i.authorize)
+	mux.HandleFunc("POST /token", i.token)
+	i.server = httptest.NewServer(mux)
+	i.URL = i.server.URL
+	t.Cleanup(i.server.Close)
+	return i
+}
+
+// write answers, unless the issuer is away.
+func (i *Issuer) write(w http.ResponseWriter, v any) {
+	i.mu.Lock()
+	away := i.away
+	i.mu.Unlock()
+	if away {
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) //nolint:errchkjson // of strings and numbers
+}
+
+// authorize is the page: whoever opens it is logged in.
+func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	code := rand.Text()
+	i.mu.Lock()
+	i.codes[code] = q
+	i.mu.Unlock()
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound) //nolint:gosec // a test leads where it wants
+}
+
+// token exchanges a code for a token, once, and for who has the verifier.
+func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	q := i.codes[r.FormValue("code")]
+	delete(i.codes, r.FormValue("code"))
+	i.mu.Unlock()
+	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	if q == nil || q.Get("code_challenge") != encode(sum[:]) {
+		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
+		return
+	}
+	claims := map[string]any{"nonce": q.Get("nonce"), "aud": q.Get("client_id")}
+	maps.Copy(claims, i.Person)
+	i.write(w, map[string]any{"access_token": "none", "token_type": "Bearer", "id_token": i.Sign(claims)})
+}
+
+// Rotate replaces the issuer's key.
+func (i *Issuer) Rotate() {
+	i.t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.key, i.kid = key, rand.Text()
+}
+
+// Away has the issuer answer nothing, or answer again.
+func (i *Issuer) Away(away bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.away = away
+}
+
+// Asked returns how often it was asked for its keys.
+func (i *Issuer) Asked() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.asked
+}
+
+// Sign returns a token with the claims of an honest one, for pfl-forge and now,
+// altered by those that are given; nil takes one away.
+func (i *Issuer) Sign(claims map[string]any) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.sign(map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}, claims)
+}
+
+// Forge returns a token with the header that is given. alg none is unsigned, and
+// HS256 signed by the public key, which all know.
+func (i *Issuer) Forge(header, claims map[string]any) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.sign(header, claims)
+}
+
+// sign signs as the header says.
+func (i *Issuer) sign(header, altered map[string]any) string {
+	now := time.Now()
+	claims := map[string]any{"iss": i.URL, "aud": "pfl-forge", "sub": "ada", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
+	maps.Copy(claims, altered)
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	h, err := json.Marshal(header)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	c, err := json.Marshal(claims)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	text := encode(h) + "." + encode(c)
+	switch header["alg"] {
+	case "none":
+		return text + "."
+	case "HS256":
+		der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		mac := hmac.New(sha256.New, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		_, _ = fmt.Fprint(mac, text)
+		return text + "." + encode(mac.Sum(nil))
+	}
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, i.key, crypto.SHA256, sum[:])
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return text + "." + encode(signature)
+}
+
+// encode encodes as JWTs do.
+func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
