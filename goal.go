@@ -127,7 +127,7 @@ func validGoal(in *Intent) *FieldError {
 	return g.validPlaces()
 }
 
-// unjudged returns why nobody would judge the criteria of an intent that is no goal.
+// unjudged returns the reason to refuse the criteria of an intent that is no goal.
 func unjudged(in *Intent) string {
 	if in.Recipe != "" {
 		return fmt.Sprintf("would not be judged: with a recipe, the recipe's own check decides; write them into the check of recipe %.64q, or leave the recipe out", in.Recipe)
