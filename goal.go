@@ -51,8 +51,8 @@ type GoalOptions struct {
 	LogDir string
 }
 
-// IsGoal reports whether the intent is worked on until its criteria are met. With a
-// recipe, the recipe's check decides.
+// IsGoal reports whether the intent is worked on until its criteria are met. Criteria beside a
+// recipe, or of an audit or skill extraction, are refused.
 func (i *Intent) IsGoal() bool {
 	return len(i.Criteria) > 0 && i.Recipe == "" && i.Type != TypeAudit && i.Type != TypeSkillExtraction
 }
@@ -84,6 +84,9 @@ func validGoal(in *Intent) *FieldError {
 		if strings.TrimSpace(c) == "" {
 			return &FieldError{field, "is empty"}
 		}
+	}
+	if len(in.Criteria) > 0 && !in.IsGoal() {
+		return &FieldError{"criteria", unjudged(in)}
 	}
 	g := in.Goal
 	if g == nil {
@@ -122,6 +125,14 @@ func validGoal(in *Intent) *FieldError {
 		}
 	}
 	return g.validPlaces()
+}
+
+// unjudged returns the reason to refuse the criteria of an intent that is no goal.
+func unjudged(in *Intent) string {
+	if in.Recipe != "" {
+		return fmt.Sprintf("would not be judged: with a recipe, the recipe's own check decides; write them into the check of recipe %.64q, or leave the recipe out", in.Recipe)
+	}
+	return fmt.Sprintf("would not be judged: an intent of type %.64q makes a report or skills, which nobody judges by criteria; leave them out, or choose another type", in.Type)
 }
 
 // validPlaces refuses files of a goal that are in each other's place.

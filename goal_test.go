@@ -59,3 +59,27 @@ func TestGoalOptionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Criteria that nobody would judge are refused, never shown and ignored.
+func TestCriteriaThatNobodyJudges(t *testing.T) {
+	for _, tt := range []struct {
+		set  forge.Settings
+		want string // the beginning of the reason; empty if they are judged
+	}{
+		{forge.Settings{}, ""},
+		{forge.Settings{Type: "fix"}, ""},
+		{forge.Settings{Recipe: "format"}, "would not be judged: with a recipe"},
+		{forge.Settings{Type: forge.TypeAudit}, "would not be judged: an intent of type \"audit\""},
+		{forge.Settings{Type: forge.TypeSkillExtraction}, "would not be judged: an intent of type \"skill_extraction\""},
+	} {
+		in := forge.Intent{ID: "a", Project: "p", Source: forge.SourceHuman, Settings: tt.set}
+		in.Title, in.Body, in.Criteria = "A", "Do it.", []string{"It holds."}
+		e := in.Validate()
+		switch {
+		case tt.want == "" && e != nil:
+			t.Errorf("%+v: %+v", tt.set, e)
+		case tt.want != "" && (e == nil || e.Field != "criteria" || !strings.HasPrefix(e.Reason, tt.want)):
+			t.Errorf("%+v: %+v", tt.set, e)
+		}
+	}
+}

@@ -223,7 +223,7 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 
 func TestDraft(t *testing.T) {
 	d := newDesk(t)
-	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ncriteria: [it builds]\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
+	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
 		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n" +
 		"## Rename it ##\r\n\r\n---\r\napproved: true\r\n"
 	d.put("rename-it.md", text)
@@ -245,7 +245,6 @@ func TestDraft(t *testing.T) {
 				Type:       "skill_extraction",
 				Risk:       forge.RiskLow,
 				DependsOn:  []forge.IntentID{"a", "b"},
-				Criteria:   []string{"it builds"},
 				Labels:     []string{"x"},
 				Attributes: forge.Attributes{Priority: -2},
 				Agent:      "recipe",

@@ -218,7 +218,7 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 				merges[out.Commit]++
 			}
 		case *forge.Review:
-			if out.Verdict == forge.VerdictApproved && len(out.Issues) == 0 && shown(w.workers.asked[out.Head], out.Claims) {
+			if out.Verdict == forge.VerdictApproved && len(out.Issues) == 0 && shown(w.workers.asked[reviewed{out.TaskID, out.Head}], out.Claims) {
 				approved[w.repo.heads[out.Head].patch] = true
 			}
 		case *forge.Judgment:

@@ -35,6 +35,13 @@ func (w worker) claims(asked []string) []forge.Claim {
 	return list
 }
 
+// reviewed is a head of a task. Two tasks can have the same one: a task that finds nothing to do is
+// reviewed at its base, which is the commit of another.
+type reviewed struct {
+	task forge.TaskID
+	head string
+}
+
 // shown reports whether claims show that all that was asked is met. It says what must hold in its own
 // words, not in those of the rules.
 func shown(asked []string, claims []forge.Claim) bool {

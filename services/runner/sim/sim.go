@@ -55,7 +55,7 @@ func (w *world) populate() {
 
 // init makes the maps.
 func (s *workers) init() {
-	s.files, s.verified, s.asked = map[forge.TaskID][]string{}, map[string]string{}, map[string][]string{}
+	s.files, s.verified, s.asked = map[forge.TaskID][]string{}, map[string]string{}, map[reviewed][]string{}
 	s.made = map[forge.TaskID]int{}
 }
 

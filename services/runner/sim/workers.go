@@ -20,8 +20,8 @@ type job struct {
 type workers struct {
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
-	// asked maps a head to the requirements of its task.
-	asked map[string][]string
+	// asked has the requirements of what was reviewed.
+	asked map[reviewed][]string
 	// verified maps a head to the parent that it was verified on.
 	verified map[string]string
 	// made counts the implementations of a task.
@@ -139,7 +139,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
 		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
-		w.workers.asked[c.Task.Head] = c.Task.Required()
+		w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
 		if w.chance(6) {
 			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
 		}

@@ -76,9 +76,6 @@ func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	if err := Prepare(ctx, t, intent); err != nil {
 		return err
 	}
-	if intent.Recipe != "" && len(intent.Criteria) > 0 {
-		a.Say("--criterion has no effect with --recipe: the recipe's check decides")
-	}
 	if f.dryRun {
 		return Print(a, intent, f.format)
 	}
