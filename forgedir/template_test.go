@@ -78,9 +78,12 @@ func keys(of reflect.Type) (names []string) {
 func TestExampleDraft(t *testing.T) {
 	d := newDesk(t)
 	d.put(layout.Drafts+"/as-it-is.md", ExampleDraft)
-	d.put(layout.Drafts+"/reset-link.md", strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1))
+	// Criteria are judged where no recipe's check decides: an intent has one or the other.
+	all := strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1)
+	d.put(layout.Drafts+"/goal.md", regexp.MustCompile(`(?m)^(recipe|with|agent): .*\n`).ReplaceAllString(all, ""))
+	d.put(layout.Drafts+"/recipe.md", regexp.MustCompile(`(?m)^(criteria|goal): .*\n`).ReplaceAllString(all, ""))
 	inputs, problems := d.drafts()
-	if len(inputs) != 2 || len(problems) > 0 {
+	if len(inputs) != 3 || len(problems) > 0 {
 		t.Fatalf("got %v %v", inputs, problems)
 	}
 	for _, in := range inputs {
@@ -88,8 +91,8 @@ func TestExampleDraft(t *testing.T) {
 		if i.Title != "Add a password reset link to the login page" {
 			t.Errorf("%s: title %q", i.ID, i.Title)
 		}
-		if example := i.ID == "reset-link"; example != (len(i.DependsOn) == 1 && i.Recipe == "format" && i.With["NAME"] == "value" &&
-			len(i.Criteria) == 1 && i.Goal.Iterations() == 5) {
+		goal, recipe := len(i.Criteria) == 1 && i.Goal.Iterations() == 5, i.Recipe == "format" && i.With["NAME"] == "value"
+		if (i.ID != "as-it-is") != (len(i.DependsOn) == 1) || (i.ID == "goal") != goal || (i.ID == "recipe") != recipe {
 			t.Errorf("%s: %+v", i.ID, i)
 		}
 	}
