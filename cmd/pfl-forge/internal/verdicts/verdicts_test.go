@@ -143,10 +143,11 @@ func (c *court) task() *task.Task {
 // command is the command of a step about a task.
 func (c *court) command(step forge.Step, one *task.Task, in forge.Input) forge.Command {
 	return forge.Command{
-		To:      forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt: forge.Attempt{Task: "fix-001", Step: step, Number: 1, Claim: 1},
-		Intent:  forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it"}},
-		Task:    one.Task, Input: in,
+		BudgetUSD: 5,
+		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
+		Attempt:   forge.Attempt{Task: "fix-001", Step: step, Number: 1, Claim: 1},
+		Intent:    forge.Intent{ID: "fix", Project: repotest.Project, Settings: forge.Settings{Title: "Fix it"}},
+		Task:      one.Task, Input: in,
 	}
 }
 
