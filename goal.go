@@ -130,9 +130,11 @@ func validGoal(in *Intent) *FieldError {
 // unjudged returns the reason to refuse the criteria of an intent that is no goal.
 func unjudged(in *Intent) string {
 	if in.Recipe != "" {
-		return fmt.Sprintf("would not be judged: with a recipe, the recipe's own check decides; write them into the check of recipe %.64q, or leave the recipe out", in.Recipe)
+		return fmt.Sprintf("would not be judged: with a recipe, the recipe's own check decides; "+
+			"write them into the check of recipe %.64q, or leave the recipe out", in.Recipe)
 	}
-	return fmt.Sprintf("would not be judged: an intent of type %.64q makes a report or skills, which nobody judges by criteria; leave them out, or choose another type", in.Type)
+	return fmt.Sprintf("would not be judged: an intent of type %.64q makes a report or skills, which nobody judges by criteria; "+
+		"leave them out, or choose another type", in.Type)
 }
 
 // validPlaces refuses files of a goal that are in each other's place.

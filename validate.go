@@ -39,14 +39,8 @@ func (i *Intent) Validate() *FieldError {
 	if _, err := ParseIntentID(string(i.ID)); err != nil {
 		return &FieldError{"id", err.Error()}
 	}
-	if n := utf8.RuneCountInString(i.Title); n > MaxTitle {
-		return &FieldError{"title", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxTitle)}
-	}
-	if e := validText("title", i.Title, utf8.UTFMax*MaxTitle); e != nil {
+	if e := validTitle(i.Title); e != nil {
 		return e
-	}
-	if strings.ContainsFunc(i.Title, unicode.IsControl) {
-		return &FieldError{"title", "holds a control character; it must be one line of text"}
 	}
 	if e := validText("body", i.Body, MaxBody); e != nil {
 		return e
@@ -87,6 +81,20 @@ func (i *Intent) Validate() *FieldError {
 	}
 	if slices.Contains(i.DependsOn, i.ID) {
 		return &FieldError{"depends_on", "names the intent itself"}
+	}
+	return nil
+}
+
+// validTitle refuses a title that is not one line of at most MaxTitle characters.
+func validTitle(title string) *FieldError {
+	if n := utf8.RuneCountInString(title); n > MaxTitle {
+		return &FieldError{"title", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxTitle)}
+	}
+	if e := validText("title", title, utf8.UTFMax*MaxTitle); e != nil {
+		return e
+	}
+	if strings.ContainsFunc(title, unicode.IsControl) {
+		return &FieldError{"title", "holds a control character; it must be one line of text"}
 	}
 	return nil
 }

@@ -86,14 +86,14 @@ type Question struct {
 // Implementation is the answer of an implement call. The change itself is in the
 // checkout's commits.
 type Implementation struct {
+	Word
+
 	Summary      string        `json:"summary"`
 	Observations []Observation `json:"observations,omitempty"`
 
 	// NotNeeded says that nothing had to be changed. Only recipes say it, whose check passed
 	// although their command changed nothing; a model is not asked.
 	NotNeeded bool `json:"not_needed,omitempty"`
-
-	Word
 }
 
 // Word holds the words of an agent that makes no change: that it cannot go on, or that

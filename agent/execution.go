@@ -14,14 +14,14 @@ var ExecutionSchema []byte
 // Execution is the answer of an execute call: the report of one iteration towards a
 // goal.
 type Execution struct {
+	Word
+
 	Status       string           `json:"status"` // success, failure or error
 	Output       string           `json:"output"`
 	Artifacts    []string         `json:"artifacts,omitempty"`
 	Metadata     SemanticMetadata `json:"semantic_metadata"`
 	Applied      []string         `json:"applied_knowledge,omitempty"` // ids of knowledge
 	Observations []Observation    `json:"observations,omitempty"`
-
-	Word
 }
 
 // SemanticMetadata describes how the agent worked on an iteration.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,16 +141,12 @@ func (l *logins) serve() (stop func()) {
 	return stop
 }
 
-// login logs a person in by a token of the issuer, altered by claims.
-func (l *logins) login(sub string, claims map[string]any) (bus.Login, error) {
+// login logs a person in by a token of the issuer.
+func (l *logins) login(sub string) (bus.Login, error) {
 	l.t.Helper()
 	in := bus.Login(filepath.Join(l.t.TempDir(), "login"))
 	_, err := in.Begin(wait.Context(l.t), bus.Config{URL: l.s.ClientURL()}, func(key string) (string, error) {
-		all := map[string]any{"sub": sub, "nonce": identity.Nonce(key)}
-		for k, v := range claims {
-			all[k] = v
-		}
-		return l.issuer.Sign(all), nil
+		return l.issuer.Sign(map[string]any{"sub": sub, "nonce": identity.Nonce(key)}), nil
 	})
 	return in, err
 }
@@ -161,7 +158,7 @@ func (l *logins) as(account string) (nc *nats.Conn, refused chan error) {
 	role := access.Role(account)
 	switch {
 	case account == "ada" || account == "bob":
-		in, err := l.login(account, nil)
+		in, err := l.login(account)
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -183,12 +180,7 @@ func (l *logins) as(account string) (nc *nats.Conn, refused chan error) {
 
 // isService reports whether a role is that of a service.
 func isService(role access.Role) bool {
-	for _, r := range access.Services() {
-		if r == role {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(access.Services(), role)
 }
 
 // options are those of a connection by a login.
@@ -274,7 +266,7 @@ func TestNotLetIn(t *testing.T) {
 	}
 	l.serve()
 	l.serve()
-	ada, err := l.login("ada", nil)
+	ada, err := l.login("ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +278,7 @@ func TestNotLetIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bob, err := l.login("bob", nil)
+	bob, err := l.login("bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,7 +349,7 @@ func TestLoginsEnd(t *testing.T) {
 	l := newLogins(t)
 	l.lifetime = 2 * time.Second
 	stop := l.serve()
-	ada, err := l.login("ada", nil)
+	ada, err := l.login("ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +387,7 @@ func TestLoginsEnd(t *testing.T) {
 		}
 	}
 	out("removed")
-	if _, err := l.login("ada", nil); err == nil {
+	if _, err := l.login("ada"); err == nil {
 		t.Error("a person who was removed logs in")
 	}
 	l.write(string(text))

@@ -31,7 +31,7 @@ func TestWordsOfLogins(t *testing.T) {
 	}
 	line := auth.AccountSigner(string(access.Auth))
 	keys := signed.NewKeys(proof.Signers{line})
-	ada, err := l.login("ada", nil)
+	ada, err := l.login("ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestWordsOfLogins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bob, err := l.login("bob", nil)
+	bob, err := l.login("bob")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestWordsOfLogins(t *testing.T) {
 		"before the beginning":        {&c, c.From.Add(-5 * time.Minute), signed.Author{Namespace: proof.NamespaceAsk, Account: "ada"}},
 		"the key without certificate": {nil, time.Now(), signed.Author{Namespace: proof.NamespaceAsk, Account: "ada"}},
 	} {
-		by := mine
+		var by *proof.Key
 		if try.by != nil {
 			by = mine.Certified(try.by)
 		} else if by, err = proof.Derive([]byte(strings.Repeat("ada-", 32)), "ada"); err != nil {

@@ -103,12 +103,14 @@ type Origin struct {
 
 // Clarification is a question about an intent; without an answer it waits for one.
 type Clarification struct {
-	Question         string       `json:"question"                    yaml:"question"`                                  // what has to be known
-	Context          string       `json:"context,omitempty"           yaml:"context,omitempty"`                         // what one should know to answer it
-	SuggestedAnswers []string     `json:"suggested_answers,omitempty" yaml:"suggested_answers,omitempty"`               // others are allowed
-	Param            string       `json:"-"                           yaml:"param,omitempty"`                           // recipe parameter that the answer fills
-	Answer           *string      `json:"answer,omitempty"            schema:"scalar"                    yaml:"answer"` // null: no answer yet; write it here
-	Task             forge.TaskID `json:"task,omitempty" schema:"task" yaml:"task,omitempty"`                           // whose agent waits for the answer; empty: the whole intent does
+	Question         string   `json:"question"                    yaml:"question"`                    // what has to be known
+	Context          string   `json:"context,omitempty"           yaml:"context,omitempty"`           // what one should know to answer it
+	SuggestedAnswers []string `json:"suggested_answers,omitempty" yaml:"suggested_answers,omitempty"` // others are allowed
+	Param            string   `json:"-"                           yaml:"param,omitempty"`             // recipe parameter that the answer fills
+
+	Answer *string `json:"answer,omitempty" schema:"scalar" yaml:"answer"` // null: no answer yet; write it here
+
+	Task forge.TaskID `json:"task,omitempty" schema:"task" yaml:"task,omitempty"` // whose agent waits for the answer; empty: the whole intent does
 }
 
 // IntentOf returns the file of an intent, without a revision.

@@ -95,10 +95,11 @@ func TestUnreservedCall(t *testing.T) {
 	if f := res.Failure(); f == nil || f.Reason != forge.FailBudget || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
 		t.Errorf("%+v, called %q", res, call.Role)
 	}
-	if call, res := run(t, "budget: {intent_usd: 0, day_usd: 0}\n", forge.Command{}, agent.Call{Role: agent.RoleReview}); res.Failure() != nil || call.Role == "" {
+	review := agent.Call{Role: agent.RoleReview}
+	if call, res := run(t, "budget: {intent_usd: 0, day_usd: 0}\n", forge.Command{}, review); res.Failure() != nil || call.Role == "" {
 		t.Errorf("without a budget: %+v", res.Failure())
 	}
-	if _, res := run(t, "agent: claude\n", forge.Command{}, agent.Call{Role: agent.RoleReview}); res.Policy == nil || res.Policy.Budget.DayUSD != config.DefaultDayUSD {
+	if _, res := run(t, "agent: claude\n", forge.Command{}, review); res.Policy == nil || res.Policy.Budget.DayUSD != config.DefaultDayUSD {
 		t.Errorf("a project that names no budget: %+v", res)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // LoginRole takes the place of the role where the key of a login is derived: whose
-// it is is not known before it is certified.
+// it is not known before it is certified.
 const LoginRole = "login"
 
 const (

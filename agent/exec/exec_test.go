@@ -88,7 +88,8 @@ const good = `{"type":"result","answer":{"requirements":[],"verdict":"approved",
 func TestResult(t *testing.T) {
 	out, err := script(t, "echo noise; echo '"+good+"'; echo warning >&2", nil)
 	want := forge.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4, CostUSD: 0.5, Turns: 6, Calls: 1}
-	if diff := cmp.Diff(want, out.Usage); diff != "" || err != nil || out.Model != "m2" || string(out.Answer) != `{"issues":[],"requirements":[],"verdict":"approved"}` {
+	diff := cmp.Diff(want, out.Usage)
+	if diff != "" || err != nil || out.Model != "m2" || string(out.Answer) != `{"issues":[],"requirements":[],"verdict":"approved"}` {
 		t.Errorf("%v, answer %s, model %s\n%s", err, out.Answer, out.Model, diff)
 	}
 }

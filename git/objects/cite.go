@@ -100,7 +100,10 @@ func appendHunk(list []Lines, side []byte) []Lines {
 // one line; empty if none has it. An empty path is the whole tree. What symbolic links and
 // submodules lead to is not searched.
 func (db *Database) Contains(ctx context.Context, commit git.OID, below git.Path, text string) (where string, err error) {
-	args := []string{"--literal-pathspecs", "grep", "--fixed-strings", "--text", "--no-textconv", "--files-with-matches", "--null", "--threads=1", "-e", text, string(commit)}
+	args := []string{
+		"--literal-pathspecs", "grep", "--fixed-strings", "--text", "--no-textconv",
+		"--files-with-matches", "--null", "--threads=1", "-e", text, string(commit),
+	}
 	if below != "" {
 		args = append(args, "--", string(below))
 	}

@@ -47,7 +47,7 @@ var spoilers = map[string]func(list []forge.Claim) []forge.Claim{
 	"left-out":  func(list []forge.Claim) []forge.Claim { return list[1:] },
 	"nothing":   func([]forge.Claim) []forge.Claim { return nil },
 	"doubled":   func(list []forge.Claim) []forge.Claim { return append(list, list[0]) },
-	"unchanged": func(list []forge.Claim) []forge.Claim { return unchanged(list) },
+	"unchanged": unchanged,
 	"added": func(list []forge.Claim) []forge.Claim {
 		more := list[0]
 		more.Number, more.Text = len(list)+1, "nobody asked for this"

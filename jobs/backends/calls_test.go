@@ -42,7 +42,8 @@ func TestCalls(t *testing.T) {
 			model := agenttest.NewServer(t)
 			t.Setenv(tt.key, realKey)
 			t.Setenv(tt.base, model.Script("main", agenttest.InOrder(
-				tt.shell, said(map[string]string{"summary": "done"}), tt.shell, said(map[string]any{"requirements": []any{}, "verdict": "approved", "issues": []string{}}),
+				tt.shell, said(map[string]string{"summary": "done"}), tt.shell,
+				said(map[string]any{"requirements": []any{}, "verdict": "approved", "issues": []string{}}),
 			))+tt.path)
 			t.Setenv("PATH", filepath.Dir(agenttest.CLI(t, tt.name))+":"+os.Getenv("PATH"))
 

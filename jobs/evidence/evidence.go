@@ -137,8 +137,7 @@ func (l *lookup) resolve(c *forge.Citation, about string) error {
 	default:
 		err = refuse("its kind is %q; it can be command, file, diff or absence", git.Clip(string(c.Kind)))
 	}
-	var why refusal
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[refusal](err); ok {
 		c.Reason, c.Unchanged = term.Short(string(why), maxReason), false
 		return nil
 	}

@@ -276,7 +276,7 @@ func FuzzResolve(f *testing.F) {
 			t.Errorf("%q is not in %q", ref, content)
 		}
 		plain := strings.ToValidUTF8(content, "\uFFFD") + prompt.Visible(content)
-		for _, line := range strings.Split(strings.TrimSpace(quote), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(quote), "\n") {
 			line = strings.TrimSpace(line)
 			if !strings.Contains(plain, line) && !strings.Contains(plain, strings.TrimSpace(strings.TrimLeft(line, "+-"))) {
 				t.Errorf("%q is not in %q", line, content)

@@ -19,6 +19,8 @@ import (
 // result. An attempt that is delivered again goes on from it, in another replica too:
 // it is stored with the agent's session.
 type checkpoint struct {
+	said
+
 	// path is the file that write replaces.
 	path string
 
@@ -47,7 +49,6 @@ type checkpoint struct {
 	// GivenBack says that the checkout may be gone: everything that is needed of it
 	// is here and in the store.
 	GivenBack bool `json:"given_back,omitempty"`
-	said
 	// Tools are those that the agent used in an iteration, each once, sorted.
 	Tools []string `json:"tools,omitempty"`
 	// Result has the agent's usage; its Output is not kept.

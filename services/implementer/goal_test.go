@@ -137,7 +137,8 @@ func BenchmarkFixedGoalPrompt(b *testing.B) {
 	var system, text string
 	for b.Loop() {
 		var err error
-		if system, text, err = render(&forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepExecute}}, promptInput{opening: jobs.StartNew}); err != nil {
+		cmd := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepExecute}}
+		if system, text, err = render(cmd, promptInput{opening: jobs.StartNew}); err != nil {
 			b.Fatal(err)
 		}
 	}

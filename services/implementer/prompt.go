@@ -53,17 +53,17 @@ type overlapping struct {
 // promptData is the data of the implementer's prompts.
 type promptData struct {
 	*forge.Command
+	overlapping
+	beginning
+
 	Feedback    string
 	Steps       string
 	Checks      string
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	overlapping
 	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
-
-	beginning
 
 	Earlier []forge.Review
 	// Rejected is the last review, if it rejected the change.

@@ -19,10 +19,25 @@ func TestFixIsProved(t *testing.T) {
 		proof        string // the end of its output, or "shown"; empty if there is none
 	}{
 		{"a test that fails without it", "require", map[string]string{"a.txt": "fixed\n", "b.test.sh": "grep -q fixed a.txt\n"}, "fix", true, "shown"},
-		{"a test that passes on base", "require", map[string]string{"a.txt": "fixed\n", "b.test.sh": "true\n"}, "fix", false, "pass also without the change: b.test.sh"},
-		{"a test whose exit code is masked", "require", map[string]string{"a.txt": "fixed\n", "b.test.sh": "grep -q fixed a.txt || true\n"}, "fix", false, "pass also without the change: b.test.sh"},
+		{
+			"a test that passes on base", "require",
+			map[string]string{"a.txt": "fixed\n", "b.test.sh": "true\n"},
+			"fix", false,
+			"pass also without the change: b.test.sh",
+		},
+		{
+			"a test whose exit code is masked", "require",
+			map[string]string{"a.txt": "fixed\n", "b.test.sh": "grep -q fixed a.txt || true\n"},
+			"fix", false,
+			"pass also without the change: b.test.sh",
+		},
 		{"no test", "require", map[string]string{"a.txt": "fixed\n"}, "fix", false, "the change has no test: it touches no file of review.test_files"},
-		{"no test, and the reviewer is told", "inform", map[string]string{"a.txt": "fixed\n"}, "fix", true, "the change has no test: it touches no file of review.test_files"},
+		{
+			"no test, and the reviewer is told", "inform",
+			map[string]string{"a.txt": "fixed\n"},
+			"fix", true,
+			"the change has no test: it touches no file of review.test_files",
+		},
 		{"nobody looks", "off", map[string]string{"a.txt": "fixed\n"}, "fix", true, ""},
 		{"no fix", "require", map[string]string{"a.txt": "fixed\n"}, "feature", true, ""},
 	} {

@@ -77,10 +77,11 @@ func golden(t *testing.T, name string, p *prompt.Template, data any) {
 
 func TestPrompts(t *testing.T) {
 	golden(t, "reflect", reflectPrompt, newReflectionData(hostile(hostileReflect()), 5))
-	golden(t, "reflect-short", reflectPrompt, newReflectionData(&forge.Command{BudgetUSD: 5, Input: &forge.ReflectInput{Observations: hostileReflect().Observations[1:]}}, 1))
+	short := &forge.Command{BudgetUSD: 5, Input: &forge.ReflectInput{Observations: hostileReflect().Observations[1:]}}
+	golden(t, "reflect-short", reflectPrompt, newReflectionData(short, 1))
 	known := []skill{{Name: "adding" + injection, Description: "When" + injection}, {Name: "bare"}}
 	golden(t, "abstract", abstractPrompt, newAbstractionData(hostile(hostileAbstract()), known))
-	short := &forge.Command{
+	short = &forge.Command{
 		BudgetUSD: 5,
 		Intent:    forge.Intent{Settings: forge.Settings{Title: "Find skills"}},
 		Input:     &forge.AbstractInput{Patterns: []forge.Pattern{{Name: "Keys", Description: "A key is added."}}},

@@ -59,7 +59,10 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
 		Goal:   forge.GoalContext{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
 	}
-	cmd := &forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Grow"}}, Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in}
+	cmd := &forge.Command{
+		BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Grow"}},
+		Task: forge.Task{Plan: "Grow.", Base: "0", Head: "1"}, Input: in,
+	}
 	g := newJudgeData(cmd, []string{"make test"})
 	g.fitted = fit(split(many(1, 200, "a.go") + many(1, 500_000, "b.go") + many(1, 9000, "go.sum") + "diff --git a/x.png b/x.png\nBinary files differ\n"))
 	g.leave("huge\n.txt")
@@ -79,7 +82,8 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 func TestJudgePromptWithoutAChange(t *testing.T) {
 	cmd := &forge.Command{
 		BudgetUSD: 5,
-		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}}, Input: &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
+		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}},
+		Input: &forge.IterationInput{Verify: &forge.VerifyReport{Passed: true}, Goal: forge.GoalContext{
 			Iteration: 1, Criteria: []string{"The report names every caller"},
 			Execution: &forge.Execution{Status: forge.ExecutionSuccess, Output: "Nobody calls it."},
 		}},

@@ -114,7 +114,8 @@ func TestJudgeWithoutAChange(t *testing.T) {
 	if out := forge.As[*forge.Judgment](got.Output); got.Failure() != nil || out.Head != "" || !out.Complete {
 		t.Errorf("%+v, %+v", got.Failure(), out)
 	}
-	if p := o.calls[0].Prompt; !strings.Contains(p, "Nothing was changed: there is no commit") || !strings.Contains(p, "the base branch as it is, all of them passed") {
+	if p := o.calls[0].Prompt; !strings.Contains(p, "Nothing was changed: there is no commit") ||
+		!strings.Contains(p, "the base branch as it is, all of them passed") {
 		t.Errorf("told %s", o.calls[0].Prompt)
 	}
 }
@@ -186,7 +187,8 @@ func TestCodexJudges(t *testing.T) {
 	model := agenttest.NewServer(t)
 	base := model.Script("model", agenttest.Steps(
 		agenttest.Use("exec_command", object{"cmd": "git log; ls -A; cat a.txt new.txt"}),
-		agenttest.Say(`{"criteria": [{"number": 1, "note": "none", "met": false, "confidence": 1, "evidence": []}], "overall_reason": "No.", "is_complete": false}`),
+		agenttest.Say(`{"criteria": [{"number": 1, "note": "none", "met": false, "confidence": 1, "evidence": []}], `+
+			`"overall_reason": "No.", "is_complete": false}`),
 	))
 	r, judge := goalWorld(t, codex.New(cli.Options{
 		Path: agenttest.CLI(t, "codex"), Owner: process.NewOwner(t.TempDir()),

@@ -89,7 +89,8 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	i.codes[code] = q
 	i.mu.Unlock()
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound) //nolint:gosec // a test leads where it wants
+	answer := url.Values{"code": {code}, "state": {q.Get("state")}}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+answer.Encode(), http.StatusFound) //nolint:gosec // a test leads where it wants
 }
 
 // token exchanges a code for a token, once, and for who has the verifier.

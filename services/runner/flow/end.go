@@ -57,7 +57,10 @@ func (s course) ended() history.Ended {
 // end numbers the message about an end: a run that ended may end otherwise.
 func (s course) end() *forge.RunEnded {
 	s.Ends++
-	return &forge.RunEnded{Run: s.Run, Number: s.Ends, Status: s.Intent.Status, SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent, Unbilled: s.Dispatch.Unbilled}
+	return &forge.RunEnded{
+		Run: s.Run, Number: s.Ends, Status: s.Intent.Status,
+		SpentUSD: s.History.Usage.CostUSD, Parent: s.Intent.Parent, Unbilled: s.Dispatch.Unbilled,
+	}
 }
 
 // tellEnd sends it in place of every other message: after its end, a run asks for

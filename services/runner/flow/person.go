@@ -181,13 +181,9 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 // of the policy may have answered. Its budget and instructions count also while the
 // policy is being read.
 func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
-	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
-		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
-	}
 	byParent := s.Intent.Parent != "" && by == string(s.Intent.Parent)
-	if r.BudgetUSD > 0 && s.Intent.Parent != "" && !byParent {
-		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>",
-			s.Intent.Parent, s.Intent.Parent)
+	if decision, err := s.raisable(r, byParent); err != nil {
+		return decision, err
 	}
 	place := s.place()
 	switch {
@@ -212,13 +208,31 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 			return decision, err
 		}
 	}
-	stale := s.overBudgetNow() || s.Phase == control.Approval || place.Guarded
+	s.continueWaiting(r, by, place.Guarded)
+	return forge.Applied, nil
+}
+
+// continueWaiting lets go on what waits for a person. What waits for a budget, for approval or for
+// protected paths may be allowed by another policy meanwhile, so that is read again.
+func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
+	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded
 	s.heed(r, by)
 	for _, t := range s.Tasks.At(task.Waiting) {
 		s.tasks(t.FilesMoved)
 	}
 	if stale && !s.Policy.Reading {
 		course(s).readPolicy()
+	}
+}
+
+// raisable refuses a retry whose budget is none, or is not the intent's own to raise.
+func (s person) raisable(r *forge.Retry, byParent bool) (forge.Decision, error) {
+	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
+		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
+	}
+	if r.BudgetUSD > 0 && s.Intent.Parent != "" && !byParent {
+		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>",
+			s.Intent.Parent, s.Intent.Parent)
 	}
 	return forge.Applied, nil
 }

@@ -19,7 +19,7 @@ func (w worker) claims(asked []string) []forge.Claim {
 			c.Evidence[0].Resolved, c.Evidence[0].Reason = false, "it is not there"
 		case w.chance(30):
 			c.Evidence = nil
-		case w.chance(30):
+		case w.chance(29):
 			c.Confidence = 0.3
 		}
 		list = append(list, c)
@@ -29,7 +29,7 @@ func (w worker) claims(asked []string) []forge.Claim {
 		list = list[1:]
 	case w.chance(40):
 		list = append(list, list[0])
-	case w.chance(40):
+	case w.chance(39):
 		list = append(list, forge.Claim{Number: len(asked) + 1, Text: "more", Met: true, Confidence: 1, Evidence: list[0].Evidence})
 	}
 	return list

@@ -18,7 +18,10 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	}
 	know := w.known[key]
 	if know == nil {
-		know = &knowledge{declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, claimed: map[forge.TaskID]string{}, withdrawn: map[forge.Attempt]bool{}, consent: newConsent()}
+		know = &knowledge{
+			declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, claimed: map[forge.TaskID]string{},
+			withdrawn: map[forge.Attempt]bool{}, consent: newConsent(),
+		}
 		w.known[key] = know
 	}
 	for i := range rec.Events {

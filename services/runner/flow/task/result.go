@@ -74,7 +74,8 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 	}
 	if len(im.Denied) > 0 {
 		why += " Its program did not allow: " + strings.Join(im.Denied, "; ") + "." +
-			" Do it in another way that is allowed. A file below .claude/ cannot be written by a tool that edits: write it elsewhere, and put it there with install -D."
+			" Do it in another way that is allowed. A file below .claude/ cannot be written by a tool that edits: " +
+			"write it elsewhere, and put it there with install -D."
 	}
 	if im.Summary != "" && recipe == "" {
 		why += " The agent said: " + im.Summary

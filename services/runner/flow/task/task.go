@@ -45,6 +45,11 @@ type Meeting struct {
 type Task struct {
 	// Task is the part that views and commands show.
 	forge.Task
+	// Spent has the counters of this run that have a bound.
+	Spent
+	// Meeting has the overlaps with other tasks.
+	Meeting
+
 	// Stage is where the task stands; see Table.
 	Stage Stage
 	// Implement counts the attempts of the step that makes the change.
@@ -53,8 +58,6 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Spent has the counters of this run that have a bound.
-	Spent
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
 	Requests int
@@ -82,7 +85,6 @@ type Task struct {
 	Candidate *forge.Rebase
 	// Reviews are of all runs, oldest first.
 	Reviews []forge.Review
-	Meeting
 }
 
 // Strategy says how a task's change is made and checked, and how often.

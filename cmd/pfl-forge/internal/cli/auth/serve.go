@@ -117,7 +117,7 @@ func serve(ctx context.Context, a *kit.App, o *serveOptions) error {
 	}
 	err = bus.ServeLogins(ctx, cfg, callout.Config{
 		Seed: seed, Book: book, Accounts: o.accounts, Lifetime: o.lifetime, Now: time.Now, Log: log,
-		Ready: func() { log.Info("answering the server") },
+		Ready: func() { log.InfoContext(ctx, "answering the server") },
 	})
 	if ctx.Err() != nil {
 		return nil // it was to end

@@ -95,8 +95,8 @@ type judgment struct {
 	Head string `json:"head,omitempty" yaml:"head,omitempty"`
 
 	// Complete says that every criterion is met, each as its claim says.
-	Complete bool             `json:"is_complete" yaml:"is_complete"`
-	Criteria []document.Claim `json:"criteria"    yaml:"criteria"`
+	Complete bool             `json:"is_complete"    yaml:"is_complete"`
+	Criteria []document.Claim `json:"criteria"       yaml:"criteria"`
 	Reason   string           `json:"overall_reason" yaml:"overall_reason"`
 
 	// NextAction is the judge's advice for the next iteration.
