@@ -33,7 +33,7 @@ func racersReply(r agenttest.Request) agenttest.Reply {
 	case strings.Contains(r.System, "You carry out one task"):
 		return agenttest.Steps(
 			agenttest.UseIn("Write", func(dir string) any {
-				return object{"file_path": filepath.Join(dir, filepath.Base(filepath.Dir(dir))+filepath.Base(dir)), "content": "x\n"}
+				return object{"file_path": filepath.Join(dir, filepath.Base(filepath.Dir(dir))+filepath.Base(dir)), "content": "written by one of the racers\n"}
 			}),
 			agenttest.Use("Bash", object{"command": "git add -A && git commit -q -m 'Write it'"}),
 			agenttest.Answer(object{"summary": "wrote it"}),

@@ -260,22 +260,6 @@ func verifyFailed(text string, v *forge.VerifyReport) string {
 	return text + ": " + command
 }
 
-// review returns a verdict with the first issue, and whether that is good news.
-func review(r *forge.Review) (string, Tone) {
-	if r.Verdict == forge.VerdictApproved {
-		return "approved", Good
-	}
-	text := "rejected"
-	if len(r.Issues) > 0 {
-		issue := r.Issues[0]
-		if strings.HasSuffix(FirstLine(issue), ":") { // what a check printed
-			issue = cause.Gist(issue)
-		}
-		text += ": " + term.Short(issue, 200)
-	}
-	return text, Bad
-}
-
 // merged returns the line for the end of a merge. Whether it is good depends on
 // its outcome.
 func merged(l *forge.MergeEnded) (string, Tone) {

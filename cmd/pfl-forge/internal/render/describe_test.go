@@ -51,6 +51,13 @@ func TestLines(t *testing.T) {
 			result(forge.Result{Attempt: review, Output: &forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"no test\nat all"}}}),
 			Line{Who: "fix-001", Text: "review 2: rejected: no test at all (1.5s)", Tone: Bad},
 		},
+		"approved without proof": {
+			result(forge.Result{Attempt: review, Output: &forge.Review{Verdict: forge.VerdictApproved, Claims: []forge.Claim{
+				{Number: 1, Met: true, Evidence: []forge.Citation{{Resolved: true}}},
+				{Number: 2, Met: true, Evidence: []forge.Citation{{Reason: "the quote is not there"}}},
+			}}}),
+			Line{Who: "fix-001", Text: "review 2: approved, but requirement 2 is not shown: the quote is not there (1.5s)", Tone: Bad},
+		},
 		"conflict": {
 			result(forge.Result{Attempt: attempts(forge.StepRebase, 1), Output: &forge.Rebase{Conflicts: []string{"a", "b", "c", "d"}}}),
 			Line{Who: "fix-001", Text: "rebase: conflicts in a, b, c and 1 more (1.5s)", Tone: Bad},

@@ -1,0 +1,49 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
+)
+
+// review returns a verdict with the first issue, and whether that is good news. An approval
+// whose evidence code did not find is none: the rules have the change made again, and the line
+// says why.
+func review(r *forge.Review) (string, Tone) {
+	if r.Verdict == forge.VerdictApproved {
+		if why := notShown(r.Claims); why != "" {
+			return "approved, but " + term.Short(why, 200), Bad
+		}
+		return "approved", Good
+	}
+	text := "rejected"
+	if len(r.Issues) > 0 {
+		issue := r.Issues[0]
+		if strings.HasSuffix(FirstLine(issue), ":") { // what a check printed
+			issue = cause.Gist(issue)
+		}
+		text += ": " + term.Short(issue, 200)
+	}
+	return text, Bad
+}
+
+// notShown returns the first requirement that claims do not show to be met, with the reason; empty
+// if there is none.
+func notShown(claims []forge.Claim) string {
+	for i := range claims {
+		c := &claims[i]
+		switch holds := slices.IndexFunc(c.Evidence, func(e forge.Citation) bool { return e.Resolved }); {
+		case !c.Met:
+			return fmt.Sprintf("requirement %d is not met: %s", c.Number, FirstLine(c.Note))
+		case holds < 0 && len(c.Evidence) > 0:
+			return fmt.Sprintf("requirement %d is not shown: %s", c.Number, FirstLine(c.Evidence[0].Reason))
+		case holds < 0:
+			return fmt.Sprintf("requirement %d is not shown: no evidence was given", c.Number)
+		}
+	}
+	return ""
+}
