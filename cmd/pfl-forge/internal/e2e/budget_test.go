@@ -75,7 +75,7 @@ func TestBudgetRace(t *testing.T) {
 	r.write("pfl-forge.yaml", settings(9))
 	r.git("commit", "-q", "-a", "-m", "More money")
 	r.must(0, "retry", "race")
-	r.must(3, "run")
+	r.must(0, "run") // all twenty are merged
 	if after := len(r.subjects()); after <= before+1 {
 		t.Errorf("main had %d commits and has %d: nothing merged for more money\n%s", before, after, r.must(0, "show", "race").stdout)
 	}
@@ -83,8 +83,6 @@ func TestBudgetRace(t *testing.T) {
 		t.Errorf("$%.3f were spent of a pool of $9.00", spent)
 	}
 	checkCosts(t, r, model.Served("claude"))
-	r.must(0, "cancel", "race")
-	r.must(0, "run")
 	r.tidy()
 }
 
