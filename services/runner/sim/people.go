@@ -19,6 +19,9 @@ type people struct {
 	sent int
 	// outsiders says that commits of others are pushed to the base branch.
 	outsiders bool
+	// fickle says that people change their minds often: they edit, cancel, pause and retry what
+	// nobody waits for.
+	fickle bool
 }
 
 // anyIntent returns one of the intents, or now and then one that does not
