@@ -74,11 +74,11 @@ func TestOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk := []struct{ see, press string }{
-		{`for shortcuts`, "what waits for me?"},
+		{`for shortcuts|manual mode on|shift\+tab to cycle`, "what waits for me?"},
 		{`❯.what waits for me\?`, "\r"},
 		{`it wants your word`, "approve it"},
 		{`❯.approve it`, "\r"},
-		{`(?i)do you want to proceed\?`, "\r"}, // it decides nothing without the person
+		{`(?s)(?i)do you want to proceed\?.*esc to cancel`, "1"}, // it decides nothing without the person
 		// While the turn goes on, the key would interrupt it; its duration is shown once it is over.
 		{`(?s)that is done.*✻ \S+ for \d+s`, "\x03"},
 		{`(?i)again to exit`, "\x03"},
