@@ -12,7 +12,7 @@ var hunk = regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)`)
 // asked is the heading of a requirement or criterion in a prompt.
 var asked = regexp.MustCompile(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
 
-// word is what a line needs, so that a quote of it shows something.
+// word matches a line of which a quote shows something.
 var word = regexp.MustCompile(`[\p{L}\p{N}]{3}|\p{Han}{2}`)
 
 // Cite returns evidence of the first line with a word and a text that the change in a prompt adds,

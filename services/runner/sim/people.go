@@ -19,8 +19,8 @@ type people struct {
 	sent int
 	// outsiders says that commits of others are pushed to the base branch.
 	outsiders bool
-	// fickle says that people change their minds often: they edit, cancel, pause and retry what
-	// nobody waits for.
+	// fickle says that people change their minds often: they edit, cancel, pause and retry intents
+	// that do not wait for them.
 	fickle bool
 }
 

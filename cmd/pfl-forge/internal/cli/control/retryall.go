@@ -94,7 +94,7 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	return retryEach(ctx, a, list, f.format, said)
 }
 
-// retryEach retries what is still failed when its turn comes.
+// retryEach retries each intent that is still failed when its turn comes.
 func retryEach(ctx context.Context, a *kit.App, list []failed, format render.Format, said pending.Said) error {
 	return target.Once(ctx, a, func(t *target.Target) error {
 		b := pending.Batch{App: a, Format: format, GoesOn: true}
