@@ -368,6 +368,8 @@ type BudgetReserved struct {
 	USD float64
 	// Reason says why there is no money, and what to do; empty if there is.
 	Reason string
+	// Number is that of the newest ReserveBudget for the attempt. The answer to an earlier one, which the intent gave up since, counts no more.
+	Number int
 }
 
 // CommitBudget tells the project the costs of an intent, and releases reservations of attempts that are not open any more.

@@ -12,9 +12,14 @@ var hunk = regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)`)
 // asked is the heading of a requirement or criterion in a prompt.
 var asked = regexp.MustCompile(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
 
-// Cite returns evidence of the first line with a text that the change in a prompt adds, as an
-// honest reviewer cites it; nil if there is none.
+// word matches a line of which a quote shows something.
+var word = regexp.MustCompile(`[\p{L}\p{N}]{3}|\p{Han}{2}`)
+
+// Cite returns evidence of the first line with a word and a text that the change in a prompt adds,
+// as an honest reviewer cites it; of the first line with the text if none has a word, and nil if
+// there is none.
 func Cite(prompt, text string) map[string]any {
+	var poor map[string]any
 	path, n := "", 0 // the file, and the number of the next line on the new side; 0 outside of hunks
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSuffix(line, "\n")
@@ -27,14 +32,20 @@ func Cite(prompt, text string) map[string]any {
 		case n == 0:
 		case strings.HasPrefix(line, "+"):
 			if added := strings.TrimSpace(line[1:]); len(added) > 0 && strings.Contains(added, text) {
-				return map[string]any{"kind": "diff", "ref": path + ":" + strconv.Itoa(n), "quote": added}
+				cited := map[string]any{"kind": "diff", "ref": path + ":" + strconv.Itoa(n), "quote": added}
+				if word.MatchString(added) {
+					return cited
+				}
+				if poor == nil {
+					poor = cited
+				}
 			}
 			n++
 		case strings.HasPrefix(line, " "):
 			n++
 		}
 	}
-	return nil
+	return poor
 }
 
 // Claim returns the answer to a requirement or criterion: met, as a piece of evidence shows; not met

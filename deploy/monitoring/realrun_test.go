@@ -169,7 +169,7 @@ func TestRealRun(t *testing.T) {
 	}
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
 	notHappened := map[string]bool{
-		"Waits for a person": true, "Why attempts fail": true, "Dollars in an hour": true, "Tokens in an hour": true, "Budget left": true,
+		"Waits for a person": true, "Why attempts fail": true, "Dollars in an hour": true, "Tokens in an hour": true,
 		"Start of pods, p95": true, "Pods lost in an hour": true, "Pods refused in an hour": true, "Reads refused in an hour": true,
 	}
 	for title, query := range queries(t) {

@@ -152,13 +152,13 @@ func (l *lookup) file(c *forge.Citation) (unchanged bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	quote, err := checked(c.Quote)
-	if err != nil {
-		return false, err
-	}
+	quote := quoted(c.Quote)
 	f, err := l.content(l.Head, p)
 	if err != nil {
 		return false, err
+	}
+	if !shows(quote, f.text) {
+		return false, errTrivial
 	}
 	at, err := f.stand(c.Ref, quote, in)
 	if err != nil {
@@ -184,10 +184,7 @@ func (l *lookup) diff(c *forge.Citation) error {
 	if err != nil {
 		return err
 	}
-	quote, err := checked(c.Quote)
-	if err != nil {
-		return err
-	}
+	quote := quoted(c.Quote)
 	plain, added := unmarked(quote, "+")
 	gone, removed := unmarked(quote, "-")
 	why := l.changes(l.Head, p, c.Ref, quote, in)
@@ -228,17 +225,17 @@ func (l *lookup) whole(p git.Path) error {
 
 // changes looks a quote up in the lines of a commit that the change adds or removes.
 func (l *lookup) changes(commit git.OID, p git.Path, ref string, quote []string, in objects.Lines) error {
-	if trivial(strings.Join(quote, "\n")) {
-		return errTrivial
-	}
 	f, err := l.content(commit, p)
 	if err != nil {
 		return err
 	}
+	changed := found{text: f.only(f.changed)}
+	if !shows(quote, changed.text) {
+		return errTrivial
+	}
 	if _, err := f.stand(ref, quote, in); err != nil {
 		return err
 	}
-	changed := found{text: f.only(f.changed)}
 	if _, err := changed.stand(ref, quote, in); err != nil {
 		return refuse("what is quoted from %s is not a line that the change adds; to cite one that it removes, begin each line of the quote with -", git.Clip(ref))
 	}

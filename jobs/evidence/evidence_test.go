@@ -30,6 +30,8 @@ func hostile(t *testing.T) *evidence.Judged {
 	})
 	base := r.Head("main")
 	r.Git("checkout", "-q", "-b", "change")
+	r.Write("count.txt", "12\n")
+	r.Write("braces.txt", "{\n}\n\n")
 	r.Git("rm", "-q", "legacy.txt")
 	r.Write("cart.go", "package cart\n\n// Total adds up.\nfunc Total() int {\n\tsum := 0\n\tsum += price\n\treturn sum\n}\n")
 	r.Write("list.md", "# The list\n- first entry of it\n")
@@ -109,6 +111,10 @@ func TestResolve(t *testing.T) {
 		{"diff", "legacy.txt", "", "is no file that the change adds or changes"},
 		{"diff", "none.go", "", "does not touch none.go"},
 		{"diff", "keep", "", "does not touch keep"},
+		{"diff", "count.txt:1", "12", changed},
+		{"diff", "count.txt:1", "+12", changed},
+		{"file", "count.txt:1", "12", changed},
+		{"file", "braces.txt:1-2", "{\n}", changed},
 		{"command", "tests", "", changed},
 		{"command", "r1", "ok cart", "the quote is not in the output of r1"},
 		{"command", "r1", "ok  \tcart", changed},
@@ -136,6 +142,10 @@ func TestResolve(t *testing.T) {
 		{"file", "", "return sum", "names no lines"},
 		{"file", "cart.go:99999999999999999999", "return sum", "names no lines"},
 		{"file", "cart.go:8", "}", "stands everywhere"},
+		{"file", "count.txt:1", "1", "stands everywhere"},
+		{"diff", "count.txt:1", "2", "stands everywhere"},
+		{"file", "count.txt:1", "13", "stands everywhere"},
+		{"file", "braces.txt:3", "", "the quote is empty"},
 		{"file", "cart.go:7", "return", "stands everywhere"},
 		{"file", "cart.go:2", "", "the quote is empty"},
 		{"file", "cart.go:2", " \n\t", "the quote is empty"},

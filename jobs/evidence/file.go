@@ -42,15 +42,6 @@ func parseRef(ref string) (git.Path, objects.Lines, error) {
 // errTrivial refuses a quote that shows nothing.
 var errTrivial = refusal("the quote is empty or stands everywhere; quote what shows it")
 
-// checked returns the lines of a quote, if it can show something.
-func checked(quote string) ([]string, error) {
-	lines := quoted(quote)
-	if trivial(quote) {
-		return nil, errTrivial
-	}
-	return lines, nil
-}
-
 // stand returns the line at which a quote begins in a range.
 func (f *found) stand(ref string, quote []string, in objects.Lines) (int, error) {
 	ref = git.Clip(ref)

@@ -41,6 +41,21 @@ func trivial(quote string) bool {
 	return letters < minLetters || !slices.ContainsFunc(words, special)
 }
 
+// shows reports whether a quote can show something of a text that it is from: it is not trivial,
+// or it has whole lines of a text that is trivial altogether, as a version's number is, so
+// that nothing better can be quoted.
+func shows(quote []string, from text) bool {
+	if !trivial(strings.Join(quote, "\n")) {
+		return true
+	}
+	for _, l := range quote {
+		if l == "" || !slices.Contains(from.lines, l) {
+			return false
+		}
+	}
+	return trivial(strings.Join(from.lines, "\n"))
+}
+
 // quoted returns the lines of a quote without indentation, white space at their ends,
 // and empty lines around it.
 func quoted(quote string) []string {

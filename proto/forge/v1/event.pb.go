@@ -6024,6 +6024,7 @@ type BudgetReserved struct {
 	xxx_hidden_Attempt     *Attempt               `protobuf:"bytes,1,opt,name=attempt"`
 	xxx_hidden_Usd         float64                `protobuf:"fixed64,2,opt,name=usd"`
 	xxx_hidden_Reason      *string                `protobuf:"bytes,3,opt,name=reason"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,4,opt,name=number"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -6079,18 +6080,30 @@ func (x *BudgetReserved) GetReason() string {
 	return ""
 }
 
+func (x *BudgetReserved) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
 func (x *BudgetReserved) SetAttempt(v *Attempt) {
 	x.xxx_hidden_Attempt = v
 }
 
 func (x *BudgetReserved) SetUsd(v float64) {
 	x.xxx_hidden_Usd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *BudgetReserved) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *BudgetReserved) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
 }
 
 func (x *BudgetReserved) HasAttempt() bool {
@@ -6114,6 +6127,13 @@ func (x *BudgetReserved) HasReason() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *BudgetReserved) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *BudgetReserved) ClearAttempt() {
 	x.xxx_hidden_Attempt = nil
 }
@@ -6128,6 +6148,11 @@ func (x *BudgetReserved) ClearReason() {
 	x.xxx_hidden_Reason = nil
 }
 
+func (x *BudgetReserved) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Number = 0
+}
+
 type BudgetReserved_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -6137,6 +6162,9 @@ type BudgetReserved_builder struct {
 	Usd *float64
 	// reason says why there is no money, and what to do; empty if there is.
 	Reason *string
+	// number is that of the newest ReserveBudget for the attempt. The answer to an
+	// earlier one, which the intent gave up since, counts no more.
+	Number *int32
 }
 
 func (b0 BudgetReserved_builder) Build() *BudgetReserved {
@@ -6145,12 +6173,16 @@ func (b0 BudgetReserved_builder) Build() *BudgetReserved {
 	_, _ = b, x
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Usd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Usd = *b.Usd
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
 		x.xxx_hidden_Reason = b.Reason
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Number = *b.Number
 	}
 	return m0
 }
@@ -6526,11 +6558,12 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03usd\x18\x04 \x01(\x01R\x03usd\x12\x16\n" +
 	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05begun\x18\x06 \x01(\bR\x05begun\x12\x17\n" +
-	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\"g\n" +
+	"\aown_usd\x18\a \x01(\x01R\x06ownUsd\"\x7f\n" +
 	"\x0eBudgetReserved\x12+\n" +
 	"\aattempt\x18\x01 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x10\n" +
 	"\x03usd\x18\x02 \x01(\x01R\x03usd\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xb2\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\"\xb2\x01\n" +
 	"\fCommitBudget\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1b\n" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +

@@ -196,6 +196,7 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 		return forge.Applied, nil // it knows of the budget, and goes on as it does
 	case place.Place() == control.Failed:
 		s.heed(r, by)
+		s.Pause.Person = false
 		course(s).anotherRun(r.Instructions)
 		return forge.Applied, nil
 	case s.Pause.Whole():

@@ -245,7 +245,7 @@ func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, erro
 }
 
 // free begins another run of an intent that was blocked, because what it depends on got done
-// after all.
+// after all. A person's pause stays: only the person ends it.
 func (s course) free(by forge.IntentID) {
 	s.anotherRun("")
 	s.adjust(rule.Freed, "", "%s", by)
@@ -262,7 +262,6 @@ func (s course) anotherRun(instructions string) {
 	}
 	s.History.Retry()
 	s.Plan.Attempts.Worked()
-	s.Pause.Person = false
 	s.Intent.Status = forge.StatusProposed
 	s.askAdmission()
 }

@@ -113,7 +113,8 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 17:
 		f := &forge.BudgetReserved{Attempt: forge.Attempt{Task: task, Step: forge.StepReview, Number: n, Claim: 1}, USD: float64(n), Reason: word}
 		if len(s.Dispatch.Waiting) > 0 && rng.IntN(4) > 0 {
-			f.Attempt = s.Dispatch.Waiting[rng.IntN(len(s.Dispatch.Waiting))].Command.Attempt
+			w := s.Dispatch.Waiting[rng.IntN(len(s.Dispatch.Waiting))]
+			f.Attempt, f.Number = w.Command.Attempt, w.Asked
 		}
 		return forge.Event{Message: f}
 	case 18:

@@ -19,6 +19,9 @@ type people struct {
 	sent int
 	// outsiders says that commits of others are pushed to the base branch.
 	outsiders bool
+	// fickle says that people change their minds often: they edit, cancel, pause and retry intents
+	// that do not wait for them.
+	fickle bool
 }
 
 // anyIntent returns one of the intents, or now and then one that does not
@@ -157,9 +160,9 @@ func (w *world) resumption(s *forge.Summary) *forge.Resume {
 }
 
 // meddle sends something that no intent waits for: an edit, a cancel, a late answer.
-func (w *world) meddle() bool {
+func (w *world) meddle() {
 	if len(w.keys) == 0 {
-		return false
+		return
 	}
 	key := w.keys[w.rng.IntN(len(w.keys))]
 	ev := forge.Event{To: key}
@@ -175,7 +178,7 @@ func (w *world) meddle() bool {
 			ev.Message = &forge.Resume{}
 		}
 		w.send(ev)
-		return true
+		return
 	}
 	task := forge.NewTaskID(key.Intent, 1+w.rng.IntN(3))
 	switch w.rng.IntN(10) {
@@ -203,7 +206,6 @@ func (w *world) meddle() bool {
 		ev.Message = &forge.Retry{Instructions: "harder"}
 	}
 	w.send(ev)
-	return true
 }
 
 // pushed puts a commit on the base branch that is not ours, and returns false if

@@ -50,6 +50,7 @@ func (w *world) populate() {
 		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 	}
 	w.people.outsiders = w.rng.IntN(3) == 0
+	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
 }
 
@@ -104,9 +105,11 @@ func (w *world) act() {
 	case n < 94:
 		w.fire()
 	case n < 95:
-		if w.rng.IntN(3) == 0 {
+		if w.people.fickle || w.rng.IntN(3) == 0 {
 			w.meddle()
 		}
+	case n < 97 && w.people.fickle:
+		w.meddle()
 	case n < 99:
 		w.pushed()
 	default:

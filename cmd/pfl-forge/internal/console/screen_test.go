@@ -176,7 +176,8 @@ func TestTalk(t *testing.T) {
 	term := start(t, "talk")
 	must(t, term.Await(`^key\?$`))
 	must(t, term.Type("ahey\rb"))
-	must(t, term.Await(`^after a> hey\n\[hey\] <nil>\nkey\?\nafter b>`))
+	// A terminal echoes what comes before the program reads keys.
+	must(t, term.Await(`(?:^|b)after a> hey\n\[hey\] <nil>\nkey\?\nafter b>`))
 	must(t, term.Type("you\x7f\x7fes 世\r"))
 	must(t, term.Await(`^\[yes 世\] <nil>\nkey\?$`))
 	must(t, term.Type("c\x04"))

@@ -76,7 +76,8 @@ func judgedAs(evidence ...object) object {
 		list = append(list, agenttest.Claim(i+1, e))
 	}
 	return object{
-		"is_complete": !slices.ContainsFunc(evidence, func(e object) bool { return e == nil }), "criteria": list, "overall_reason": "as the diff shows", "suggested_next_action": "say good-bye",
+		"is_complete": !slices.ContainsFunc(evidence, func(e object) bool { return e == nil }), "criteria": list,
+		"overall_reason": "as the diff shows", "suggested_next_action": "say good-bye",
 	}
 }
 

@@ -43,7 +43,8 @@ agents:
             found='{"type": "pattern", "category": "files", "content": "Lines are numbered.", "confidence": "high"}'
             answer "{\"approach\": \"a line at a time\", \"result\": \"success\", \"reason\": \"it is there\", \"artifacts\": [], \"knowledge\": [$found]}" ;;
         judge)
-            at() { printf '%s\n' "$prompt" | awk -v w="+$1" '/^@@ /{split($3,a,/[+,]/); n=a[2]-1; on=1; next} on && /^[ +]/{n++; if (index($0,w)==1) {print n; exit}}'; }
+            at() { printf '%s\n' "$prompt" | awk -v w="+$1" '
+              /^@@ /{split($3,a,/[+,]/); n=a[2]-1; on=1; next} on && /^[ +]/{n++; if (index($0,w)==1) {print n; exit}}'; }
             list= all=true
             for n in 1 2 3; do
                 met=false seen=

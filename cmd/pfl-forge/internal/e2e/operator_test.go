@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console/consoletest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // guide is a scripted model that looks at the inbox, and approves when it is told to.
@@ -74,11 +76,11 @@ func TestOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk := []struct{ see, press string }{
-		{`for shortcuts`, "what waits for me?"},
+		{`for shortcuts|manual mode on|shift\+tab to cycle`, "what waits for me?"},
 		{`❯.what waits for me\?`, "\r"},
 		{`it wants your word`, "approve it"},
 		{`❯.approve it`, "\r"},
-		{`(?i)do you want to proceed\?`, "\r"}, // it decides nothing without the person
+		{`(?s)(?i)do you want to proceed\?.*esc to cancel`, "\r"}, // it decides nothing without the person
 		// While the turn goes on, the key would interrupt it; its duration is shown once it is over.
 		{`(?s)that is done.*✻ \S+ for \d+s`, "\x03"},
 		{`(?i)again to exit`, "\x03"},
@@ -87,6 +89,10 @@ func TestOperator(t *testing.T) {
 		err := term.Await(line.see)
 		if err == nil {
 			err = term.Type(line.press)
+		}
+		// The question takes no key in its first moments, so that nobody answers it by accident.
+		if proceed := regexp.MustCompile(`(?i)do you want to proceed`); err == nil && proceed.MatchString(line.see) {
+			wait.Until(t, "the question is answered", func() bool { return !proceed.MatchString(term.Screen()) || term.Type("\r") != nil })
 		}
 		if err != nil {
 			_ = term.Kill()

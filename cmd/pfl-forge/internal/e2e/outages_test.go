@@ -142,7 +142,13 @@ func (o *outages) implement(r agenttest.Request, n string) agenttest.Reply {
 		})
 	}
 	commit := func(message string) agenttest.Step {
-		return agenttest.Use("Bash", object{"command": "git add -A && git commit -q -m '" + message + "' || git log -1"})
+		// What a tool was to write that was killed with its agent is written now: a resumed
+		// conversation has a result for that tool, which says that it was interrupted.
+		again := ""
+		if message == "two" {
+			again = "test -e b" + n + ".txt || echo b > b" + n + ".txt; "
+		}
+		return agenttest.Use("Bash", object{"command": again + "git add -A && git commit -q -m '" + message + "' || git log -1"})
 	}
 	said := func(text string) bool { return bytes.Contains(r.Body, []byte(text)) }
 	nap := "0.01"

@@ -151,11 +151,12 @@ func result(r *forge.Result) (string, Tone) {
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
-		if out.Blocked != nil {
+		switch {
+		case out.Blocked != nil:
 			text = "blocked: " + FirstLine(out.Blocked.Question)
-		} else if out.Execution != nil {
+		case out.Execution != nil:
 			text, tone = execution(out)
-		} else {
+		default:
 			text = implementation(out)
 		}
 	case *forge.Intake:

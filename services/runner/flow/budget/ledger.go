@@ -121,15 +121,24 @@ func (l *Ledger) account(id forge.IntentID, a Account) {
 func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Decision, error) {
 	same := func(o Call) bool { return o.Intent == c.Intent && o.Attempt == c.Attempt }
 	a := l.Accounts[c.Intent]
+	at := slices.IndexFunc(l.Waiting, same)
 	switch {
-	case slices.ContainsFunc(l.Waiting, same):
+	case at >= 0 && c.Number > l.Waiting[at].Number: // it gave up the earlier question
+		l.Waiting[at].Number = c.Number
+		return forge.Applied, nil
+	case at >= 0:
 		return rule.Ignore("%s waits for budget already", c.Attempt)
 	case c.Number <= a.Number && !slices.Contains(a.Open, c.Attempt):
 		return rule.Ignore("%s is accounted for already", c.Attempt)
 	}
 	for _, list := range [][]Call{l.Reserved, l.Refused} {
 		if i := slices.IndexFunc(list, same); i >= 0 {
+			again := c.Number > list[i].Number
+			list[i].Number = max(list[i].Number, c.Number)
 			list[i].answer(out)
+			if again {
+				return forge.Applied, nil
+			}
 			return rule.Ignore("%s was answered already", c.Attempt)
 		}
 	}
@@ -424,6 +433,6 @@ func (l *Ledger) Repeat(out *outbox.Messages) {
 
 // answer tells an intent whether the call has its money.
 func (c *Call) answer(out *outbox.Messages) {
-	out.Add(c.Intent, "funded/"+string(c.Intent)+"/"+c.Attempt.String(),
-		&forge.BudgetReserved{Attempt: c.Attempt, USD: c.USD, Reason: c.Refusal})
+	out.Add(c.Intent, fmt.Sprintf("funded/%s/%s/%d", c.Intent, c.Attempt, c.Number),
+		&forge.BudgetReserved{Attempt: c.Attempt, USD: c.USD, Reason: c.Refusal, Number: c.Number})
 }

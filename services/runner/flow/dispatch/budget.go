@@ -36,7 +36,7 @@ func begun(c *forge.Command) bool {
 func (s *State) enqueue(c *forge.Command) {
 	at := len(s.Waiting)
 	if begun(c) {
-		if i := slices.IndexFunc(s.Waiting, func(w Call) bool { return !w.Asked && !begun(&w.Command) }); i >= 0 {
+		if i := slices.IndexFunc(s.Waiting, func(w Call) bool { return w.Asked == 0 && !begun(&w.Command) }); i >= 0 {
 			at = i
 		}
 	}
@@ -48,21 +48,22 @@ func (s *State) enqueue(c *forge.Command) {
 // with all.
 func (s *State) Reserve(x *Turn) {
 	for i := range s.Waiting {
-		if s.Waiting[i].Asked {
+		if s.Waiting[i].Asked > 0 {
 			continue
 		}
 		usd := budget.Slice(x.limits())
-		s.Waiting[i].Asked = true
 		s.Waiting[i].Command.BudgetUSD = usd
 		c := s.Waiting[i].Command
 		s.ask(x, &c, usd)
+		s.Waiting[i].Asked = s.Messages
 	}
 }
 
 // Answered takes the project's answer for a call that waits, and reports whether
-// there is one.
+// there is one. The answer to a question that was withdrawn, and asked again since, is none:
+// the project has taken that money back.
 func (s *State) Answered(x *Turn, f *forge.BudgetReserved) bool {
-	i := slices.IndexFunc(s.Waiting, func(w Call) bool { return w.Asked && w.Command.Attempt == f.Attempt })
+	i := slices.IndexFunc(s.Waiting, func(w Call) bool { return f.Number > 0 && w.Asked == f.Number && w.Command.Attempt == f.Attempt })
 	if i < 0 {
 		return false
 	}

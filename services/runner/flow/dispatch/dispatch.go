@@ -43,8 +43,9 @@ type State struct {
 type Call struct {
 	// Command is issued once there is budget for it.
 	Command forge.Command
-	// Asked says that the project was asked, and its answer is waited for.
-	Asked bool
+	// Asked is the number of the message in which the project was asked, and whose answer is
+	// waited for; 0: it was not asked.
+	Asked int
 }
 
 // Turn carries the facts that one decision depends on, and collects its results.

@@ -80,14 +80,17 @@ func TestSharedBudget(t *testing.T) {
 	if len(x.Effects.Commands) != 0 || len(x.Effects.Outbox) != 1 {
 		t.Fatalf("the effects are %+v", x.Effects)
 	}
-	if s.Answered(x, &forge.BudgetReserved{Attempt: implement(2).Attempt, USD: 2}) {
+	if s.Answered(x, &forge.BudgetReserved{Attempt: implement(2).Attempt, USD: 2, Number: 1}) {
 		t.Error("an answer to no question was taken")
 	}
-	if !s.Answered(x, &forge.BudgetReserved{Attempt: implement(1).Attempt, USD: 1.5}) || s.Outbox.Reserved(implement(1).Attempt) != 1.5 {
+	if s.Answered(x, &forge.BudgetReserved{Attempt: implement(1).Attempt, USD: 2}) {
+		t.Error("an answer to an earlier question was taken")
+	}
+	if !s.Answered(x, &forge.BudgetReserved{Attempt: implement(1).Attempt, USD: 1.5, Number: 1}) || s.Outbox.Reserved(implement(1).Attempt) != 1.5 {
 		t.Errorf("open: %+v", s.Outbox.Commands)
 	}
 	s.Send(x, implement(2))
-	s.Answered(x, &forge.BudgetReserved{Attempt: implement(2).Attempt, Reason: "it is used up"})
+	s.Answered(x, &forge.BudgetReserved{Attempt: implement(2).Attempt, Reason: "it is used up", Number: s.Messages})
 	if len(x.Refused) != 1 {
 		t.Errorf("refused %v", x.Refused)
 	}

@@ -29,8 +29,9 @@ Without --kubernetes the files go to the folder of --out, with an example nats.c
 they are Secrets, printed as YAML for kubectl, or written to the folder of --out.
 
 What exists is kept. --role renews the key of one account, or with "server" the certificate;
---person, --system and --follower add accounts, a person's with --no-clean without that right; --logins lets in people who log in elsewhere, see auth serve; --force renews everything. Give a renewed key to
-who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
+--person, --system and --follower add accounts, a person's with --no-clean without that right;
+--logins lets in people who log in elsewhere, see auth serve; --force renews everything.
+Give a renewed key to who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
   pfl-forge auth init --out /etc/pfl-forge/nats --person ada --projects shop

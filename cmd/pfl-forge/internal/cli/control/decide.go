@@ -72,7 +72,8 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			"project's policy as it is now on the base branch.\n" +
 			"With --all, list every intent that failed, for a reason or since a time if these are given, and retry them after confirmation.\n" +
 			"Reasons are those of the guide on failures, such as auth or timeout; credentials stands for auth, dependency for what another intent blocked.",
-		Example:           "  pfl-forge retry reset-link --with 'keep the old route'\n  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
+		Example: "  pfl-forge retry reset-link --with 'keep the old route'\n" +
+			"  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
 		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch narrowed := f.reason != "" || f.since != "" || f.yes || f.dryRun || cmd.Flags().Changed("output"); {

@@ -91,8 +91,13 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 			return err
 		}
 	}
+	return retryEach(ctx, a, list, f.format, said)
+}
+
+// retryEach retries each intent that is still failed when its turn comes.
+func retryEach(ctx context.Context, a *kit.App, list []failed, format render.Format, said pending.Said) error {
 	return target.Once(ctx, a, func(t *target.Target) error {
-		b := pending.Batch{App: a, Format: f.format, GoesOn: true}
+		b := pending.Batch{App: a, Format: format, GoesOn: true}
 		for i := range list {
 			id := list[i].ID
 			now, err := t.View(ctx, id)

@@ -20,7 +20,8 @@ import (
 func aGoal() *forge.View {
 	claims := []forge.Claim{
 		{Number: 1, Text: "tests pass", Met: true, Note: "ok ./...\x1b[2J", Confidence: 0.95, Evidence: []forge.Citation{
-			{Kind: forge.CitationCommand, Ref: "tests", Quote: "ok\nmore", Resolved: true}, {Kind: forge.CitationFile, Ref: "a.go:1", Resolved: true, Unchanged: true},
+			{Kind: forge.CitationCommand, Ref: "tests", Quote: "ok\nmore", Resolved: true},
+			{Kind: forge.CitationFile, Ref: "a.go:1", Resolved: true, Unchanged: true},
 		}},
 		{
 			Number: 2, Text: "no query takes\nmore than 50 ms", Met: true, Note: "one takes 80 ms", Confidence: 0.6, Unproven: "its confidence is 0.60",

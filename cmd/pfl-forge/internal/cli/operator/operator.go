@@ -127,7 +127,9 @@ func Args(system, program, model, first string) []string {
 	}
 	args := []string{
 		"--tools", "Bash", "--allowedTools", strings.Join(allowed, ","), "--setting-sources", "user", "--strict-mcp-config",
-		"--append-system-prompt", system,
+		// What is not allowed above is asked for, also where the person lets Claude Code decide by
+		// itself in other sessions. Newer versions call it manual, and take this name, too.
+		"--permission-mode", "default", "--append-system-prompt", system,
 	}
 	if model != "" {
 		args = append(args, "--model", model)

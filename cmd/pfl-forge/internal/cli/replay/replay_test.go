@@ -50,7 +50,8 @@ func TestReplay(t *testing.T) {
 	if len(got) != 3 || got[1].Number != 2 || !got[1].At.Equal(noon.Add(time.Minute)) {
 		t.Fatalf("%+v", got)
 	}
-	if !strings.HasPrefix(got[0].State, "run 1 proposed") || !slices.Contains(got[0].Events, "Submit by ada") || !slices.Contains(got[0].Sent, "AdmitRun to project") {
+	if !strings.HasPrefix(got[0].State, "run 1 proposed") ||
+		!slices.Contains(got[0].Events, "Submit by ada") || !slices.Contains(got[0].Sent, "AdmitRun to project") {
 		t.Errorf("the submission: %+v", got[0])
 	}
 	if !slices.Contains(got[1].Sent, "command -/analyze/1.1") || !slices.Contains(got[2].Rules, "pause  lunch") {
@@ -65,7 +66,8 @@ func TestReplay(t *testing.T) {
 
 // TestOtherRules has records that other rules decided: every difference is said, and is no damage.
 func TestOtherRules(t *testing.T) {
-	records := journalOf(t, &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "One", Body: "Do it."}, Source: forge.SourceHuman}}, &forge.RunAdmitted{Run: 1})
+	submit := &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "One", Body: "Do it."}, Source: forge.SourceHuman}}
+	records := journalOf(t, submit, &forge.RunAdmitted{Run: 1})
 	records[1].Effects.Commands[0].Attempt.Step = forge.StepArchitect
 	records[1].Summary.Status = forge.StatusApproved
 	records = append(records, forge.Record{
