@@ -18,19 +18,12 @@ type LogLine struct {
 }
 
 // Log lists the newest commits of a branch's own line of history, newest first, at
-// most limit of them.
-func (db *Database) Log(ctx context.Context, head git.OID, limit int) ([]LogLine, error) {
-	return db.log(ctx, limit, string(head))
-}
-
-// LogSince is Log without the commits that another one has, too.
-func (db *Database) LogSince(ctx context.Context, since, head git.OID, limit int) ([]LogLine, error) {
-	return db.log(ctx, limit, string(head), "^"+string(since))
-}
-
-// log lists the newest commits of a range's own line of history.
-func (db *Database) log(ctx context.Context, limit int, of ...string) ([]LogLine, error) {
-	args := append([]string{"log", "--first-parent", "--no-show-signature", "--format=%H %s", "--max-count=" + strconv.Itoa(limit)}, of...)
+// most limit of them, without those that since has, too; since may be empty.
+func (db *Database) Log(ctx context.Context, since, head git.OID, limit int) ([]LogLine, error) {
+	args := []string{"log", "--first-parent", "--no-show-signature", "--format=%H %s", "--max-count=" + strconv.Itoa(limit), string(head)}
+	if since != "" {
+		args = append(args, "^"+string(since))
+	}
 	out, err := git.Run(ctx, db.ObjectCommand(), append(args, "--")...)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (w *work) landedSince(ctx context.Context, commit string, files []string) (
 	if err != nil {
 		return nil, err
 	}
-	log, err := w.Store.LogSince(ctx, analyzed, w.state.Base, maxLookedAt)
+	log, err := w.Store.Log(ctx, analyzed, w.state.Base, maxLookedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (w *work) landedSince(ctx context.Context, commit string, files []string) (
 	return list[:min(len(list), maxLanded)], nil
 }
 
-// near returns what of a change is near one of the files.
+// near returns the paths of a change that are near one of the files.
 func (w *work) near(ctx context.Context, before, commit git.OID, files []string) (landed, error) {
 	changes, err := w.Store.Changes(ctx, before, commit)
 	if err != nil {

@@ -195,7 +195,7 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	log, err := w.Store.Log(ctx, w.state.From, min(n, maxCommits))
+	log, err := w.Store.Log(ctx, "", w.state.From, min(n, maxCommits))
 	if err != nil {
 		return nil, err
 	}
