@@ -147,6 +147,9 @@ func result(r *forge.Result) (string, Tone) {
 	tone := Plain
 	switch out := r.Output.(type) {
 	case *forge.Failure:
+		if out.Reason == forge.FailUnreserved {
+			return step + " waits for money: the project's budget was read first", Plain
+		}
 		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, cause.Gist(out.Message)), Bad
 	case *forge.Analysis:
 		text = analysis(out)
