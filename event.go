@@ -342,6 +342,14 @@ type OverlapChanged struct {
 	Number int
 }
 
+// Teach is a person's word on what a project knows: it adds, corrects or forgets one piece of knowledge.
+type Teach struct {
+	// ID is that of the piece; empty adds one.
+	ID string
+	// Knowledge has the words of the piece from then on; nil forgets it. ID, SourceTask, AppliedCount, CreatedAt and Author are the rules' own.
+	Knowledge *Knowledge
+}
+
 // ReserveBudget asks the project to reserve money for one call of an agent.
 type ReserveBudget struct {
 	// Run is the run that asks.

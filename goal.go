@@ -334,6 +334,8 @@ type Knowledge struct {
 	AppliedCount int
 	// CreatedAt is when it was journaled, in UTC.
 	CreatedAt time.Time
+	// Author is the person who wrote it, or corrected it last; empty if no person did.
+	Author string
 }
 
 // Judgment says whether a goal is reached, criterion by criterion.

@@ -55,6 +55,7 @@ func Messages() []MessageSpec {
 		{&Pause{}, PartyPerson, PartyIntent, "pause", "Event.ID, or Number", "stops agents and keeps their work"},
 		{&Resume{}, PartyPerson, PartyIntent, "resume", "Event.ID, or Number", "continues what was paused"},
 		{&Reflect{}, PartyPerson, PartyProject, "reflect", "Event.ID", "asks for a reflection now"},
+		{&Teach{}, PartyPerson, PartyProject, "teach", "Event.ID", "adds, corrects or forgets a piece of knowledge"},
 
 		{&Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; merges and reflections are reported to the project"},
 		{&TimerFired{}, PartyTimer, PartyIntent, "", "Key and At", "says that the time of a timer has come"},
@@ -91,6 +92,7 @@ func (*Cancel) isMessage()           {}
 func (*Pause) isMessage()            {}
 func (*Resume) isMessage()           {}
 func (*Reflect) isMessage()          {}
+func (*Teach) isMessage()            {}
 func (*Result) isMessage()           {}
 func (*TimerFired) isMessage()       {}
 func (*AdmitRun) isMessage()         {}

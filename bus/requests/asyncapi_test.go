@@ -180,6 +180,7 @@ var wishes = map[string]reflect.Type{
 	"edit": reflect.TypeFor[forge.Edit](), "approve": reflect.TypeFor[forge.Approve](), "reject": reflect.TypeFor[forge.Reject](),
 	"answer": reflect.TypeFor[forge.Answer](), "retry": reflect.TypeFor[forge.Retry](), "cancel": reflect.TypeFor[forge.Cancel](),
 	"pause": reflect.TypeFor[forge.Pause](), "resume": reflect.TypeFor[forge.Resume](), "reflect": reflect.TypeFor[forge.Reflect](),
+	"teach": reflect.TypeFor[forge.Teach](),
 }
 
 // protoSchema is the JSON Schema of a message in protobuf's JSON.
@@ -197,6 +198,15 @@ func protoSchema(typ reflect.Type) doc {
 		if f.Type == reflect.TypeFor[*forge.Risk]() {
 			schema = doc{"type": "string", "enum": []string{"RISK_LOW", "RISK_MED", "RISK_HIGH"}}
 		}
+		if f.Type == reflect.TypeFor[*forge.Knowledge]() {
+			schema = doc{"type": "object", "properties": doc{
+				"type": doc{"type": "string", "enum": []string{
+					"KNOWLEDGE_TYPE_DISCOVERY", "KNOWLEDGE_TYPE_LESSON", "KNOWLEDGE_TYPE_PATTERN", "KNOWLEDGE_TYPE_CONSTRAINT", "KNOWLEDGE_TYPE_CODEBASE",
+				}},
+				"content": doc{"type": "string"}, "category": doc{"type": "string"}, "exampleFile": doc{"type": "string"},
+				"confidence": doc{"type": "string", "enum": []string{"CONFIDENCE_HIGH", "CONFIDENCE_MEDIUM", "CONFIDENCE_LOW"}},
+			}}
+		}
 		properties[strings.Join(words, "")] = schema
 	}
 	return doc{"type": "object", "properties": properties}
@@ -207,7 +217,7 @@ func TestWishSchemas(t *testing.T) {
 	for name, typ := range wishes {
 		members := []string{}
 		for field, schema := range protoSchema(typ)["properties"].(doc) {
-			value := map[any]string{"string": `"x"`, "integer": "1", "number": "1.5"}[schema.(doc)["type"]]
+			value := map[any]string{"string": `"x"`, "integer": "1", "number": "1.5", "object": `{"type": "KNOWLEDGE_TYPE_LESSON", "confidence": "CONFIDENCE_HIGH", "content": "x"}`}[schema.(doc)["type"]]
 			if list, ok := schema.(doc)["enum"].([]string); ok {
 				value = `"` + list[0] + `"`
 			}

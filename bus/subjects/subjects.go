@@ -79,7 +79,7 @@ func Personal(k forge.Key, person, verb string) (string, error) {
 }
 
 // forProjects are the wishes that can be about a whole project.
-var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true}
+var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true, "teach": true}
 
 // Sender holds the parts of a subject of FORGE_INTENTS: who sent which event.
 type Sender struct {

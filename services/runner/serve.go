@@ -27,6 +27,16 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 	return view, nil
 }
 
+// Knowledge returns the pieces of knowledge of a project, made of its whole journal; see flow.Project.Knows.
+func Knowledge(ctx context.Context, b *bus.Bus, project forge.ProjectID, about string) ([]forge.Knowledge, error) {
+	key := forge.Key{Project: project}
+	records, _, err := b.Journal.Load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return machine.Fold(key, records).(*flow.Project).Knows(about), nil
+}
+
 // serve answers other systems' requests until ctx ends. An error is only logged:
 // decisions go on without it.
 func (r *runner) serve(ctx context.Context, authors *signed.Keys) {

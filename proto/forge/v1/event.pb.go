@@ -352,6 +352,15 @@ func (x *Event) GetOverlapChanged() *OverlapChanged {
 	return nil
 }
 
+func (x *Event) GetTeach() *Teach {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_Teach); ok {
+			return x.Teach
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetAnchor() string {
 	if x != nil {
 		if x.xxx_hidden_Anchor != nil {
@@ -622,6 +631,14 @@ func (x *Event) SetOverlapChanged(v *OverlapChanged) {
 		return
 	}
 	x.xxx_hidden_Message = &event_OverlapChanged{v}
+}
+
+func (x *Event) SetTeach(v *Teach) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_Teach{v}
 }
 
 func (x *Event) SetAnchor(v string) {
@@ -898,6 +915,14 @@ func (x *Event) HasOverlapChanged() bool {
 	return ok
 }
 
+func (x *Event) HasTeach() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_Teach)
+	return ok
+}
+
 func (x *Event) HasAnchor() bool {
 	if x == nil {
 		return false
@@ -1109,6 +1134,12 @@ func (x *Event) ClearOverlapChanged() {
 	}
 }
 
+func (x *Event) ClearTeach() {
+	if _, ok := x.xxx_hidden_Message.(*event_Teach); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
 func (x *Event) ClearAnchor() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Anchor = nil
@@ -1153,6 +1184,7 @@ const Event_Reflect_case case_Event_Message = 29
 const Event_ChildChanged_case case_Event_Message = 30
 const Event_RunReflected_case case_Event_Message = 31
 const Event_OverlapChanged_case case_Event_Message = 32
+const Event_Teach_case case_Event_Message = 36
 
 func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
@@ -1215,6 +1247,8 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_RunReflected_case
 	case *event_OverlapChanged:
 		return Event_OverlapChanged_case
+	case *event_Teach:
+		return Event_Teach_case
 	default:
 		return Event_Message_not_set_case
 	}
@@ -1294,6 +1328,8 @@ type Event_builder struct {
 	RunReflected *RunReflected
 	// From another intent: two tasks do not merge.
 	OverlapChanged *OverlapChanged
+	// From a person, to the project: adds, corrects or forgets what it knows.
+	Teach *Teach
 	// -- end of xxx_hidden_Message
 	// anchor names the record by which another machine sent it, as
 	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
@@ -1406,6 +1442,9 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.OverlapChanged != nil {
 		x.xxx_hidden_Message = &event_OverlapChanged{b.OverlapChanged}
+	}
+	if b.Teach != nil {
+		x.xxx_hidden_Message = &event_Teach{b.Teach}
 	}
 	if b.Anchor != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
@@ -1576,6 +1615,11 @@ type event_OverlapChanged struct {
 	OverlapChanged *OverlapChanged `protobuf:"bytes,32,opt,name=overlap_changed,json=overlapChanged,oneof"`
 }
 
+type event_Teach struct {
+	// From a person, to the project: adds, corrects or forgets what it knows.
+	Teach *Teach `protobuf:"bytes,36,opt,name=teach,oneof"`
+}
+
 func (*event_Submit) isEvent_Message() {}
 
 func (*event_Edit) isEvent_Message() {}
@@ -1631,6 +1675,8 @@ func (*event_ChildChanged) isEvent_Message() {}
 func (*event_RunReflected) isEvent_Message() {}
 
 func (*event_OverlapChanged) isEvent_Message() {}
+
+func (*event_Teach) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -2754,6 +2800,115 @@ func (b0 Reflect_builder) Build() *Reflect {
 	return m0
 }
 
+// Teach is a person's word on what a project knows: it adds, corrects or
+// forgets one piece of knowledge.
+type Teach struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
+	xxx_hidden_Knowledge   *Knowledge             `protobuf:"bytes,2,opt,name=knowledge"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Teach) Reset() {
+	*x = Teach{}
+	mi := &file_forge_v1_event_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Teach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Teach) ProtoMessage() {}
+
+func (x *Teach) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Teach) GetId() string {
+	if x != nil {
+		if x.xxx_hidden_Id != nil {
+			return *x.xxx_hidden_Id
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Teach) GetKnowledge() *Knowledge {
+	if x != nil {
+		return x.xxx_hidden_Knowledge
+	}
+	return nil
+}
+
+func (x *Teach) SetId(v string) {
+	x.xxx_hidden_Id = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Teach) SetKnowledge(v *Knowledge) {
+	x.xxx_hidden_Knowledge = v
+}
+
+func (x *Teach) HasId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Teach) HasKnowledge() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Knowledge != nil
+}
+
+func (x *Teach) ClearId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Id = nil
+}
+
+func (x *Teach) ClearKnowledge() {
+	x.xxx_hidden_Knowledge = nil
+}
+
+type Teach_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// id is that of the piece; empty adds one.
+	Id *string
+	// knowledge is what the piece says from then on; without it the piece is
+	// forgotten. id, source_task, applied_count, created_at and author are set by
+	// the rules.
+	Knowledge *Knowledge
+}
+
+func (b0 Teach_builder) Build() *Teach {
+	m0 := &Teach{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Id != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Id = b.Id
+	}
+	x.xxx_hidden_Knowledge = b.Knowledge
+	return m0
+}
+
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
@@ -2767,7 +2922,7 @@ type TimerFired struct {
 
 func (x *TimerFired) Reset() {
 	*x = TimerFired{}
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2934,7 @@ func (x *TimerFired) String() string {
 func (*TimerFired) ProtoMessage() {}
 
 func (x *TimerFired) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +3037,7 @@ type AdmitRun struct {
 
 func (x *AdmitRun) Reset() {
 	*x = AdmitRun{}
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3049,7 @@ func (x *AdmitRun) String() string {
 func (*AdmitRun) ProtoMessage() {}
 
 func (x *AdmitRun) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3362,7 @@ type RunAdmitted struct {
 
 func (x *RunAdmitted) Reset() {
 	*x = RunAdmitted{}
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3374,7 @@ func (x *RunAdmitted) String() string {
 func (*RunAdmitted) ProtoMessage() {}
 
 func (x *RunAdmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3580,7 @@ type RunPlanned struct {
 
 func (x *RunPlanned) Reset() {
 	*x = RunPlanned{}
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3592,7 @@ func (x *RunPlanned) String() string {
 func (*RunPlanned) ProtoMessage() {}
 
 func (x *RunPlanned) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3775,7 @@ type DependencyEnded struct {
 
 func (x *DependencyEnded) Reset() {
 	*x = DependencyEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3632,7 +3787,7 @@ func (x *DependencyEnded) String() string {
 func (*DependencyEnded) ProtoMessage() {}
 
 func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3782,7 +3937,7 @@ type LockFiles struct {
 
 func (x *LockFiles) Reset() {
 	*x = LockFiles{}
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3949,7 @@ func (x *LockFiles) String() string {
 func (*LockFiles) ProtoMessage() {}
 
 func (x *LockFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,7 +4107,7 @@ type FilesLocked struct {
 
 func (x *FilesLocked) Reset() {
 	*x = FilesLocked{}
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4119,7 @@ func (x *FilesLocked) String() string {
 func (*FilesLocked) ProtoMessage() {}
 
 func (x *FilesLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4260,7 @@ type QueueMerge struct {
 
 func (x *QueueMerge) Reset() {
 	*x = QueueMerge{}
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4272,7 @@ func (x *QueueMerge) String() string {
 func (*QueueMerge) ProtoMessage() {}
 
 func (x *QueueMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4678,7 @@ type MergeEnded struct {
 
 func (x *MergeEnded) Reset() {
 	*x = MergeEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +4690,7 @@ func (x *MergeEnded) String() string {
 func (*MergeEnded) ProtoMessage() {}
 
 func (x *MergeEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4718,7 +4873,7 @@ type WithdrawRequests struct {
 
 func (x *WithdrawRequests) Reset() {
 	*x = WithdrawRequests{}
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4885,7 @@ func (x *WithdrawRequests) String() string {
 func (*WithdrawRequests) ProtoMessage() {}
 
 func (x *WithdrawRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4868,7 +5023,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4880,7 +5035,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5185,7 +5340,7 @@ type ReflectOn struct {
 
 func (x *ReflectOn) Reset() {
 	*x = ReflectOn{}
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5197,7 +5352,7 @@ func (x *ReflectOn) String() string {
 func (*ReflectOn) ProtoMessage() {}
 
 func (x *ReflectOn) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5310,7 +5465,7 @@ type ChildChanged struct {
 
 func (x *ChildChanged) Reset() {
 	*x = ChildChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5322,7 +5477,7 @@ func (x *ChildChanged) String() string {
 func (*ChildChanged) ProtoMessage() {}
 
 func (x *ChildChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5488,7 +5643,7 @@ type RunReflected struct {
 
 func (x *RunReflected) Reset() {
 	*x = RunReflected{}
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5500,7 +5655,7 @@ func (x *RunReflected) String() string {
 func (*RunReflected) ProtoMessage() {}
 
 func (x *RunReflected) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5639,7 +5794,7 @@ type OverlapChanged struct {
 
 func (x *OverlapChanged) Reset() {
 	*x = OverlapChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5651,7 +5806,7 @@ func (x *OverlapChanged) String() string {
 func (*OverlapChanged) ProtoMessage() {}
 
 func (x *OverlapChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5781,7 +5936,7 @@ type ReserveBudget struct {
 
 func (x *ReserveBudget) Reset() {
 	*x = ReserveBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5793,7 +5948,7 @@ func (x *ReserveBudget) String() string {
 func (*ReserveBudget) ProtoMessage() {}
 
 func (x *ReserveBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6033,7 +6188,7 @@ type BudgetReserved struct {
 
 func (x *BudgetReserved) Reset() {
 	*x = BudgetReserved{}
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6045,7 +6200,7 @@ func (x *BudgetReserved) String() string {
 func (*BudgetReserved) ProtoMessage() {}
 
 func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6204,7 +6359,7 @@ type CommitBudget struct {
 
 func (x *CommitBudget) Reset() {
 	*x = CommitBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6216,7 +6371,7 @@ func (x *CommitBudget) String() string {
 func (*CommitBudget) ProtoMessage() {}
 
 func (x *CommitBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6366,7 +6521,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\r\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\r\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -6404,7 +6559,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\areflect\x18\x1d \x01(\v2\x11.forge.v1.ReflectH\x00R\areflect\x12=\n" +
 	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
 	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
-	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12\x16\n" +
+	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12'\n" +
+	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12\x16\n" +
 	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
 	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
 	"\x03via\x18# \x01(\tR\x03viaB\t\n" +
@@ -6440,6 +6596,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\"\t\n" +
 	"\aReflect\"J\n" +
+	"\x05Teach\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
+	"\tknowledge\x18\x02 \x01(\v2\x13.forge.v1.KnowledgeR\tknowledge\"J\n" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -6571,7 +6730,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
 	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilledB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -6584,50 +6743,51 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Pause)(nil),                 // 8: forge.v1.Pause
 	(*Resume)(nil),                // 9: forge.v1.Resume
 	(*Reflect)(nil),               // 10: forge.v1.Reflect
-	(*TimerFired)(nil),            // 11: forge.v1.TimerFired
-	(*AdmitRun)(nil),              // 12: forge.v1.AdmitRun
-	(*RunAdmitted)(nil),           // 13: forge.v1.RunAdmitted
-	(*RunPlanned)(nil),            // 14: forge.v1.RunPlanned
-	(*DependencyEnded)(nil),       // 15: forge.v1.DependencyEnded
-	(*LockFiles)(nil),             // 16: forge.v1.LockFiles
-	(*FilesLocked)(nil),           // 17: forge.v1.FilesLocked
-	(*QueueMerge)(nil),            // 18: forge.v1.QueueMerge
-	(*MergeEnded)(nil),            // 19: forge.v1.MergeEnded
-	(*WithdrawRequests)(nil),      // 20: forge.v1.WithdrawRequests
-	(*RunEnded)(nil),              // 21: forge.v1.RunEnded
-	(*ReflectOn)(nil),             // 22: forge.v1.ReflectOn
-	(*ChildChanged)(nil),          // 23: forge.v1.ChildChanged
-	(*RunReflected)(nil),          // 24: forge.v1.RunReflected
-	(*OverlapChanged)(nil),        // 25: forge.v1.OverlapChanged
-	(*ReserveBudget)(nil),         // 26: forge.v1.ReserveBudget
-	(*BudgetReserved)(nil),        // 27: forge.v1.BudgetReserved
-	(*CommitBudget)(nil),          // 28: forge.v1.CommitBudget
-	(*Key)(nil),                   // 29: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*Result)(nil),                // 31: forge.v1.Result
-	(*Intent)(nil),                // 32: forge.v1.Intent
-	(Risk)(0),                     // 33: forge.v1.Risk
-	(Source)(0),                   // 34: forge.v1.Source
-	(*Identity)(nil),              // 35: forge.v1.Identity
-	(*Budget)(nil),                // 36: forge.v1.Budget
-	(*PastRun)(nil),               // 37: forge.v1.PastRun
-	(*Observation)(nil),           // 38: forge.v1.Observation
-	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
-	(Status)(0),                   // 40: forge.v1.Status
-	(*MergeResult)(nil),           // 41: forge.v1.MergeResult
-	(*Failure)(nil),               // 42: forge.v1.Failure
-	(Executor)(0),                 // 43: forge.v1.Executor
-	(*Attempt)(nil),               // 44: forge.v1.Attempt
-	(*History)(nil),               // 45: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 46: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 47: forge.v1.StepRecord
-	(*Proposal)(nil),              // 48: forge.v1.Proposal
-	(*Adjustment)(nil),            // 49: forge.v1.Adjustment
-	(*Overlap)(nil),               // 50: forge.v1.Overlap
+	(*Teach)(nil),                 // 11: forge.v1.Teach
+	(*TimerFired)(nil),            // 12: forge.v1.TimerFired
+	(*AdmitRun)(nil),              // 13: forge.v1.AdmitRun
+	(*RunAdmitted)(nil),           // 14: forge.v1.RunAdmitted
+	(*RunPlanned)(nil),            // 15: forge.v1.RunPlanned
+	(*DependencyEnded)(nil),       // 16: forge.v1.DependencyEnded
+	(*LockFiles)(nil),             // 17: forge.v1.LockFiles
+	(*FilesLocked)(nil),           // 18: forge.v1.FilesLocked
+	(*QueueMerge)(nil),            // 19: forge.v1.QueueMerge
+	(*MergeEnded)(nil),            // 20: forge.v1.MergeEnded
+	(*WithdrawRequests)(nil),      // 21: forge.v1.WithdrawRequests
+	(*RunEnded)(nil),              // 22: forge.v1.RunEnded
+	(*ReflectOn)(nil),             // 23: forge.v1.ReflectOn
+	(*ChildChanged)(nil),          // 24: forge.v1.ChildChanged
+	(*RunReflected)(nil),          // 25: forge.v1.RunReflected
+	(*OverlapChanged)(nil),        // 26: forge.v1.OverlapChanged
+	(*ReserveBudget)(nil),         // 27: forge.v1.ReserveBudget
+	(*BudgetReserved)(nil),        // 28: forge.v1.BudgetReserved
+	(*CommitBudget)(nil),          // 29: forge.v1.CommitBudget
+	(*Key)(nil),                   // 30: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*Result)(nil),                // 32: forge.v1.Result
+	(*Intent)(nil),                // 33: forge.v1.Intent
+	(Risk)(0),                     // 34: forge.v1.Risk
+	(*Knowledge)(nil),             // 35: forge.v1.Knowledge
+	(Source)(0),                   // 36: forge.v1.Source
+	(*Identity)(nil),              // 37: forge.v1.Identity
+	(*Budget)(nil),                // 38: forge.v1.Budget
+	(*PastRun)(nil),               // 39: forge.v1.PastRun
+	(*Observation)(nil),           // 40: forge.v1.Observation
+	(Status)(0),                   // 41: forge.v1.Status
+	(*MergeResult)(nil),           // 42: forge.v1.MergeResult
+	(*Failure)(nil),               // 43: forge.v1.Failure
+	(Executor)(0),                 // 44: forge.v1.Executor
+	(*Attempt)(nil),               // 45: forge.v1.Attempt
+	(*History)(nil),               // 46: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 47: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 48: forge.v1.StepRecord
+	(*Proposal)(nil),              // 49: forge.v1.Proposal
+	(*Adjustment)(nil),            // 50: forge.v1.Adjustment
+	(*Overlap)(nil),               // 51: forge.v1.Overlap
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	29, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	30, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	31, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -6635,65 +6795,67 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	31, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
-	11, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
-	13, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
-	15, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	17, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
-	19, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
-	12, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
-	14, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
-	16, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
-	18, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
-	20, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
-	21, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
-	27, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
-	26, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
-	28, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
+	32, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	12, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
+	14, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
+	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
+	18, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
+	20, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
+	13, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
+	15, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
+	17, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
+	19, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
+	21, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
+	22, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
+	28, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
+	27, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
+	29, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
 	8,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
 	9,  // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
 	10, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
-	23, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
-	24, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
-	25, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
-	32, // 30: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	33, // 31: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	30, // 32: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	34, // 33: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	35, // 34: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	36, // 35: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	37, // 36: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	38, // 37: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	39, // 38: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	36, // 39: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	40, // 40: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	41, // 41: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	42, // 42: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	43, // 43: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	40, // 44: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	37, // 45: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	22, // 46: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	38, // 47: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	39, // 48: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	44, // 49: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	32, // 50: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	45, // 51: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	46, // 52: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	40, // 53: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	47, // 54: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	48, // 55: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	49, // 56: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	50, // 57: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	44, // 58: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	36, // 59: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	44, // 60: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	44, // 61: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	44, // 62: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	24, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
+	25, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
+	26, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
+	11, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
+	33, // 31: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	34, // 32: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	35, // 33: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	31, // 34: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	36, // 35: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	37, // 36: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	38, // 37: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	39, // 38: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	40, // 39: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	35, // 40: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	38, // 41: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	41, // 42: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	42, // 43: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	43, // 44: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	44, // 45: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	41, // 46: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	39, // 47: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 48: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	40, // 49: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	35, // 50: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	45, // 51: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	33, // 52: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	46, // 53: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	47, // 54: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	41, // 55: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	48, // 56: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	49, // 57: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	50, // 58: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	51, // 59: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	45, // 60: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	38, // 61: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	45, // 62: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	45, // 63: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	45, // 64: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -6737,6 +6899,7 @@ func file_forge_v1_event_proto_init() {
 		(*event_ChildChanged)(nil),
 		(*event_RunReflected)(nil),
 		(*event_OverlapChanged)(nil),
+		(*event_Teach)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6744,7 +6907,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

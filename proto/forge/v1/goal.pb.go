@@ -1409,6 +1409,7 @@ type Knowledge struct {
 	xxx_hidden_Confidence   Confidence             `protobuf:"varint,7,opt,name=confidence,enum=forge.v1.Confidence"`
 	xxx_hidden_AppliedCount int32                  `protobuf:"varint,8,opt,name=applied_count,json=appliedCount"`
 	xxx_hidden_CreatedAt    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created_at,json=createdAt"`
+	xxx_hidden_Author       *string                `protobuf:"bytes,10,opt,name=author"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -1522,48 +1523,63 @@ func (x *Knowledge) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Knowledge) GetAuthor() string {
+	if x != nil {
+		if x.xxx_hidden_Author != nil {
+			return *x.xxx_hidden_Author
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Knowledge) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *Knowledge) SetType(v KnowledgeType) {
 	x.xxx_hidden_Type = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *Knowledge) SetCategory(v string) {
 	x.xxx_hidden_Category = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *Knowledge) SetContent(v string) {
 	x.xxx_hidden_Content = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *Knowledge) SetExampleFile(v string) {
 	x.xxx_hidden_ExampleFile = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
 }
 
 func (x *Knowledge) SetSourceTask(v string) {
 	x.xxx_hidden_SourceTask = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *Knowledge) SetConfidence(v Confidence) {
 	x.xxx_hidden_Confidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *Knowledge) SetAppliedCount(v int32) {
 	x.xxx_hidden_AppliedCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
 }
 
 func (x *Knowledge) SetCreatedAt(v *timestamppb.Timestamp) {
 	x.xxx_hidden_CreatedAt = v
+}
+
+func (x *Knowledge) SetAuthor(v string) {
+	x.xxx_hidden_Author = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *Knowledge) HasId() bool {
@@ -1629,6 +1645,13 @@ func (x *Knowledge) HasCreatedAt() bool {
 	return x.xxx_hidden_CreatedAt != nil
 }
 
+func (x *Knowledge) HasAuthor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
 func (x *Knowledge) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -1673,6 +1696,11 @@ func (x *Knowledge) ClearCreatedAt() {
 	x.xxx_hidden_CreatedAt = nil
 }
 
+func (x *Knowledge) ClearAuthor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Author = nil
+}
+
 type Knowledge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1694,6 +1722,9 @@ type Knowledge_builder struct {
 	AppliedCount *int32
 	// created_at is when it was journaled, in UTC.
 	CreatedAt *timestamppb.Timestamp
+	// author is the person who wrote it, or corrected it last; empty if no person
+	// did.
+	Author *string
 }
 
 func (b0 Knowledge_builder) Build() *Knowledge {
@@ -1701,38 +1732,42 @@ func (b0 Knowledge_builder) Build() *Knowledge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Type = *b.Type
 	}
 	if b.Category != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Category = b.Category
 	}
 	if b.Content != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Content = b.Content
 	}
 	if b.ExampleFile != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
 		x.xxx_hidden_ExampleFile = b.ExampleFile
 	}
 	if b.SourceTask != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_SourceTask = b.SourceTask
 	}
 	if b.Confidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_Confidence = *b.Confidence
 	}
 	if b.AppliedCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_AppliedCount = *b.AppliedCount
 	}
 	x.xxx_hidden_CreatedAt = b.CreatedAt
+	if b.Author != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_Author = b.Author
+	}
 	return m0
 }
 
@@ -2230,7 +2265,7 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"\rpending_items\x18\x04 \x03(\tR\fpendingItems\"x\n" +
 	"\rSummarization\x124\n" +
 	"\asummary\x18\x01 \x01(\v2\x1a.forge.v1.ExecutionSummaryR\asummary\x121\n" +
-	"\tknowledge\x18\x02 \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"\xd8\x02\n" +
+	"\tknowledge\x18\x02 \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"\xf0\x02\n" +
 	"\tKnowledge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12+\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x17.forge.v1.KnowledgeTypeR\x04type\x12\x1a\n" +
@@ -2244,7 +2279,9 @@ const file_forge_v1_goal_proto_rawDesc = "" +
 	"confidence\x12#\n" +
 	"\rapplied_count\x18\b \x01(\x05R\fappliedCount\x129\n" +
 	"\n" +
-	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xcd\x01\n" +
+	"created_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x16\n" +
+	"\x06author\x18\n" +
+	" \x01(\tR\x06author\"\xcd\x01\n" +
 	"\bJudgment\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\tR\x04head\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12'\n" +

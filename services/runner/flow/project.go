@@ -36,6 +36,7 @@ import (
 //	Resume            scheduler   queue
 //	Cancel            scheduler
 //	Reflect           reflection
+//	Teach             knowledge
 //
 // After an event that can let a merge start, the queue starts the next one. After
 // every event that was applied, the reflection that is due is started if the
@@ -140,6 +141,8 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Scheduler.CancelAll(&p.out, m.Reason)
 	case *forge.Reflect:
 		return p.state.Reflection.Request()
+	case *forge.Teach:
+		return p.state.Knowledge.Teach(ev.Actor, m, p.now)
 	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.OverlapChanged, *forge.RunAdmitted,
 		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected:
 		// Those are for intents.
@@ -203,6 +206,15 @@ func (p *Project) shared() *forge.ProjectSummary {
 	return &forge.ProjectSummary{
 		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
 	}
+}
+
+// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents
+// are told them.
+func (p *Project) Knows(about string) []forge.Knowledge {
+	if about == "" {
+		return slices.Clone(p.state.Knowledge.Known)
+	}
+	return p.state.Knowledge.About(about)
 }
 
 // Active returns the intents that have not ended, by id.

@@ -10,7 +10,7 @@ import (
 
 // isByPerson reports whether an event is a person's, or another system's, wish.
 func isByPerson(ev *forge.Event) bool {
-	return forge.As[*forge.Reflect](ev.Message) != nil || personal(ev)
+	return forge.As[*forge.Reflect](ev.Message) != nil || forge.As[*forge.Teach](ev.Message) != nil || personal(ev)
 }
 
 // events returns messages to intents as events. It returns nil if there are none.

@@ -124,7 +124,13 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 19:
 		return forge.Event{Message: &forge.CommitBudget{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
-	switch rng.IntN(16) {
+	switch rng.IntN(17) {
+	case 16:
+		teach := &forge.Teach{ID: []string{"", "k1", "a/k1", "b/k1"}[rng.IntN(4)]}
+		if rng.IntN(3) > 0 {
+			teach.Knowledge = &forge.Knowledge{Type: forge.KnowledgeLesson, Confidence: forge.ConfidenceHigh, Content: word}
+		}
+		return forge.Event{Message: teach}
 	case 0:
 		return forge.Event{Message: &forge.Pause{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
 	case 1:

@@ -384,7 +384,7 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
 	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
-	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.TimerFired:
+	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}
 	return from + ": " + what

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/knowledge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
@@ -66,7 +67,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
-			costs.Command(a), history.Command(a), auditlog.Command(a), replay.Command(a),
+			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

@@ -36,8 +36,12 @@ const (
 type State struct {
 	// Runs are the newest finished runs, the oldest first.
 	Runs []Run
-	// Known are the findings of goals, the oldest first.
+	// Known are the findings of goals, and what people wrote, the oldest first.
 	Known []forge.Knowledge
+	// Forgotten are pieces that a person had the project forget, the oldest first: they do not come back.
+	Forgotten []forge.Knowledge
+	// Taught counts the pieces that people added, for their ids.
+	Taught int
 }
 
 // Run is a finished run, with the words of its title and files in order.
@@ -57,6 +61,10 @@ func (s *State) Learn(e *forge.RunEnded) {
 	}
 	s.Known = slices.Clone(s.Known)
 	for _, k := range e.Knowledge {
+		if slices.ContainsFunc(s.Forgotten, same(k)) {
+			continue
+		}
+		k.Author = "" // only people have a name here
 		if i := slices.IndexFunc(s.Known, func(o forge.Knowledge) bool { return rule.SameKnowledge(o, k) }); i >= 0 {
 			if rank(k.Confidence) > rank(s.Known[i].Confidence) {
 				s.Known[i].Confidence = k.Confidence
@@ -70,10 +78,20 @@ func (s *State) Learn(e *forge.RunEnded) {
 			s.Known[i].AppliedCount++
 		}
 	}
+	s.bound()
+}
+
+// bound forgets the pieces that are worth least, until no more are known than are allowed.
+func (s *State) bound() {
 	for len(s.Known) > maxKnowledge {
 		least := leastWorth(s.Known[:maxKnowledge-maxNew])
 		s.Known = slices.Delete(s.Known, least, least+1)
 	}
+}
+
+// same returns the function that reports whether another piece says the same.
+func same(k forge.Knowledge) func(forge.Knowledge) bool {
+	return func(o forge.Knowledge) bool { return rule.SameKnowledge(o, k) }
 }
 
 // rank orders confidences, the surest highest.
@@ -89,12 +107,13 @@ func rank(c forge.Confidence) int {
 	return 0
 }
 
-// leastWorth returns the index of the piece that helped least; among equals, of the
-// least certain; among those, of the oldest.
+// leastWorth returns the index of the piece that no person wrote and that helped least; among equals, of
+// the least certain; among those, of the oldest.
 func leastWorth(list []forge.Knowledge) int {
 	least := 0
+	written := func(k forge.Knowledge) int { return min(1, len(k.Author)) }
 	for i := range list {
-		if cmp.Or(cmp.Compare(list[i].AppliedCount, list[least].AppliedCount),
+		if cmp.Or(cmp.Compare(written(list[i]), written(list[least])), cmp.Compare(list[i].AppliedCount, list[least].AppliedCount),
 			cmp.Compare(rank(list[i].Confidence), rank(list[least].Confidence))) < 0 {
 			least = i
 		}
@@ -122,6 +141,15 @@ func (s *State) ForOthers(about string) []forge.Knowledge {
 		if o.words > 0 && len(list) < maxOfferedOthers {
 			list = append(list, o.Knowledge)
 		}
+	}
+	return list
+}
+
+// About returns everything that is known, in the same order.
+func (s *State) About(about string) []forge.Knowledge {
+	var list []forge.Knowledge
+	for _, o := range s.offers(about) {
+		list = append(list, o.Knowledge)
 	}
 	return list
 }

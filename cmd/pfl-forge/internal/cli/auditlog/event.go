@@ -242,6 +242,11 @@ func describe(ev *forge.Event) (Event, bool) {
 		e.Action, e.Task = "resumed", m.Task
 	case *forge.Reflect:
 		e.Action = "reflected"
+	case *forge.Teach:
+		e.Action = "taught"
+		if m.Knowledge == nil {
+			e.Action = "forgot"
+		}
 	case *forge.Result:
 		attempt(&e, m)
 	default:
