@@ -40,6 +40,9 @@ const (
 	// FailLost: the pod in which the command ran ended, or cannot be reached any more. What
 	// it did is not known.
 	FailLost FailureReason = "lost"
+	// FailUnreserved: no agent was called, because no money is reserved for the call and the project has a budget. The result has the
+	// policy, so that the next attempt has money.
+	FailUnreserved FailureReason = "unreserved"
 )
 
 // Failure says why an attempt did not do its job.

@@ -71,6 +71,8 @@ type ImplementInput struct {
 	Answered bool
 	// Knowledge has to do with the intent, the most relevant first. That of a goal is in Goal.
 	Knowledge []Knowledge
+	// Analyzed is the commit of the base branch that the task's analysis read; empty if that is not known.
+	Analyzed string
 }
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.

@@ -38,11 +38,11 @@ func TestCreateAndLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := store.Log(t.Context(), second, 10)
+	lines, err := store.Log(t.Context(), "", second, 10)
 	if err != nil || len(lines) != 2 || lines[0] != (objects.LogLine{Commit: second, Subject: "the second: done"}) || lines[1].Commit != first {
 		t.Errorf("log %v, %v", lines, err)
 	}
-	if lines, err = store.Log(t.Context(), second, 1); err != nil || len(lines) != 1 {
+	if lines, err = store.Log(t.Context(), "", second, 1); err != nil || len(lines) != 1 {
 		t.Errorf("log of one %v, %v", lines, err)
 	}
 	if _, err := git.Create(t.Context(), filepath.Join(dir, "missing"), "main", "x", git.Identity{}); err == nil {

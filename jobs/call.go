@@ -143,7 +143,7 @@ func (j *Job) values() map[string]string {
 }
 
 // errUnreserved is returned for a call without reserved money where there is a budget.
-var errUnreserved = agent.Fail(forge.FailBudget, "the budget of the project was not known yet; the call is made with money reserved next")
+var errUnreserved = agent.Fail(forge.FailUnreserved, "the project has a budget, and no money was reserved for this call")
 
 // unreserved reports whether a call would cost money that was not reserved, although there is a
 // budget: a runner that has not heard of it reserves none.

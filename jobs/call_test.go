@@ -101,7 +101,7 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 // a recipe, needs none.
 func TestUnreservedCall(t *testing.T) {
 	call, res := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleReview})
-	if f := res.Failure(); f == nil || f.Reason != forge.FailBudget || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
+	if f := res.Failure(); f == nil || f.Reason != forge.FailUnreserved || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
 		t.Errorf("%+v, called %q", res, call.Role)
 	}
 	review := agent.Call{Role: agent.RoleReview}

@@ -18,10 +18,13 @@ type LogLine struct {
 }
 
 // Log lists the newest commits of a branch's own line of history, newest first, at
-// most limit of them.
-func (db *Database) Log(ctx context.Context, head git.OID, limit int) ([]LogLine, error) {
-	out, err := git.Run(ctx, db.ObjectCommand(), "log", "--first-parent", "--no-show-signature", "--format=%H %s",
-		"--max-count="+strconv.Itoa(limit), string(head), "--")
+// most limit of them, without those that since has, too; since may be empty.
+func (db *Database) Log(ctx context.Context, since, head git.OID, limit int) ([]LogLine, error) {
+	args := []string{"log", "--first-parent", "--no-show-signature", "--format=%H %s", "--max-count=" + strconv.Itoa(limit), string(head)}
+	if since != "" {
+		args = append(args, "^"+string(since))
+	}
+	out, err := git.Run(ctx, db.ObjectCommand(), append(args, "--")...)
 	if err != nil {
 		return nil, err
 	}

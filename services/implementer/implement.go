@@ -3,6 +3,7 @@ package implementer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -43,6 +44,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
+	w.log = i.log
 	if w.state.Ended && w.state.GivenBack {
 		return w.report()
 	}
@@ -94,6 +96,7 @@ type work struct {
 	damaged bool
 	// saved is the last checkpoint of the tree while the agent works.
 	saved checkout.Checkpoint
+	log   *slog.Logger
 }
 
 // pristine returns the commit whose files the checkout has; empty if others may be there.

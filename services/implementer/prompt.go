@@ -40,6 +40,8 @@ type promptInput struct {
 	commits []string
 	// checks are the project's verify commands.
 	checks []string
+	// landed are the changes that were merged near the task's files since its analysis.
+	landed []landed
 }
 
 // overlapping is the part of a prompt about other tasks whose changes do not merge with this one.
@@ -64,6 +66,8 @@ type promptData struct {
 	Interrupted git.OID
 	// Knowledge has the findings of earlier runs, a line for each piece.
 	Knowledge string
+	// Landed are the changes that were merged near the task's files since its analysis.
+	Landed []landed
 
 	Earlier []forge.Review
 	// Rejected is the last review, if it rejected the change.
@@ -137,7 +141,7 @@ func fill(p *prompt.Template, o jobs.SessionStart, data any) (system, text strin
 func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	in, again := cmd.Implement(), cmd.Attempt.Number > 1
 	t := promptData{
-		Command: cmd, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
+		Command: cmd, Landed: b.landed, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
 		beginning: beginning{
 			Stopped: in.Continue && !in.Answered, Answered: in.Answered && in.Continue, CutOff: b.cutOff, Moved: b.moved,
@@ -191,7 +195,7 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 	if err != nil || n == 0 {
 		return nil, err
 	}
-	log, err := w.Store.Log(ctx, w.state.From, min(n, maxCommits))
+	log, err := w.Store.Log(ctx, "", w.state.From, min(n, maxCommits))
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +212,9 @@ func (w *work) prompts(ctx context.Context, o jobs.SessionStart) (system, text s
 	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted, checks: w.Config.Verify}
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
+	}
+	if o != jobs.StartResumed {
+		b.landed = w.landedNeighbours(ctx)
 	}
 	return render(w.Command, b)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
@@ -81,6 +82,10 @@ func TestPrompts(t *testing.T) {
 			&forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}},
 			promptInput{opening: jobs.StartNew},
 		},
+		"landed": {task(1), promptInput{opening: jobs.StartNew, landed: []landed{
+			{Title: "0123456789ab " + prompt.Line("Mend the form"+injection) + ":", Files: []string{"form.go", "a\nb"}},
+			{Title: "1123456789ab " + prompt.Line("Test the form") + ":", Files: []string{"form_test.go"}},
+		}}},
 		"rejected": {rejected(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks}},
 		"lost":     {rejected(), promptInput{opening: jobs.StartLost, commits: commitsSoFar, checks: checks}},
 		"conflict": {

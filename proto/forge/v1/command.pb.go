@@ -1115,6 +1115,7 @@ type ImplementInput struct {
 	xxx_hidden_Goal        *GoalContext           `protobuf:"bytes,6,opt,name=goal"`
 	xxx_hidden_Answered    bool                   `protobuf:"varint,7,opt,name=answered"`
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
+	xxx_hidden_Analyzed    *string                `protobuf:"bytes,9,opt,name=analyzed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1211,19 +1212,29 @@ func (x *ImplementInput) GetKnowledge() []*Knowledge {
 	return nil
 }
 
+func (x *ImplementInput) GetAnalyzed() string {
+	if x != nil {
+		if x.xxx_hidden_Analyzed != nil {
+			return *x.xxx_hidden_Analyzed
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *ImplementInput) SetContinue(v bool) {
 	x.xxx_hidden_Continue = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *ImplementInput) SetFresh(v bool) {
 	x.xxx_hidden_Fresh = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *ImplementInput) SetFeedback(v string) {
 	x.xxx_hidden_Feedback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *ImplementInput) SetReviews(v []*Review) {
@@ -1240,11 +1251,16 @@ func (x *ImplementInput) SetGoal(v *GoalContext) {
 
 func (x *ImplementInput) SetAnswered(v bool) {
 	x.xxx_hidden_Answered = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *ImplementInput) SetKnowledge(v []*Knowledge) {
 	x.xxx_hidden_Knowledge = &v
+}
+
+func (x *ImplementInput) SetAnalyzed(v string) {
+	x.xxx_hidden_Analyzed = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *ImplementInput) HasContinue() bool {
@@ -1282,6 +1298,13 @@ func (x *ImplementInput) HasAnswered() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *ImplementInput) HasAnalyzed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *ImplementInput) ClearContinue() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Continue = false
@@ -1304,6 +1327,11 @@ func (x *ImplementInput) ClearGoal() {
 func (x *ImplementInput) ClearAnswered() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Answered = false
+}
+
+func (x *ImplementInput) ClearAnalyzed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_Analyzed = nil
 }
 
 type ImplementInput_builder struct {
@@ -1329,6 +1357,9 @@ type ImplementInput_builder struct {
 	// knowledge has to do with the intent, the most relevant first. That of a
 	// goal is in its context.
 	Knowledge []*Knowledge
+	// analyzed is the commit of the base branch that the task's analysis read;
+	// empty if that is not known.
+	Analyzed *string
 }
 
 func (b0 ImplementInput_builder) Build() *ImplementInput {
@@ -1336,25 +1367,29 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Continue != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Continue = *b.Continue
 	}
 	if b.Fresh != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Fresh = *b.Fresh
 	}
 	if b.Feedback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Feedback = b.Feedback
 	}
 	x.xxx_hidden_Reviews = &b.Reviews
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Goal = b.Goal
 	if b.Answered != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_Answered = *b.Answered
 	}
 	x.xxx_hidden_Knowledge = &b.Knowledge
+	if b.Analyzed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_Analyzed = b.Analyzed
+	}
 	return m0
 }
 
@@ -1923,7 +1958,7 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04past\x18\x01 \x03(\v2\x11.forge.v1.PastRunR\x04past\x129\n" +
 	"\fobservations\x18\x02 \x03(\v2\x15.forge.v1.ObservationR\fobservations\">\n" +
 	"\rAbstractInput\x12-\n" +
-	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xb3\x02\n" +
+	"\bpatterns\x18\x01 \x03(\v2\x11.forge.v1.PatternR\bpatterns\"\xcf\x02\n" +
 	"\x0eImplementInput\x12\x1a\n" +
 	"\bcontinue\x18\x01 \x01(\bR\bcontinue\x12\x14\n" +
 	"\x05fresh\x18\x02 \x01(\bR\x05fresh\x12\x1a\n" +
@@ -1932,7 +1967,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\boverlaps\x18\x05 \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12)\n" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
-	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\"?\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"?\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\"\x87\x01\n" +

@@ -74,6 +74,8 @@ const (
 	FailureReason_FAILURE_REASON_INTERRUPTED FailureReason = 22
 	// The pod that it ran in is gone.
 	FailureReason_FAILURE_REASON_LOST FailureReason = 23
+	// No agent was called: the project has a budget, and nothing is reserved.
+	FailureReason_FAILURE_REASON_UNRESERVED FailureReason = 24
 )
 
 // Enum value maps for FailureReason.
@@ -103,6 +105,7 @@ var (
 		21: "FAILURE_REASON_PROMPT_TOO_LONG",
 		22: "FAILURE_REASON_INTERRUPTED",
 		23: "FAILURE_REASON_LOST",
+		24: "FAILURE_REASON_UNRESERVED",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -129,6 +132,7 @@ var (
 		"FAILURE_REASON_PROMPT_TOO_LONG": 21,
 		"FAILURE_REASON_INTERRUPTED":     22,
 		"FAILURE_REASON_LOST":            23,
+		"FAILURE_REASON_UNRESERVED":      24,
 	}
 )
 
@@ -302,7 +306,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\aFailure\x12/\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xd6\x05\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xf5\x05\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -328,7 +332,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x16FAILURE_REASON_SANDBOX\x10\x14\x12\"\n" +
 	"\x1eFAILURE_REASON_PROMPT_TOO_LONG\x10\x15\x12\x1e\n" +
 	"\x1aFAILURE_REASON_INTERRUPTED\x10\x16\x12\x17\n" +
-	"\x13FAILURE_REASON_LOST\x10\x17B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x13FAILURE_REASON_LOST\x10\x17\x12\x1d\n" +
+	"\x19FAILURE_REASON_UNRESERVED\x10\x18B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 1)

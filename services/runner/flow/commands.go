@@ -150,7 +150,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		if isGoal {
 			in.Goal = new(g.Loop(t, step))
 		} else {
-			in.Knowledge = s.Plan.Context.Knowledge
+			in.Knowledge, in.Analyzed = s.Plan.Context.Knowledge, s.Plan.Base
 		}
 		c.Input = in
 	case forge.StepReview:

@@ -236,13 +236,13 @@ func (s *Intent) failed(r *forge.Result) {
 		}
 	}
 	if r.Policy != nil && !s.Policy.Reading {
-		// The worker called nobody: there is a budget that this intent has not heard of.
+		// Nobody was called: there is a budget that this intent has not heard of.
 		s.Policy.Budget = r.Policy.Budget
 	}
 	turn := s.turn()
 	d := retry.Decide(counter, &s.Limits, &retry.Failed{
 		Result: r, Now: s.now, Policy: &s.Policy.Policy, PolicyKnown: s.Policy.Known,
-		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading, Unreserved: r.Policy != nil,
+		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
 	})
 	if d.Rule != "" {
 		s.History.Adjust(s.now, d.Rule, r.Attempt.Task, d.Detail)

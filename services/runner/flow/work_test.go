@@ -181,7 +181,7 @@ func spaced(word string) string { return strings.ReplaceAll(word, "-", " ") }
 
 // analysisOf reads tasks=N, or tasks=(a,b:a) with dependencies, and the rest.
 func analysisOf(arg func(string) string, list func(string) []string) *forge.Analysis {
-	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing"), Insufficient: arg("insufficient")}
+	a := &forge.Analysis{Risk: forge.Risk(arg("risk")), Type: "fix", NothingToDo: arg("nothing"), Insufficient: arg("insufficient"), Base: arg("read")}
 	if a.Risk == "" {
 		a.Risk = forge.RiskLow
 	}
@@ -268,6 +268,9 @@ func describeCommand(c forge.Command) string {
 	}
 	for _, k := range slices.Concat(analyze.Knowledge, implement.Knowledge) {
 		fmt.Fprintf(&b, " knowing %s %q", k.ID, k.Content)
+	}
+	if implement.Analyzed != "" {
+		fmt.Fprintf(&b, " planned for %s", implement.Analyzed)
 	}
 	if len(reflect.Proposed) > 0 {
 		fmt.Fprintf(&b, " knowing of proposals %v", reflect.Proposed)

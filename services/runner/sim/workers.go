@@ -162,7 +162,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 // not.
 func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
-		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailBudget, Message: "nothing is reserved"}}
+		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailUnreserved, Message: "nothing is reserved"}}
 	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{

@@ -147,7 +147,7 @@ func result(r *forge.Result) (string, Tone) {
 	tone := Plain
 	switch out := r.Output.(type) {
 	case *forge.Failure:
-		return fmt.Sprintf("%s failed (%s): %s", step, out.Reason, cause.Gist(out.Message)), Bad
+		return failure(step, out)
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
@@ -233,6 +233,14 @@ func implementation(i *forge.Implementation) string {
 		return "no commit"
 	}
 	return Count(i.Commits, "commit") + " in " + Count(len(i.Files), "file")
+}
+
+// failure returns the line for an attempt that failed. That no money was reserved is none of its own.
+func failure(step string, f *forge.Failure) (string, Tone) {
+	if f.Reason == forge.FailUnreserved {
+		return step + " waits for money: the project's budget was read first", Plain
+	}
+	return fmt.Sprintf("%s failed (%s): %s", step, f.Reason, cause.Gist(f.Message)), Bad
 }
 
 // rebase returns the outcome of a rebase: conflicts and a failed verify before all else.

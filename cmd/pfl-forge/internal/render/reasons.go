@@ -141,6 +141,11 @@ var reasons = []Reason{
 		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
 		"see why the pod ended (kubectl get events), give pods more room if they need it, then retry",
 	},
+	{
+		forge.FailUnreserved, "no money was reserved for the call",
+		"reserves it by the project's policy, which the worker told, and makes the call",
+		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",
+	},
 }
 
 // ReasonOf finds the reason that a text about a failure begins with, after the task and

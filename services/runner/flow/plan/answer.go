@@ -47,6 +47,8 @@ type Plan struct {
 	// DependsOn are intents that have to be done before, besides those that the
 	// publisher named.
 	DependsOn []forge.IntentID
+	// Base is the commit of the base branch that the plan was made for; empty if the step read none.
+	Base string
 }
 
 // Analyzed takes an analysis, or a deeper one by an architect.
@@ -70,7 +72,9 @@ func Analyzed(p *Parent, step forge.Step, a *forge.Analysis) Outcome {
 	case len(tasks) == 0 && len(children) == 0 && a.NothingToDo == "":
 		return Outcome{Err: errors.New("the analysis found neither tasks nor questions")}
 	}
-	return Outcome{Reason: a.NothingToDo, Plan: &Plan{Tasks: tasks, Children: children, Type: a.Type, Risk: a.Risk, DependsOn: a.DependsOn}}
+	return Outcome{Reason: a.NothingToDo, Plan: &Plan{
+		Tasks: tasks, Children: children, Type: a.Type, Risk: a.Risk, DependsOn: a.DependsOn, Base: a.Base,
+	}}
 }
 
 // Audited takes an audit's report.

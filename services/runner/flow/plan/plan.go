@@ -38,6 +38,8 @@ type State struct {
 	Audit *forge.Audit
 	// Context describes other intents, as of the admission.
 	Context Context
+	// Base is the commit of the base branch that the plan was made for; empty if that is not known.
+	Base string
 	// Gate decides whether a person has to approve the plan.
 	Gate Gate
 	// Depends are the intents that have to be done before the tasks begin.

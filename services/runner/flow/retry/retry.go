@@ -103,8 +103,6 @@ type Failed struct {
 	Budgeted bool
 	// PolicyOnly says that the intent is reading its policy again.
 	PolicyOnly bool
-	// Unreserved says that the worker called no agent, because no money was reserved for that.
-	Unreserved bool
 }
 
 // Action says how to continue after a failed attempt.
@@ -142,7 +140,7 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 		then = rule.AskPerson
 	}
 	switch {
-	case f.Unreserved && f.Budgeted && f.Failure().Reason == forge.FailBudget && c.Errors < f.Policy.MaxAgentRetries:
+	case f.Failure().Reason == forge.FailUnreserved && f.Budgeted && c.Errors < f.Policy.MaxAgentRetries:
 		c.Errors++ // so that two that never agree come to an end
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: "nothing was reserved for this call yet"}
 	case then == rule.CarryOn:

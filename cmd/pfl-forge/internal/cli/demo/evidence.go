@@ -48,7 +48,7 @@ func collect(ctx context.Context, repo *local.Repository, log *slog.Logger) (*ev
 		return nil, err
 	}
 	const most = 100
-	e.log, err = repo.Store.Log(ctx, head, most)
+	e.log, err = repo.Store.Log(ctx, "", head, most)
 	return e, err
 }
 
