@@ -70,6 +70,9 @@ type Call struct {
 	ReadOnly bool
 	// Model is the model's name as the CLI takes it; empty means the CLI's default.
 	Model string
+	// Effort is how much the model is to think, a config.Level; empty leaves that
+	// to the CLI. Back ends that config.TakesEffort does not name pay no heed to it.
+	Effort config.Level
 	// Schema is the JSON schema of the answer; empty means that any text will do.
 	Schema []byte
 	// Check is called with an answer that fits Schema and its role. It returns a
@@ -104,7 +107,8 @@ type Limits struct {
 	Idle time.Duration
 	// OutputBytes is the size of the printed output, stdout and stderr together.
 	OutputBytes int64
-	// MaxTurns is the number of requests to the model.
+	// MaxTurns is the number of requests to the model. A program of the project's own is told it, and
+	// ended by it only if it reports its turns.
 	MaxTurns int
 	// BudgetUSD is the cost at list price. The request that exceeds it is still paid
 	// for.

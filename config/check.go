@@ -48,6 +48,7 @@ func (c *checker) project(p *Project) {
 	c.word("models.triage_deep", p.Models.TriageDeep)
 	c.word("models.default", p.Models.Default)
 	c.word("models.complex", p.Models.Complex)
+	c.calls(&p.Calls)
 	c.words("triage_tools", p.TriageTools)
 	c.words("worker_tools", p.WorkerTools)
 	c.agents(p)

@@ -15,6 +15,9 @@ const full = `# how this repository is worked on
 base_branch: release/1.x
 parallel_workers: 8
 models: {triage_deep: haiku, complex: claude-opus-5}
+calls:
+  effort: {implement: high, complexity: {low: "", high: max}}
+  max_turns: 60
 triage_tools: [Read]
 worker_tools:
   - Read
@@ -73,13 +76,16 @@ func TestParse(t *testing.T) {
 		BaseBranch:      "release/1.x",
 		ParallelWorkers: 8,
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
-		TriageTools:     []string{"Read"},
-		WorkerTools:     []string{"Read", "Bash"},
-		Review:          config.Review{MinConfidence: 0.7, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles},
-		Agent:           "recipe",
-		Verify:          []string{"go build ./...", "0123"},
-		WorktreeDir:     "/var/tmp/trees",
-		WorktreeSetup:   []string{"npm ci"},
+		Calls: config.Calls{
+			Effort: config.Effort{Implement: "high", Reflect: "low", Complexity: config.EffortByComplexity{High: "max"}}, MaxTurns: 60,
+		},
+		TriageTools:   []string{"Read"},
+		WorkerTools:   []string{"Read", "Bash"},
+		Review:        config.Review{MinConfidence: 0.7, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles},
+		Agent:         "recipe",
+		Verify:        []string{"go build ./...", "0123"},
+		WorktreeDir:   "/var/tmp/trees",
+		WorktreeSetup: []string{"npm ci"},
 		Timeouts: config.Timeouts{
 			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
 			Review: 10 * time.Minute, Idle: 90 * time.Second,
@@ -131,6 +137,10 @@ func TestParseOfNothingIsDefault(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"base_brnch: main", `pfl-forge.yaml:1: base_brnch: unknown key; did you mean "base_branch"?`},
+		{"calls: {effort: {implement: lots}}", `pfl-forge.yaml:1: calls.effort.implement: "lots" is not one of low, medium, high, xhigh, max`},
+		{"calls: {effort: {complexity: {high: hihg}}}", `calls.effort.complexity.high: "hihg" is not one of low, medium, high, xhigh, max; did you mean "high"?`},
+		{"calls: {effort: {judge: low}}", `calls.effort.judge: unknown key`},
+		{"calls: {max_turns: 0}", `calls.max_turns: is 0; must be between 1 and 10000`},
 		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; did you mean "triage_deep"?`},
 		{"models: {x: y}", `models.x: unknown key; known keys are complex, default, triage_deep`},
 		{"verify: []\nverify: []", "pfl-forge.yaml:2: verify: duplicate key, first given on line 1"},

@@ -19,6 +19,8 @@ type Project struct {
 	ParallelWorkers int `yaml:"parallel_workers"`
 	// Models are those of the claude back end; others have theirs in Agents.
 	Models Models `yaml:"models"`
+	// Calls says how agents are called.
+	Calls Calls `yaml:"calls"`
 	// TriageTools are the tools that agents may use which only read: those that analyze,
 	// review and reflect.
 	TriageTools []string `yaml:"triage_tools"`
@@ -247,6 +249,7 @@ func Default() *Project {
 	return &Project{
 		ParallelWorkers:  4,
 		Models:           Models{TriageDeep: "sonnet", Default: "sonnet", Complex: "opus"},
+		Calls:            Calls{Effort: Effort{Reflect: LevelLow, Complexity: EffortByComplexity{Low: LevelLow}}, MaxTurns: DefaultMaxTurns},
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,

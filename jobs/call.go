@@ -82,8 +82,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 }
 
 // configure fills in what the project's configuration says about calls of this role:
-// tools, model, time limits, budget, and for a recipe its name and values. models are
-// those of the chosen back end.
+// tools, model, effort, limits, and for a recipe its name and values. models are those of
+// the chosen back end. Turns that the call has already are added to those of the project.
 func (j *Job) configure(call *agent.Call, models config.Models) {
 	c, cmd := j.Config, j.Command
 	spec := agent.Spec(call.Role)
@@ -108,8 +108,11 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 			call.Model = models.Complex
 		}
 	}
+	role := config.RoleOf(string(spec.Step))
+	call.Effort = c.Calls.Effort.For(role, cmd.Task.Complexity)
+	call.Limits.MaxTurns += c.Calls.MaxTurns
 	call.Limits.Wall = c.Timeouts.Review
-	switch config.RoleOf(string(spec.Step)) {
+	switch role {
 	case "analyze":
 		call.Limits.Wall = c.Timeouts.Analyze
 	case "implement":

@@ -36,6 +36,7 @@ const models = `
 models: {triage_deep: deep, default: plain, complex: clever}
 triage_tools: [Read]
 worker_tools: [Read, Write]
+calls: {effort: {analyze: high, implement: medium, complexity: {high: xhigh}}, max_turns: 40}
 timeouts: {analyze: 1m, implement: 2m, review: 3m, idle: 30s}
 budget: {intent_usd: 5}
 `
@@ -55,6 +56,7 @@ func run(t *testing.T, settings string, cmd forge.Command, call agent.Call) (age
 
 func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 	complicated := forge.Command{BudgetUSD: 4, Task: forge.Task{Complexity: forge.ComplexityHigh}, Intent: forge.Intent{Settings: forge.Settings{BudgetUSD: 7}}}
+	small := forge.Command{BudgetUSD: 5, Task: forge.Task{Complexity: forge.ComplexityLow}}
 	for _, tt := range []struct {
 		role     agent.Role
 		cmd      forge.Command
@@ -63,14 +65,21 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 		readOnly bool
 		wall     time.Duration
 		budget   float64
+		effort   config.Level
 	}{
-		{agent.RoleAnalyze, forge.Command{BudgetUSD: 5}, "deep", []string{"Read"}, true, time.Minute, 5},
-		{agent.RoleImplement, forge.Command{BudgetUSD: 5}, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5},
-		{agent.RoleImplement, complicated, "clever", []string{"Read", "Write"}, false, 2 * time.Minute, 4},
-		{agent.RoleReview, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 4},
+		{agent.RoleAnalyze, forge.Command{BudgetUSD: 5}, "deep", []string{"Read"}, true, time.Minute, 5, config.LevelHigh},
+		{agent.RoleImplement, forge.Command{BudgetUSD: 5}, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5, config.LevelMedium},
+		{agent.RoleImplement, small, "plain", []string{"Read", "Write"}, false, 2 * time.Minute, 5, config.LevelLow},
+		{agent.RoleImplement, complicated, "clever", []string{"Read", "Write"}, false, 2 * time.Minute, 4, config.LevelXHigh},
+		{agent.RoleReview, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 4, config.LevelProgram},
+		{agent.RoleReflect, complicated, "plain", []string{"Read"}, true, 3 * time.Minute, 4, config.LevelLow},
+		{agent.RoleSummarize, small, "plain", nil, true, 3 * time.Minute, 5, config.LevelLow},
 	} {
-		call, res := run(t, models, tt.cmd, agent.Call{Role: tt.role})
-		want := agent.Limits{Wall: tt.wall, Idle: 30 * time.Second, BudgetUSD: tt.budget}
+		call, res := run(t, models, tt.cmd, agent.Call{Role: tt.role, Limits: agent.Limits{MaxTurns: 2}})
+		want := agent.Limits{Wall: tt.wall, Idle: 30 * time.Second, BudgetUSD: tt.budget, MaxTurns: 42}
+		if call.Effort != tt.effort {
+			t.Errorf("%s of a task %q: effort %q, want %q", tt.role, tt.cmd.Task.Complexity, call.Effort, tt.effort)
+		}
 		if call.Model != tt.model || !slices.Equal(call.Tools, tt.tools) || call.ReadOnly != tt.readOnly || call.Limits != want {
 			t.Errorf("%s: got %+v", tt.role, call)
 		}

@@ -96,8 +96,6 @@ func Policy(p *config.Project) *forge.Policy {
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}
-	// An implementation sets a checkout up, then calls the agent; the replica's own
-	// work is short.
 	// An implementation is set up, then implemented; what a replica does besides is short.
 	const besides = 10 * time.Minute
 	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides

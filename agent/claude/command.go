@@ -153,6 +153,9 @@ func arguments(call agent.Call, s session) ([]string, error) {
 	if call.Model != "" {
 		args = append(args, "--model", call.Model)
 	}
+	if call.Effort != "" {
+		args = append(args, "--effort", string(call.Effort))
+	}
 	if call.Limits.BudgetUSD > 0 {
 		args = append(args, "--max-budget-usd", fmt.Sprintf("%.4f", max(call.Limits.BudgetUSD, minBudget)))
 	}

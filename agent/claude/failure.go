@@ -97,7 +97,7 @@ func (t *outputReader) classify(said string, code int) *agent.Failure {
 	r := t.result
 	switch {
 	case r.Subtype == "error_max_turns":
-		return agent.Fail(forge.FailMaxTurns, "it reached the limit of turns: %s", said)
+		return agent.Fail(forge.FailMaxTurns, "it reached the limit of turns (calls.max_turns in pfl-forge.yaml): %s", said)
 	case r.Subtype == "error_max_budget_usd":
 		return t.budgetFailure(said)
 	case r.Subtype == "error_max_structured_output_retries":

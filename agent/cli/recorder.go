@@ -155,7 +155,7 @@ func (r *Recorder) SetUsage(u forge.Usage) {
 	case most > 0 && now.CostUSD > most:
 		r.stop(agent.Fail(forge.FailBudget, "it reached the limit of cost: %.4f USD of %.4f", now.CostUSD, most))
 	case now.Turns > turns:
-		r.stop(agent.Fail(forge.FailMaxTurns, "it reached the limit of turns: %d", turns))
+		r.stop(agent.Fail(forge.FailMaxTurns, "it reached the limit of %d turns (calls.max_turns in pfl-forge.yaml)", turns))
 	}
 }
 

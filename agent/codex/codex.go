@@ -155,6 +155,9 @@ func settings(t *cli.Turn) []string {
 	if len(t.Call.Tools) == 0 {
 		out = append(out, "features.view_image=false", "tools.view_image=false") // the names in newer and older versions
 	}
+	if t.Call.Effort != "" {
+		out = append(out, "model_reasoning_effort="+tomlString(string(t.Call.Effort)))
+	}
 	if t.Call.System != "" {
 		out = append(out, "developer_instructions="+tomlString(t.Call.System))
 	}

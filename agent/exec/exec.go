@@ -98,6 +98,9 @@ func command(t *cli.Turn, words []string) (cli.Invocation, error) {
 	if t.Native != "" {
 		env = append(env, "FORGE_RESUME=1")
 	}
+	if t.Call.Effort != "" {
+		env = append(env, "FORGE_EFFORT="+string(t.Call.Effort))
+	}
 	if n := t.Call.Limits.MaxTurns; n > 0 {
 		env = append(env, fmt.Sprint("FORGE_MAX_TURNS=", n))
 	}

@@ -101,9 +101,9 @@ func TestProgramSeesItsCall(t *testing.T) {
 		cat "$FORGE_SYSTEM" "$FORGE_SCHEMA" | head -c 6 >> "$FORGE_STATE_DIR/seen"
 		printf '{"type":"result","text":"%s"}\n' "$(cat "$FORGE_STATE_DIR/seen" | tr '\n' ' ' | tr '"' "'")"`,
 		func(c *agent.Call, _ *config.AgentConfig) {
-			c.Schema, c.System, c.Limits.MaxTurns, c.Limits.BudgetUSD, c.Tools = nil, "who", 3, 1.5, []string{"Read", "Grep"}
+			c.Schema, c.System, c.Limits.MaxTurns, c.Limits.BudgetUSD, c.Tools, c.Effort = nil, "who", 3, 1.5, []string{"Read", "Grep"}, config.LevelHigh
 		})
-	want := "FORGE_BUDGET_USD=1.5000 FORGE_MAX_TURNS=3 FORGE_MODEL=m FORGE_READ_ONLY=1 FORGE_ROLE=review FORGE_SESSION=ID " +
+	want := "FORGE_BUDGET_USD=1.5000 FORGE_EFFORT=high FORGE_MAX_TURNS=3 FORGE_MODEL=m FORGE_READ_ONLY=1 FORGE_ROLE=review FORGE_SESSION=ID " +
 		"FORGE_STATE_DIR=STATE FORGE_SYSTEM=HOME/system.md FORGE_TOOLS=Read,Grep FORGE_UNINSTRUCTED=1 who"
 	if diff := cmp.Diff(want, strings.TrimSpace(out.Text)); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)

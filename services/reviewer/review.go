@@ -95,8 +95,7 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, recip
 	return h.run(ctx, j, call)
 }
 
-// describe sets the prompts, and allows turns for reading the parts of a large
-// change.
+// describe sets the prompts, and allows a turn more for each part of a large change.
 func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
 	if err := withhold(view.Dir()); err != nil {
 		return err
@@ -105,16 +104,10 @@ func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, h
 	if err != nil {
 		return err
 	}
-	if n := len(c.Parts); n > 0 {
-		call.Limits.MaxTurns = turns + n
-	}
+	call.Limits.MaxTurns = len(c.Parts) // beside those that every call has
 	call.System, call.Prompt, err = render(c)
 	return err
 }
-
-// turns is the number of turns that a reviewer has besides one for each part of a
-// large change.
-const turns = 100
 
 // checks reports whether the task's recipe has a check to run.
 func checks(j *jobs.Job) bool {

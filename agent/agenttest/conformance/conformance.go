@@ -114,6 +114,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		{"output flood", floodsOutput},
 		{"budget", exceedsBudget},
 		{"turns", exceedsTurns},
+		{"effort", thinksAsTold},
 		{"empty prompt", refusesEmptyPrompt},
 		{"missing CLI", missesCLI},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // endsByLimit has a model that hangs after a daemon was started, until a limit ends the
@@ -155,6 +156,24 @@ func exceedsTurns(t *testing.T, b *Backend) {
 	// A CLI may notice the limit a little late, but not by much.
 	if n := len(x.model.Requests("main")); n > 8 {
 		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// thinksAsTold has calls with each level of effort. A back end passes all of them on, and never
+// sends one that it was not given as if it were the call's; or it can be told none, and
+// config.TakesEffort says so.
+func thinksAsTold(t *testing.T, b *Backend) {
+	for _, level := range []config.Level{config.LevelLow, config.LevelMedium, config.LevelHigh, config.LevelXHigh, config.LevelMax} {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			x := newFixture(t, b, agent.RoleReview, b.Answer(approval))
+			x.call.Effort = level
+			x.mustRun()
+			told := strings.Contains(string(x.last().Body), fmt.Sprintf("%q:%q", "effort", level))
+			if takes := config.TakesEffort(x.agent.Name()); told != takes {
+				t.Errorf("told: %v, taken: %v: %.3000s", told, takes, x.last().Body)
+			}
+		})
 	}
 }
 

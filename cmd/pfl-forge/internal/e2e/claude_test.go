@@ -158,6 +158,10 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 	for id, list := range sessions {
 		last := list[len(list)-1]
 		has := func(text string) bool { return bytes.Contains(last.Body, []byte(text)) }
+		small := strings.Contains(last.System, "You carry out one task") || strings.Contains(last.System, lookingBack)
+		if low := has(`"effort":"low"`); low != small {
+			t.Errorf("session %s of %.40q has low effort: %v", id, last.System, low)
+		}
 		switch {
 		case strings.Contains(last.System, "You plan changes"):
 			if !has("Which language?") || !has("in French") {

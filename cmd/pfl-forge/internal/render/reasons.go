@@ -77,8 +77,8 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailMaxTurns, "it reached its limit of turns",
-		goesOn,
-		"make the task smaller, or narrow it: retry --with 'instructions'",
+		"tries once more after a pause, in the same session and checkout; then waits in the inbox",
+		"raise calls.max_turns in pfl-forge.yaml, make the task smaller, or narrow it: retry --with 'instructions'",
 	},
 	{
 		forge.FailBudget, "it would exceed its budget",

@@ -7,6 +7,7 @@
 //	RaiseBudget               the step again at once with more, or NoBudget
 //	WaitForIt                 another agent, or the step again when the limit ends
 //	TryAgain, NewSession      the step again after a pause that doubles
+//	TryOnce                   the same, and GiveUp if it happens again
 //	TryLater                  the same, with a longer pause
 //	AskPerson                 GiveUp
 package retry
@@ -41,6 +42,8 @@ type Counter struct {
 	Errors int
 	// Parks counts the waits at a limit in a row.
 	Parks int
+	// TurnEnds counts the attempts in a row that a limit of the project's own ended.
+	TurnEnds int
 }
 
 // Next begins the next attempt.
@@ -56,7 +59,7 @@ func (c *Counter) Attempt(task forge.TaskID, step forge.Step) forge.Attempt {
 
 // Worked notes that an attempt did its job: failures before it do not count any
 // more.
-func (c *Counter) Worked() { c.Errors, c.Parks = 0, 0 }
+func (c *Counter) Worked() { c.Errors, c.Parks, c.TurnEnds = 0, 0, 0 }
 
 // Limit is an agent that is at its limit.
 type Limit struct {
@@ -149,6 +152,8 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 		return atLimit(c, limits, f)
 	case then == rule.AskPerson && f.Failure().Reason == forge.FailBudget && !f.PolicyOnly:
 		return Decision{Action: NoBudget, Why: f.Failure().Message}
+	case then == rule.TryOnce && c.TurnEnds > 0:
+		return Decision{Action: GiveUp, Why: whyGivenUp(f.Failure(), c.Errors+1)}
 	case then == rule.AskPerson || c.Errors >= f.Policy.MaxAgentRetries:
 		return Decision{Action: GiveUp, Why: whyGivenUp(f.Failure(), c.Errors+1)}
 	default:
@@ -190,6 +195,9 @@ func isHopeless(then rule.Then, c *Counter, f *Failed) bool {
 func afterPause(then rule.Then, c *Counter, f *Failed) Decision {
 	pause := then.Pause(f.Policy.RetryBackoff, c.Errors)
 	c.Errors++
+	if then == rule.TryOnce {
+		c.TurnEnds++
+	}
 	name := rule.RetryAgent
 	if then == rule.NewSession {
 		name = rule.FreshSession

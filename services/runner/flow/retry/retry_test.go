@@ -37,6 +37,14 @@ func TestDecide(t *testing.T) {
 			want: Decision{Action: GiveUp, Why: "crashed: it failed (after 3 attempts)"},
 		},
 		{
+			name: "the limit of turns, once", reason: forge.FailMaxTurns, counter: Counter{Errors: 1},
+			want: Decision{Action: Later, At: now.Add(2 * time.Second), Rule: "retry-agent", Detail: "max_turns: it failed"},
+		},
+		{
+			name: "the limit of turns, again", reason: forge.FailMaxTurns, counter: Counter{Errors: 1, TurnEnds: 1},
+			want: Decision{Action: GiveUp, Why: "max_turns: it failed (after 2 attempts)"},
+		},
+		{
 			name: "only a person can help", reason: forge.FailConfig,
 			want: Decision{Action: GiveUp, Why: "config: it failed"},
 		},

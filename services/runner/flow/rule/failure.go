@@ -13,6 +13,9 @@ type Then int
 const (
 	// TryAgain: after a pause that doubles, as often as the policy allows.
 	TryAgain Then = iota
+	// TryOnce: as TryAgain, but a second time in a row is for a person: the limit is one that the
+	// project sets, and each attempt up to it is paid for.
+	TryOnce
 	// TryLater: as TryAgain, with the longer pause that a busy model needs, or an
 	// origin that is away.
 	TryLater
@@ -45,7 +48,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailIdle:          {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailOutputLimit:   {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailCrashed:       {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailMaxTurns:      {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailMaxTurns:      {Then: TryOnce, Keep: true, Tell: true},
 	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},

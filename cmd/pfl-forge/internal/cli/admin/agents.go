@@ -82,3 +82,21 @@ func checkAgents(ctx context.Context, cfg *config.Project) []finding {
 	}
 	return found
 }
+
+// checkEffort says which agents cannot be told how much to think, although the configuration does. It is
+// a warning only where the project has changed the levels: the others save money, and nothing else.
+func checkEffort(cfg *config.Project) []finding {
+	var found []finding
+	for _, name := range cfg.UsedAgents() {
+		ignored := cfg.EffortIgnored(name)
+		if len(ignored) == 0 {
+			continue
+		}
+		f := finding{"effort", healthy, name + " cannot be told how much to think: without effect on it are " + strings.Join(ignored, ", "), ""}
+		if cfg.Calls.Effort != config.Default().Calls.Effort {
+			f.Health, f.Hint = warning, "choose its model in agents."+name+".models instead, or another agent in roles"
+		}
+		found = append(found, f)
+	}
+	return found
+}

@@ -40,6 +40,7 @@ func examine(ctx context.Context, a *kit.App) ([]finding, []replica) {
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
 			checkConfig(base))
 		found = append(found, checkAgents(ctx, base.Config)...)
+		found = append(found, checkEffort(base.Config)...)
 	}
 	if err == nil {
 		found = append(found, isolation(ctx, a, base.Config)...)
