@@ -217,7 +217,10 @@ func TestWishSchemas(t *testing.T) {
 	for name, typ := range wishes {
 		members := []string{}
 		for field, schema := range protoSchema(typ)["properties"].(doc) {
-			value := map[any]string{"string": `"x"`, "integer": "1", "number": "1.5", "object": `{"type": "KNOWLEDGE_TYPE_LESSON", "confidence": "CONFIDENCE_HIGH", "content": "x"}`}[schema.(doc)["type"]]
+			value := map[any]string{
+				"string": `"x"`, "integer": "1", "number": "1.5",
+				"object": `{"type": "KNOWLEDGE_TYPE_LESSON", "confidence": "CONFIDENCE_HIGH", "content": "x"}`,
+			}[schema.(doc)["type"]]
 			if list, ok := schema.(doc)["enum"].([]string); ok {
 				value = `"` + list[0] + `"`
 			}

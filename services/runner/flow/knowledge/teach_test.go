@@ -36,7 +36,8 @@ func TestTeach(t *testing.T) {
 	}
 	s.Learn(found("reset/k1", "links never expire"))
 	teach(&forge.Teach{Knowledge: lesson("tests need a clock")}, forge.Applied)
-	if got := ids(s.Known); !slices.Equal(got, []string{"reset/k1", "k1"}) || s.Known[1].Author != "ada" || !s.Known[1].CreatedAt.Equal(now) || s.Known[0].Author != "" {
+	if got := ids(s.Known); !slices.Equal(got, []string{"reset/k1", "k1"}) || s.Known[0].Author != "" || s.Known[1].Author != "ada" ||
+		!s.Known[1].CreatedAt.Equal(now) {
 		t.Fatalf("known: %+v", s.Known)
 	}
 
@@ -55,7 +56,9 @@ func TestTeach(t *testing.T) {
 		{&forge.Teach{Knowledge: &forge.Knowledge{Content: "x", Type: "rumour", Confidence: "high"}}, `knowledge.type: is "rumour"`},
 		{&forge.Teach{Knowledge: &forge.Knowledge{Content: "x", Type: "lesson", Confidence: "sure"}}, `knowledge.confidence: is "sure"`},
 		{&forge.Teach{Knowledge: &forge.Knowledge{Content: "x", Type: "lesson", Confidence: "low", Category: "a\nb"}}, "knowledge.category"},
-		{&forge.Teach{Knowledge: &forge.Knowledge{Content: "x", Type: "lesson", Confidence: "low", ExampleFile: strings.Repeat("a", 301)}}, "knowledge.example_file"},
+		{&forge.Teach{Knowledge: &forge.Knowledge{
+			Content: "x", Type: "lesson", Confidence: "low", ExampleFile: strings.Repeat("a", 301),
+		}}, "knowledge.example_file"},
 		{&forge.Teach{Knowledge: lesson("Tests need a clock")}, "known already, as k1"},
 		{&forge.Teach{ID: "reset/k1", Knowledge: lesson("tests need a clock")}, "known already, as k1"},
 	} {
