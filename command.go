@@ -30,6 +30,9 @@ type Command struct {
 	BudgetUSD float64
 	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
+	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if
+	// nothing does.
+	Stronger *Stronger
 	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
 	Input Input
 }
@@ -357,6 +360,19 @@ type Policy struct {
 	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at
 	// most 1; 0 stands for DefaultMinConfidence.
 	MinConfidence float64
+	// StrongerImplement lists the steps that implement and execute are escalated by, one for each setback.
+	StrongerImplement []Stronger
+	// StrongerReview is the same for review.
+	StrongerReview []Stronger
+}
+
+// Stronger is one step of an escalation. What is empty stays as it is configured.
+type Stronger struct {
+	// Model is the model's name, as the back end that is configured for the step calls it. Another one keeps
+	// the model of its own.
+	Model string
+	// Effort says how much the model is to think.
+	Effort string
 }
 
 // Approvals says how many people have to approve, and whether a requester may.

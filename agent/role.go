@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // Role is the kind of work that a call does. Each has an entry in roles.
@@ -81,6 +82,18 @@ type RoleSpec struct {
 
 // ReadOnly reports whether calls of the role must not change the checkout.
 func (s *RoleSpec) ReadOnly() bool { return s.Tools != ToolsWrite }
+
+// ToolsOf returns the tools that a project gives to calls of the role.
+func (s *RoleSpec) ToolsOf(p *config.Project) []string {
+	switch s.Tools {
+	case ToolsRead:
+		return p.TriageTools
+	case ToolsWrite:
+		return p.WorkerTools
+	case ToolsNone:
+	}
+	return nil
+}
 
 // roles defines every role. A new role needs an entry here, a Parse function, a schema,
 // and an answer in package conformance.

@@ -18,6 +18,7 @@ models: {triage_deep: haiku, complex: claude-opus-5}
 calls:
   effort: {implement: high, complexity: {low: "", high: max}}
   max_turns: 60
+  escalate: {implement: [{model: opus}, {model: opus, effort: max}], review: [{effort: high}]}
 triage_tools: [Read]
 worker_tools:
   - Read
@@ -78,6 +79,9 @@ func TestParse(t *testing.T) {
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
 		Calls: config.Calls{
 			Effort: config.Effort{Implement: "high", Reflect: "low", Complexity: config.EffortByComplexity{High: "max"}}, MaxTurns: 60,
+			Escalate: config.Escalate{
+				Implement: []config.Stronger{{Model: "opus"}, {Model: "opus", Effort: "max"}}, Review: []config.Stronger{{Effort: "high"}},
+			},
 		},
 		TriageTools:   []string{"Read"},
 		WorkerTools:   []string{"Read", "Bash"},
@@ -140,6 +144,11 @@ func TestParseRefuses(t *testing.T) {
 		{"calls: {effort: {implement: lots}}", `pfl-forge.yaml:1: calls.effort.implement: "lots" is not one of low, medium, high, xhigh, max`},
 		{"calls: {effort: {complexity: {high: hihg}}}", `calls.effort.complexity.high: "hihg" is not one of low, medium, high, xhigh, max; did you mean "high"?`},
 		{"calls: {effort: {judge: low}}", `calls.effort.judge: unknown key`},
+		{"calls: {escalate: {implement: [{}]}}", `calls.escalate.implement[0]: needs a model or an effort`},
+		{"calls: {escalate: {review: [{model: -x}]}}", `calls.escalate.review[0].model: must not start with a hyphen`},
+		{"calls: {escalate: {review: [{effort: more}]}}", `calls.escalate.review[0].effort: "more" is not one of low,`},
+		{"calls: {escalate: {analyze: [{effort: low}]}}", `calls.escalate.analyze: unknown key; known keys are implement, review`},
+		{"calls: {escalate: {implement: [" + strings.Repeat("{effort: low}, ", 6) + "]}}", `calls.escalate.implement: has 6 steps; at most 5`},
 		{"calls: {max_turns: 0}", `calls.max_turns: is 0; must be between 1 and 10000`},
 		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; did you mean "triage_deep"?`},
 		{"models: {x: y}", `models.x: unknown key; known keys are complex, default, triage_deep`},

@@ -22,7 +22,41 @@ type Calls struct {
 	// MaxTurns bounds the requests to the model in one call of an agent, 1 to 10000. The review of a
 	// change that is given as files has one more for each of them.
 	MaxTurns int `yaml:"max_turns"`
+	// Escalate says what is called after a setback: a rejection, a failed verify command or proof, or an attempt
+	// without a change.
+	Escalate Escalate `yaml:"escalate"`
 }
+
+// Escalate lists stronger calls by role, one for each setback of a task in a run. The last one holds for
+// all further ones.
+type Escalate struct {
+	// Implement is for the steps that make a change.
+	Implement []Stronger `yaml:"implement"`
+	// Review is for the reviews of what was made again.
+	Review []Stronger `yaml:"review"`
+}
+
+// Stronger is one step of an escalation.
+type Stronger struct {
+	// Model takes the place of the configured one, for the back end that is configured for the role.
+	Model string `yaml:"model"`
+	// Effort takes the place of the configured level.
+	Effort Level `yaml:"effort"`
+}
+
+// Steps returns the steps for implement and review as the rules of the flow read them.
+func (e *Escalate) Steps() (implement, review []forge.Stronger) {
+	for _, s := range e.Implement {
+		implement = append(implement, forge.Stronger{Model: s.Model, Effort: string(s.Effort)})
+	}
+	for _, s := range e.Review {
+		review = append(review, forge.Stronger{Model: s.Model, Effort: string(s.Effort)})
+	}
+	return implement, review
+}
+
+// mostStronger bounds the steps of an escalation.
+const mostStronger = 5
 
 // Level says how much a model is to think.
 type Level string
@@ -94,9 +128,12 @@ func (e *Effort) role(name string) Level {
 	return e.Reflect
 }
 
-// For returns the level of a call of a role. The complexity is that of the task.
-func (e *Effort) For(role string, c forge.Complexity) Level {
-	if level := e.Complexity.of(c); role == "implement" && level != LevelProgram {
+// For returns the level of a call of a role, for a command.
+func (e *Effort) For(role string, c *forge.Command) Level {
+	if s := c.Stronger; s != nil && s.Effort != "" {
+		return Level(s.Effort)
+	}
+	if level := e.Complexity.of(c.Task.Complexity); role == "implement" && level != LevelProgram {
 		return level
 	}
 	return e.role(role)
@@ -137,6 +174,8 @@ func (p *Project) EffortIgnored(agent string) []string {
 // calls checks how agents are called.
 func (c *checker) calls(p *Calls) {
 	c.within("calls.max_turns", p.MaxTurns, 1, mostTurns)
+	c.stronger("calls.escalate.implement", p.Escalate.Implement)
+	c.stronger("calls.escalate.review", p.Escalate.Review)
 	e := &p.Effort
 	for _, l := range []struct {
 		key   string
@@ -151,6 +190,23 @@ func (c *checker) calls(p *Calls) {
 		{"complexity.high", e.Complexity.High},
 	} {
 		c.level("calls.effort."+l.key, l.level)
+	}
+}
+
+// stronger checks the steps of an escalation.
+func (c *checker) stronger(field string, list []Stronger) {
+	if len(list) > mostStronger {
+		c.fail(field, "has %d steps; at most %d", len(list), mostStronger)
+	}
+	for i, s := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if s == (Stronger{}) {
+			c.fail(at, "needs a model or an effort")
+		}
+		if s.Model != "" {
+			c.word(at+".model", s.Model)
+		}
+		c.level(at+".effort", s.Effort)
 	}
 }
 

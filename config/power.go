@@ -70,6 +70,8 @@ var classes = map[string]class{
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},
+	"calls.escalate.implement.*.model": {}, "calls.escalate.implement.*.effort": {},
+	"calls.escalate.review.*.model": {}, "calls.escalate.review.*.effort": {},
 	"calls.effort.complexity.low": {}, "calls.effort.complexity.med": {}, "calls.effort.complexity.high": {},
 	"agents.*.models.triage_deep": {}, "agents.*.models.default": {}, "agents.*.models.complex": {},
 	"recipes.*.title": {}, "recipes.*.risk": {}, "recipes.*.allow_empty": {}, "recipes.*.timeout": {},

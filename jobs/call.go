@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -39,7 +40,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		call.Dir = scratch // there is nothing to see, and nothing to harm
 	}
 	j.dir = call.Dir
-	j.configure(&call, j.Config.ModelsOf(a.Name()))
+	j.configure(&call, j.Config.ModelsOf(a.Name()), a.Name() == j.Config.AgentFor(string(j.Command.Attempt.Step)))
 	if call.Role == agent.RoleExecute {
 		if err := j.configureGoal(&call, a.Name() == j.chosen()); err != nil {
 			return agent.Outcome{}, err
@@ -83,22 +84,16 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 
 // configure fills in what the project's configuration says about calls of this role:
 // tools, model, effort, limits, and for a recipe its name and values. models are those of
-// the chosen back end. Turns that the call has already are added to those of the project.
-func (j *Job) configure(call *agent.Call, models config.Models) {
+// the chosen back end; configured says that it is the one of the project for this step, whose
+// models a stronger call names. Turns that the call has already are added to those of the project.
+func (j *Job) configure(call *agent.Call, models config.Models, configured bool) {
 	c, cmd := j.Config, j.Command
 	spec := agent.Spec(call.Role)
 	call.ReadOnly = spec.ReadOnly()
 	if call.Schema == nil {
 		call.Schema = spec.Schema
 	}
-	switch spec.Tools {
-	case agent.ToolsNone:
-		call.Tools = nil
-	case agent.ToolsRead:
-		call.Tools = c.TriageTools
-	case agent.ToolsWrite:
-		call.Tools = c.WorkerTools
-	}
+	call.Tools = spec.ToolsOf(c)
 	switch spec.Model {
 	case agent.ModelTriageDeep:
 		call.Model = models.TriageDeep
@@ -109,7 +104,10 @@ func (j *Job) configure(call *agent.Call, models config.Models) {
 		}
 	}
 	role := config.RoleOf(string(spec.Step))
-	call.Effort = c.Calls.Effort.For(role, cmd.Task.Complexity)
+	call.Effort = c.Calls.Effort.For(role, cmd)
+	if s := cmd.Stronger; s != nil && configured {
+		call.Model = cmp.Or(s.Model, call.Model)
+	}
 	call.Limits.MaxTurns += c.Calls.MaxTurns
 	call.Limits.Wall = c.Timeouts.Review
 	switch role {

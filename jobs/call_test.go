@@ -96,6 +96,33 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 	}
 }
 
+// TestStrongerCalls has commands that the rules escalated. The back end of the step takes model and effort; one that
+// stands in for it, or that the intent names, takes the effort alone, since the model is not one of its own.
+func TestStrongerCalls(t *testing.T) {
+	up := &forge.Stronger{Model: "opus", Effort: "max"}
+	named := forge.Command{Stronger: up, Intent: forge.Intent{Settings: forge.Settings{Agent: "claude"}}}
+	limited := forge.Command{Stronger: up, LimitedAgents: []string{"codex"}}
+	for _, tt := range []struct {
+		name, settings string
+		cmd            forge.Command
+		model          string
+		effort         config.Level
+	}{
+		{"configured", models, forge.Command{Stronger: up}, "opus", config.LevelMax},
+		{"only the model", models, forge.Command{Stronger: &forge.Stronger{Model: "opus"}}, "opus", config.LevelMedium},
+		{"only the effort", models, forge.Command{Stronger: &forge.Stronger{Effort: "high"}}, "plain", config.LevelHigh},
+		{"of a complex task", models, forge.Command{Stronger: up, Task: forge.Task{Complexity: forge.ComplexityHigh}}, "opus", config.LevelMax},
+		{"another one of the intent", "agent: codex\n" + models, named, "plain", config.LevelMax},
+		{"one that stands in", "agent: codex\nfallback: [claude]\n" + models, limited, "plain", config.LevelMax},
+	} {
+		tt.cmd.BudgetUSD, tt.cmd.Attempt.Step = 4, forge.StepImplement
+		call, res := run(t, tt.settings, tt.cmd, agent.Call{Role: agent.RoleImplement})
+		if res.Failure() != nil || call.Model != tt.model || call.Effort != tt.effort || call.Limits.BudgetUSD != 4 {
+			t.Errorf("%s: %v, model %s, effort %s, $%.2f", tt.name, res.Failure(), call.Model, call.Effort, call.Limits.BudgetUSD)
+		}
+	}
+}
+
 // TestUnreservedCall has a command without reserved money where the project has a budget, of which
 // its runner has not heard: nobody is called, and the runner is told. A project without a budget, or
 // a recipe, needs none.

@@ -93,6 +93,7 @@ func Policy(p *config.Project) *forge.Policy {
 		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
+	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

@@ -35,6 +35,7 @@ type Command struct {
 	xxx_hidden_LimitedAgents []string               `protobuf:"bytes,8,rep,name=limited_agents,json=limitedAgents"`
 	xxx_hidden_BudgetUsd     float64                `protobuf:"fixed64,9,opt,name=budget_usd,json=budgetUsd"`
 	xxx_hidden_Instructions  *string                `protobuf:"bytes,10,opt,name=instructions"`
+	xxx_hidden_Stronger      *Stronger              `protobuf:"bytes,20,opt,name=stronger"`
 	xxx_hidden_Input         isCommand_Input        `protobuf_oneof:"input"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
@@ -146,6 +147,13 @@ func (x *Command) GetInstructions() string {
 	return ""
 }
 
+func (x *Command) GetStronger() *Stronger {
+	if x != nil {
+		return x.xxx_hidden_Stronger
+	}
+	return nil
+}
+
 func (x *Command) GetAnalyze() *AnalyzeInput {
 	if x != nil {
 		if x, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
@@ -237,7 +245,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -250,12 +258,12 @@ func (x *Command) SetTask(v *Task) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
 }
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
 }
 
 func (x *Command) SetLimitedAgents(v []string) {
@@ -264,12 +272,16 @@ func (x *Command) SetLimitedAgents(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 12)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 12)
+}
+
+func (x *Command) SetStronger(v *Stronger) {
+	x.xxx_hidden_Stronger = v
 }
 
 func (x *Command) SetAnalyze(v *AnalyzeInput) {
@@ -407,6 +419,13 @@ func (x *Command) HasInstructions() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
+func (x *Command) HasStronger() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Stronger != nil
+}
+
 func (x *Command) HasInput() bool {
 	if x == nil {
 		return false
@@ -525,6 +544,10 @@ func (x *Command) ClearBudgetUsd() {
 func (x *Command) ClearInstructions() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
 	x.xxx_hidden_Instructions = nil
+}
+
+func (x *Command) ClearStronger() {
+	x.xxx_hidden_Stronger = nil
 }
 
 func (x *Command) ClearInput() {
@@ -656,6 +679,9 @@ type Command_builder struct {
 	// instructions were given by a person with a retry of the intent. Empty if
 	// nothing.
 	Instructions *string
+	// stronger is what the call has in place of the configured model and effort,
+	// because attempts before were not good enough.
+	Stronger *Stronger
 	// What the step works on besides the intent and the task.
 
 	// Fields of oneof xxx_hidden_Input:
@@ -687,28 +713,29 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	x.xxx_hidden_LimitedAgents = b.LimitedAgents
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 12)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 12)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
+	x.xxx_hidden_Stronger = b.Stronger
 	if b.Analyze != nil {
 		x.xxx_hidden_Input = &command_Analyze{b.Analyze}
 	}
@@ -1924,7 +1951,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xb9\x06\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xe9\x06\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -1937,7 +1964,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"budget_usd\x18\t \x01(\x01R\tbudgetUsd\x12\"\n" +
 	"\finstructions\x18\n" +
-	" \x01(\tR\finstructions\x122\n" +
+	" \x01(\tR\finstructions\x12.\n" +
+	"\bstronger\x18\x14 \x01(\v2\x12.forge.v1.StrongerR\bstronger\x122\n" +
 	"\aanalyze\x18\v \x01(\v2\x16.forge.v1.AnalyzeInputH\x00R\aanalyze\x122\n" +
 	"\aobserve\x18\f \x01(\v2\x16.forge.v1.ObserveInputH\x00R\aobserve\x125\n" +
 	"\babstract\x18\r \x01(\v2\x17.forge.v1.AbstractInputH\x00R\babstract\x128\n" +
@@ -2004,55 +2032,57 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Attempt)(nil),        // 11: forge.v1.Attempt
 	(*Intent)(nil),         // 12: forge.v1.Intent
 	(*Task)(nil),           // 13: forge.v1.Task
-	(*PastRun)(nil),        // 14: forge.v1.PastRun
-	(*Knowledge)(nil),      // 15: forge.v1.Knowledge
-	(*Observation)(nil),    // 16: forge.v1.Observation
-	(*Pattern)(nil),        // 17: forge.v1.Pattern
-	(*Review)(nil),         // 18: forge.v1.Review
-	(*Overlap)(nil),        // 19: forge.v1.Overlap
-	(*GoalContext)(nil),    // 20: forge.v1.GoalContext
-	(*VerifyReport)(nil),   // 21: forge.v1.VerifyReport
-	(*QueueMerge)(nil),     // 22: forge.v1.QueueMerge
-	(*History)(nil),        // 23: forge.v1.History
-	(*Proposal)(nil),       // 24: forge.v1.Proposal
+	(*Stronger)(nil),       // 14: forge.v1.Stronger
+	(*PastRun)(nil),        // 15: forge.v1.PastRun
+	(*Knowledge)(nil),      // 16: forge.v1.Knowledge
+	(*Observation)(nil),    // 17: forge.v1.Observation
+	(*Pattern)(nil),        // 18: forge.v1.Pattern
+	(*Review)(nil),         // 19: forge.v1.Review
+	(*Overlap)(nil),        // 20: forge.v1.Overlap
+	(*GoalContext)(nil),    // 21: forge.v1.GoalContext
+	(*VerifyReport)(nil),   // 22: forge.v1.VerifyReport
+	(*QueueMerge)(nil),     // 23: forge.v1.QueueMerge
+	(*History)(nil),        // 24: forge.v1.History
+	(*Proposal)(nil),       // 25: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
 	11, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
 	12, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
 	13, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
-	1,  // 4: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
-	2,  // 5: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
-	3,  // 6: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
-	4,  // 7: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
-	5,  // 8: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
-	6,  // 9: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
-	7,  // 10: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
-	8,  // 11: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
-	9,  // 12: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	14, // 13: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	15, // 14: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	14, // 15: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	16, // 16: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	17, // 17: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	18, // 18: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	19, // 19: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	20, // 20: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	15, // 21: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	21, // 22: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	18, // 23: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	20, // 24: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	21, // 25: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 26: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	23, // 27: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	23, // 28: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	16, // 29: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	24, // 30: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	14, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
+	1,  // 5: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
+	2,  // 6: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
+	3,  // 7: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
+	4,  // 8: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
+	5,  // 9: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
+	6,  // 10: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
+	7,  // 11: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
+	8,  // 12: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
+	9,  // 13: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	15, // 14: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	16, // 15: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	15, // 16: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	17, // 17: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	18, // 18: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	19, // 19: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	20, // 20: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	21, // 21: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	16, // 22: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	22, // 23: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	19, // 24: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	21, // 25: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	22, // 26: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	23, // 27: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	24, // 28: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	24, // 29: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 30: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	25, // 31: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -3631,25 +3631,27 @@ func (b0 Reflection_builder) Build() *Reflection {
 
 // Policy is the part of a project's configuration that rules of the flow read.
 type Policy struct {
-	state                       protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_MaxReviewRetries int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
-	xxx_hidden_MaxAgentRetries  int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
-	xxx_hidden_RetryBackoff     *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
-	xxx_hidden_ClaimTimeout     *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
-	xxx_hidden_AttemptTimeout   *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
-	xxx_hidden_TrustedOrigins   []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
-	xxx_hidden_Budget           *Budget                `protobuf:"bytes,7,opt,name=budget"`
-	xxx_hidden_Fallbacks        int32                  `protobuf:"varint,8,opt,name=fallbacks"`
-	xxx_hidden_ProtectedPaths   []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
-	xxx_hidden_Approvers        []string               `protobuf:"bytes,10,rep,name=approvers"`
-	xxx_hidden_MaxDepth         int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
-	xxx_hidden_Reflection       *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
-	xxx_hidden_Approvals        *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
-	xxx_hidden_MinConfidence    float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
-	XXX_raceDetectHookData      protoimpl.RaceDetectHookData
-	XXX_presence                [1]uint32
-	unknownFields               protoimpl.UnknownFields
-	sizeCache                   protoimpl.SizeCache
+	state                        protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_MaxReviewRetries  int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
+	xxx_hidden_MaxAgentRetries   int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
+	xxx_hidden_RetryBackoff      *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
+	xxx_hidden_ClaimTimeout      *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
+	xxx_hidden_AttemptTimeout    *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
+	xxx_hidden_TrustedOrigins    []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
+	xxx_hidden_Budget            *Budget                `protobuf:"bytes,7,opt,name=budget"`
+	xxx_hidden_Fallbacks         int32                  `protobuf:"varint,8,opt,name=fallbacks"`
+	xxx_hidden_ProtectedPaths    []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
+	xxx_hidden_Approvers         []string               `protobuf:"bytes,10,rep,name=approvers"`
+	xxx_hidden_MaxDepth          int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
+	xxx_hidden_Reflection        *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
+	xxx_hidden_Approvals         *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
+	xxx_hidden_MinConfidence     float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
+	xxx_hidden_StrongerImplement *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
+	xxx_hidden_StrongerReview    *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
+	XXX_raceDetectHookData       protoimpl.RaceDetectHookData
+	XXX_presence                 [1]uint32
+	unknownFields                protoimpl.UnknownFields
+	sizeCache                    protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -3775,14 +3777,32 @@ func (x *Policy) GetMinConfidence() float64 {
 	return 0
 }
 
+func (x *Policy) GetStrongerImplement() []*Stronger {
+	if x != nil {
+		if x.xxx_hidden_StrongerImplement != nil {
+			return *x.xxx_hidden_StrongerImplement
+		}
+	}
+	return nil
+}
+
+func (x *Policy) GetStrongerReview() []*Stronger {
+	if x != nil {
+		if x.xxx_hidden_StrongerReview != nil {
+			return *x.xxx_hidden_StrongerReview
+		}
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 16)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 16)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3807,7 +3827,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 16)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3820,7 +3840,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 16)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3833,7 +3853,15 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 16)
+}
+
+func (x *Policy) SetStrongerImplement(v []*Stronger) {
+	x.xxx_hidden_StrongerImplement = &v
+}
+
+func (x *Policy) SetStrongerReview(v []*Stronger) {
+	x.xxx_hidden_StrongerReview = &v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3993,6 +4021,10 @@ type Policy_builder struct {
 	Approvals *Approvals
 	// The confidence that a claim of a reviewer or judge needs; 0: 0.7.
 	MinConfidence *float64
+	// What implement and execute are escalated to, one step for each setback.
+	StrongerImplement []*Stronger
+	// The same for review.
+	StrongerReview []*Stronger
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4000,11 +4032,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 16)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 16)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4013,20 +4045,137 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 16)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 16)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 16)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
+	}
+	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
+	x.xxx_hidden_StrongerReview = &b.StrongerReview
+	return m0
+}
+
+// Stronger is one step of an escalation. What is empty stays as it is
+// configured.
+type Stronger struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Model       *string                `protobuf:"bytes,1,opt,name=model"`
+	xxx_hidden_Effort      *string                `protobuf:"bytes,2,opt,name=effort"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Stronger) Reset() {
+	*x = Stronger{}
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stronger) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stronger) ProtoMessage() {}
+
+func (x *Stronger) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Stronger) GetModel() string {
+	if x != nil {
+		if x.xxx_hidden_Model != nil {
+			return *x.xxx_hidden_Model
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Stronger) GetEffort() string {
+	if x != nil {
+		if x.xxx_hidden_Effort != nil {
+			return *x.xxx_hidden_Effort
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Stronger) SetModel(v string) {
+	x.xxx_hidden_Model = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Stronger) SetEffort(v string) {
+	x.xxx_hidden_Effort = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Stronger) HasModel() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Stronger) HasEffort() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Stronger) ClearModel() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Model = nil
+}
+
+func (x *Stronger) ClearEffort() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Effort = nil
+}
+
+type Stronger_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The model's name, as the back end that is configured for the step calls it.
+	Model *string
+	// How much the model is to think.
+	Effort *string
+}
+
+func (b0 Stronger_builder) Build() *Stronger {
+	m0 := &Stronger{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Model != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Model = b.Model
+	}
+	if b.Effort != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Effort = b.Effort
 	}
 	return m0
 }
@@ -4047,7 +4196,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4059,7 +4208,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4220,7 +4369,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4381,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +4539,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4402,7 +4551,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4673,7 +4822,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x91\x05\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x91\x06\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4691,7 +4840,12 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"reflection\x18\f \x01(\v2\x1a.forge.v1.ReflectionPolicyR\n" +
 	"reflection\x121\n" +
 	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\x12%\n" +
-	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\"x\n" +
+	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\x12A\n" +
+	"\x12stronger_implement\x18\x0f \x03(\v2\x12.forge.v1.StrongerR\x11strongerImplement\x12;\n" +
+	"\x0fstronger_review\x18\x10 \x03(\v2\x12.forge.v1.StrongerR\x0estrongerReview\"8\n" +
+	"\bStronger\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
+	"\x06effort\x18\x02 \x01(\tR\x06effort\"x\n" +
 	"\tApprovals\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12#\n" +
 	"\rnot_requester\x18\x02 \x01(\bR\fnotRequester\x12\x18\n" +
@@ -4718,7 +4872,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4733,86 +4887,89 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
 	(*Reflection)(nil),            // 11: forge.v1.Reflection
 	(*Policy)(nil),                // 12: forge.v1.Policy
-	(*Approvals)(nil),             // 13: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 14: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 15: forge.v1.Budget
-	(*Key)(nil),                   // 16: forge.v1.Key
-	(*Attempt)(nil),               // 17: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*Usage)(nil),                 // 20: forge.v1.Usage
-	(*Observation)(nil),           // 21: forge.v1.Observation
-	(*Failure)(nil),               // 22: forge.v1.Failure
-	(*Review)(nil),                // 23: forge.v1.Review
-	(*Audit)(nil),                 // 24: forge.v1.Audit
-	(*Observed)(nil),              // 25: forge.v1.Observed
-	(*Abstraction)(nil),           // 26: forge.v1.Abstraction
-	(*Intake)(nil),                // 27: forge.v1.Intake
-	(*Summarization)(nil),         // 28: forge.v1.Summarization
-	(*Judgment)(nil),              // 29: forge.v1.Judgment
-	(Executor)(0),                 // 30: forge.v1.Executor
-	(*Clarification)(nil),         // 31: forge.v1.Clarification
-	(Risk)(0),                     // 32: forge.v1.Risk
-	(Complexity)(0),               // 33: forge.v1.Complexity
-	(*FileWrite)(nil),             // 34: forge.v1.FileWrite
-	(*Execution)(nil),             // 35: forge.v1.Execution
-	(*Overlap)(nil),               // 36: forge.v1.Overlap
-	(*Intent)(nil),                // 37: forge.v1.Intent
+	(*Stronger)(nil),              // 13: forge.v1.Stronger
+	(*Approvals)(nil),             // 14: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 15: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 16: forge.v1.Budget
+	(*Key)(nil),                   // 17: forge.v1.Key
+	(*Attempt)(nil),               // 18: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Usage)(nil),                 // 21: forge.v1.Usage
+	(*Observation)(nil),           // 22: forge.v1.Observation
+	(*Failure)(nil),               // 23: forge.v1.Failure
+	(*Review)(nil),                // 24: forge.v1.Review
+	(*Audit)(nil),                 // 25: forge.v1.Audit
+	(*Observed)(nil),              // 26: forge.v1.Observed
+	(*Abstraction)(nil),           // 27: forge.v1.Abstraction
+	(*Intake)(nil),                // 28: forge.v1.Intake
+	(*Summarization)(nil),         // 29: forge.v1.Summarization
+	(*Judgment)(nil),              // 30: forge.v1.Judgment
+	(Executor)(0),                 // 31: forge.v1.Executor
+	(*Clarification)(nil),         // 32: forge.v1.Clarification
+	(Risk)(0),                     // 33: forge.v1.Risk
+	(Complexity)(0),               // 34: forge.v1.Complexity
+	(*FileWrite)(nil),             // 35: forge.v1.FileWrite
+	(*Execution)(nil),             // 36: forge.v1.Execution
+	(*Overlap)(nil),               // 37: forge.v1.Overlap
+	(*Intent)(nil),                // 38: forge.v1.Intent
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	16, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	17, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	18, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	19, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	20, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	21, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	17, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	18, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	19, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	20, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	21, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	22, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	22, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	23, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	23, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	24, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	24, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	25, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	26, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	27, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	28, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	29, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	25, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	26, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	27, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	28, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	29, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	30, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	12, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	30, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	31, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	31, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	32, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	32, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	33, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	12, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	32, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	33, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	34, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	35, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	36, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	31, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	33, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	34, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	35, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	36, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	37, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	32, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	36, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	37, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
 	9,  // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
 	9,  // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	19, // 37: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	20, // 37: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
 	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	37, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	19, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	19, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	19, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	15, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	14, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	13, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	38, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	20, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	20, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	20, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	16, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	15, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	14, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	13, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	13, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -4848,7 +5005,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

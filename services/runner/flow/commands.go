@@ -140,6 +140,9 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
 	strategy.Session(t, step).Assign(&c)
+	if s := (task.Escalation{Task: t}).Stronger(&s.Policy.Policy, &s.Intent, step); s != nil {
+		c.Stronger = new(*s)
+	}
 	g, isGoal := strategy.(goal.Strategy)
 	switch step {
 	case forge.StepImplement, forge.StepExecute:

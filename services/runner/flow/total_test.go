@@ -213,6 +213,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
+			p.StrongerImplement = []forge.Stronger{{Model: word}, {Effort: word}}[:rng.IntN(3)]
 			out.Policy = &p
 		}
 		if rng.IntN(5) == 0 {

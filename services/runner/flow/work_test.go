@@ -220,10 +220,22 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
 	p.Fallbacks = int(usd(arg("fallbacks")))
-	if p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
+	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
+	escalates := len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
 	return &p
+}
+
+// strongerOf reads the steps of an escalation, each as model:effort.
+func strongerOf(list []string) []forge.Stronger {
+	var out []forge.Stronger
+	for _, s := range list {
+		model, effort, _ := strings.Cut(s, ":")
+		out = append(out, forge.Stronger{Model: model, Effort: effort})
+	}
+	return out
 }
 
 func usd(s string) float64 {
@@ -247,6 +259,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if implement.Answered {
 		b.WriteString(" answered")
+	}
+	if c.Stronger != nil {
+		fmt.Fprintf(&b, " with %s:%s", c.Stronger.Model, c.Stronger.Effort)
 	}
 	if c.Review().Unchanged {
 		b.WriteString(" of the base")

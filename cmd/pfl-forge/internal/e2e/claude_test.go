@@ -110,7 +110,8 @@ func TestClaude(t *testing.T) {
 	onPath(t, cli)
 	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - 'for t in test*.sh; do sh $t || exit 1; done'\n", "test.sh": "true\n"})
+	settings := "agent: claude\ncalls: {escalate: {implement: [{model: opus, effort: xhigh}]}}\nverify:\n  - 'for t in test*.sh; do sh $t || exit 1; done'\n"
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings, "test.sh": "true\n"})
 	r.draft("greet", "type: feature")
 
 	r.must(3, "run")
@@ -131,7 +132,7 @@ func TestClaude(t *testing.T) {
 		}
 	}
 	history := r.read(".forge/knowledge/history/greet-1.yaml")
-	for _, want := range []string{"rule: clarify", "rule: park", "rule: rework"} {
+	for _, want := range []string{"rule: clarify", "rule: park", "rule: rework", "rule: stronger", "implement with opus with xhigh effort"} {
 		if strings.Count(history, want) != 1 {
 			t.Errorf("the history lacks %q:\n%s", want, history)
 		}
@@ -159,7 +160,7 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 		last := list[len(list)-1]
 		has := func(text string) bool { return bytes.Contains(last.Body, []byte(text)) }
 		small := strings.Contains(last.System, "You carry out one task") || strings.Contains(last.System, lookingBack)
-		if low := has(`"effort":"low"`); low != small {
+		if low := bytes.Contains(list[0].Body, []byte(`"effort":"low"`)); low != small {
 			t.Errorf("session %s of %.40q has low effort: %v", id, last.System, low)
 		}
 		switch {
@@ -170,6 +171,9 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 		case strings.Contains(last.System, "You carry out one task"):
 			if !has("test.sh:1 tests nothing") || !has("name=monde") {
 				t.Errorf("session %s: the rework does not know of the first attempt and its review", id)
+			}
+			if !strings.Contains(list[0].Model, "sonnet") || !strings.Contains(last.Model, "opus") || !has(`"effort":"xhigh"`) {
+				t.Errorf("session %s: begun by %s, gone on by %s", id, list[0].Model, last.Model)
 			}
 		case strings.Contains(last.System, lookingBack):
 			if !has("greet-1 (success") || !has("rule rework") {

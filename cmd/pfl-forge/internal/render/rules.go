@@ -20,6 +20,7 @@ var rules = map[string]string{
 	"dependency-cycle": "intents wait for each other in a circle",
 	"empty-attempt":    "nothing was committed; implemented once more, with that as feedback",
 	"rework":           "the review rejected the change; the same session continues with its feedback",
+	"stronger":         "what was made was not good enough; the next attempt has a stronger model, or more effort",
 	"verify-failed":    "a verify command failed; its output is the feedback for the next attempt",
 	"verify-again":     "the next attempt found nothing to mend; verified once more, since the command may fail now and then",
 	"reimplement":      "a conflict; implemented again from a fresh checkout, first in the queue",

@@ -132,6 +132,9 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 	if g.Used >= most {
 		return g.usedUp(x, t, most)
 	}
+	if row.On == task.VerifyFailed { // a criterion that is not met yet is how a goal goes on, and no setback
+		task.Escalation{Task: t}.Setback(x)
+	}
 	g.Used++
 	g.Execution = nil
 	g.Iterations = append(slices.Clip(g.Iterations), forge.Iteration{Number: len(g.Iterations) + 1})

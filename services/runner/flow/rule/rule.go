@@ -48,6 +48,8 @@ const (
 	// Rework: the review rejected the change; the same session goes on with the
 	// feedback.
 	Rework = "rework"
+	// Stronger: after a setback, what is tried next has a stronger model, or more effort.
+	Stronger = "stronger"
 	// VerifyFailed: a verify command failed; its output is the feedback, as
 	// after a rejection.
 	VerifyFailed = "verify-failed"

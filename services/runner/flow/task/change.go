@@ -64,11 +64,12 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	}
 	t.Feedback = in.Feedback
 	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
-	t.Rejections++
-	if t.Rejections > x.Policy.MaxReviewRetries {
+	if t.Rejections >= x.Policy.MaxReviewRetries {
+		t.Rejections++
 		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), cause.Gist(in.Feedback))
 	}
 	x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
+	Escalation{t}.Setback(x)
 	return ""
 }
 
