@@ -376,7 +376,7 @@ type BudgetReserved struct {
 	USD float64
 	// Reason says why there is no money, and what to do; empty if there is.
 	Reason string
-	// Number is that of the newest ReserveBudget for the attempt. The answer to an earlier one, which the intent gave up since, counts no more.
+	// Number is that of the newest ReserveBudget for the attempt: the answer to an earlier one counts no more.
 	Number int
 }
 

@@ -37,12 +37,9 @@ const (
 	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
-	// FailLost: the pod in which the command ran ended, or cannot be reached any more. What
-	// it did is not known.
-	FailLost FailureReason = "lost"
-	// FailUnreserved: no agent was called, because no money is reserved for the call and the project has a budget. The result has the
-	// policy, so that the next attempt has money.
-	FailUnreserved FailureReason = "unreserved"
+	// FailLost: the pod in which the command ran is gone. What it did is not known.
+	FailLost       FailureReason = "lost"
+	FailUnreserved FailureReason = "unreserved" // no agent was called: the project has a budget, and nothing is reserved; the result has the policy
 )
 
 // Failure says why an attempt did not do its job.
