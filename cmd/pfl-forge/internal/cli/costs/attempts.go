@@ -41,7 +41,7 @@ type AttemptDetail struct {
 	EndedAt          time.Time `json:"ended_at"           yaml:"ended_at"`
 }
 
-// Usage returns what the attempt's calls used.
+// Usage returns the tokens, turns and cost of the attempt's calls together.
 func (d *AttemptDetail) Usage() forge.Usage {
 	return forge.Usage{
 		InputTokens: d.InputTokens, OutputTokens: d.OutputTokens, CacheReadTokens: d.CacheReadTokens, CacheWriteTokens: d.CacheWriteTokens,

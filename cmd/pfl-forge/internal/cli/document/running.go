@@ -17,7 +17,7 @@ type Attempt struct {
 	Attempt      int          `json:"attempt"         yaml:"attempt"`
 	Agent        string       `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Tokens       int64        `json:"tokens"          yaml:"tokens"`
-	CachedTokens int64        `json:"cached_tokens" yaml:"cached_tokens"`
+	CachedTokens int64        `json:"cached_tokens"   yaml:"cached_tokens"`
 	CostUSD      float64      `json:"cost_usd"        yaml:"cost_usd"`
 	Last         string       `json:"last,omitempty"  yaml:"last,omitempty"` // the last text of its transcript
 }

@@ -76,7 +76,7 @@ type Document struct {
 	Error        string   `json:"error_message,omitempty" yaml:"error_message,omitempty"`
 	Commit       string   `json:"commit,omitempty"        yaml:"commit,omitempty"` // that reached the base branch
 	Tokens       int64    `json:"tokens"                  yaml:"tokens"`
-	CachedTokens int64    `json:"cached_tokens" yaml:"cached_tokens"`
+	CachedTokens int64    `json:"cached_tokens"           yaml:"cached_tokens"`
 	CostUSD      float64  `json:"cost_usd"                yaml:"cost_usd"`
 	Commands     []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
 }
@@ -131,9 +131,9 @@ type iteration struct {
 
 	// Tokens to CostUSD add up its attempts: the executions, and those that followed from
 	// them.
-	Tokens       int64   `json:"tokens"   yaml:"tokens"`
+	Tokens       int64   `json:"tokens"        yaml:"tokens"`
 	CachedTokens int64   `json:"cached_tokens" yaml:"cached_tokens"`
-	CostUSD      float64 `json:"cost_usd" yaml:"cost_usd"`
+	CostUSD      float64 `json:"cost_usd"      yaml:"cost_usd"`
 
 	// At is the time of its summary; nil before that.
 	At *time.Time `json:"timestamp,omitempty" yaml:"timestamp,omitempty"`

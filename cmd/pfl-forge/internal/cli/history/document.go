@@ -33,7 +33,7 @@ type pastRun struct {
 	// all attempts.
 	Agents       []string `json:"agents,omitempty" yaml:"agents,omitempty"`
 	Tokens       int64    `json:"tokens"           yaml:"tokens"`
-	CachedTokens int64    `json:"cached_tokens" yaml:"cached_tokens"`
+	CachedTokens int64    `json:"cached_tokens"    yaml:"cached_tokens"`
 	CostUSD      float64  `json:"cost_usd"         yaml:"cost_usd"`
 
 	// Seconds is the time from the begin of its first attempt to its end.
@@ -71,16 +71,16 @@ type happened struct {
 
 	// Step to CostUSD are of an attempt: which one, how it ended, who made it, and what it
 	// used. Outcome is ok, rejected, another verdict, or the name of a failure.
-	Step         forge.Step `json:"step,omitempty"     yaml:"step,omitempty"`
-	Attempt      int        `json:"attempt,omitempty"  yaml:"attempt,omitempty"`
-	Outcome      string     `json:"outcome,omitempty"  yaml:"outcome,omitempty"`
-	Seconds      float64    `json:"seconds,omitempty"  yaml:"seconds,omitempty"`
-	Agent        string     `json:"agent,omitempty"    yaml:"agent,omitempty"`
-	Model        string     `json:"model,omitempty"    yaml:"model,omitempty"`
-	Session      string     `json:"session,omitempty"  yaml:"session,omitempty"`
-	Tokens       int64      `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
+	Step         forge.Step `json:"step,omitempty"          yaml:"step,omitempty"`
+	Attempt      int        `json:"attempt,omitempty"       yaml:"attempt,omitempty"`
+	Outcome      string     `json:"outcome,omitempty"       yaml:"outcome,omitempty"`
+	Seconds      float64    `json:"seconds,omitempty"       yaml:"seconds,omitempty"`
+	Agent        string     `json:"agent,omitempty"         yaml:"agent,omitempty"`
+	Model        string     `json:"model,omitempty"         yaml:"model,omitempty"`
+	Session      string     `json:"session,omitempty"       yaml:"session,omitempty"`
+	Tokens       int64      `json:"tokens,omitempty"        yaml:"tokens,omitempty"`
 	CachedTokens int64      `json:"cached_tokens,omitempty" yaml:"cached_tokens,omitempty"`
-	CostUSD      float64    `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
+	CostUSD      float64    `json:"cost_usd,omitempty"      yaml:"cost_usd,omitempty"`
 
 	// Executor is the weakest that the attempt's agent, recipe and commands had, as its worker
 	// said: pods, namespaces or none; empty if none of these ran.
