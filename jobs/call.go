@@ -41,6 +41,10 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	j.dir = call.Dir
 	j.configure(&call, j.Config.ModelsOf(a.Name()), a.Name() == j.Config.AgentFor(string(j.Command.Attempt.Step)))
+	if who, asked, _ := j.second(); asked {
+		call.Model = who.Model
+	}
+	j.Called = forge.Reviewer{Agent: a.Name(), Model: call.Model}
 	if call.Role == agent.RoleExecute {
 		if err := j.configureGoal(&call, a.Name() == j.chosen()); err != nil {
 			return agent.Outcome{}, err

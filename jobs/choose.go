@@ -13,8 +13,14 @@ import (
 // the recipe back end if it names a recipe, or the one that the project configures
 // for the step. If that one is at its limit, the first of the project's fallbacks
 // that is not, is installed and may do the work takes its place. If there is none the
-// chosen one is returned all the same: it reports until when its limit lasts.
+// chosen one is returned all the same: it reports until when its limit lasts. A second review has its own.
 func (j *Job) Agent() (agent.Agent, error) {
+	if who, asked, err := j.second(); asked {
+		if err != nil {
+			return nil, err
+		}
+		return j.named(who.Agent)
+	}
 	chosen := j.chosen()
 	if chosen == config.AgentRecipe || !slices.Contains(j.Command.LimitedAgents, chosen) {
 		return j.named(chosen)

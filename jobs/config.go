@@ -94,6 +94,9 @@ func Policy(p *config.Project) *forge.Policy {
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
+	if policy.Second.By = p.SecondReviewer(); policy.Second.By.Agent != "" {
+		policy.Second.When = p.Review.Second.When
+	}
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

@@ -27,6 +27,8 @@ type Job struct {
 	Tip git.OID
 	// Config is pfl-forge.yaml as committed in Tip.
 	Config *config.Project
+	// Called is the agent of the last call, with the model that it was asked for.
+	Called forge.Reviewer
 
 	// progress receives the attempt's work, line by line.
 	progress service.Progress

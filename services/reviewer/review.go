@@ -49,6 +49,10 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
+	verdict.Second = j.Command.Review().Second != nil
+	if !recipe {
+		verdict.By = j.Called
+	}
 	j.Result.Output = &verdict
 	j.Observe(observations, time.Now())
 	approved := verdict.Verdict == forge.VerdictApproved && len(verdict.Issues) == 0 && (recipe || h.shown(verdict.Claims))
