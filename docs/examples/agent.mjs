@@ -67,6 +67,7 @@ async function ask(messages) {
         system: readFileSync(env.FORGE_SYSTEM, "utf8") + conventions(),
         messages,
         tools: tools.length > 0 ? tools : undefined,
+        output_config: env.FORGE_EFFORT ? { effort: env.FORGE_EFFORT } : undefined,
       }),
     });
   } catch (e) {

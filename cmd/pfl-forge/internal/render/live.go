@@ -274,7 +274,7 @@ func (l *Live) counts(running int) string {
 		used = used.Add(a.Usage) // it is in no journal yet
 	}
 	text := fmt.Sprintf("%d running, %s, %s", running, Tally(all), Age(time.Since(l.started)))
-	if consumed := Consumed(&used); consumed != "" {
+	if consumed := ConsumedOf(&used); consumed != "" {
 		text += ", " + consumed
 	}
 	return text
