@@ -43,7 +43,8 @@ type GoalOptions struct {
 	KnowledgeFile string
 	// RawLog keeps the output of the executing agent's program, in a file for each iteration.
 	RawLog bool
-	// LogDir is the directory of those files below .e8/; empty stands for DefaultLogDir.
+	// LogDir is the directory of those files below .e8/; empty stands for
+	// DefaultLogDir.
 	LogDir string
 }
 
@@ -187,7 +188,8 @@ type Intake struct {
 	Task string
 	// Criteria are those of the goal, each in words that can be judged.
 	Criteria []string
-	// Clarifications are questions to a person. If there are any, nothing else of the intake counts.
+	// Clarifications are questions to a person. If there are any, nothing else of
+	// the intake counts.
 	Clarifications []Clarification
 	// Notes are for a person.
 	Notes string
@@ -358,7 +360,8 @@ type GoalContext struct {
 	Left int
 	// Criteria are those of the goal.
 	Criteria []string
-	// Summaries are the newest ones, and before them the newest of iterations that failed; oldest first. For judge: that of this iteration only.
+	// Summaries are the newest ones, and before them the newest of iterations that
+	// failed; oldest first. For judge: that of this iteration only.
 	Summaries []ExecutionSummary
 	// Knowledge is known already. Empty for judge.
 	Knowledge []Knowledge
@@ -378,7 +381,8 @@ type Iteration struct {
 	Head string
 	// Summary is nil until the iteration is summed up.
 	Summary *ExecutionSummary
-	// Judgment is nil if the iteration was not judged: its verify commands failed, or it was cut off.
+	// Judgment is nil if the iteration was not judged: its verify commands failed,
+	// or it was cut off.
 	Judgment *Judgment
 }
 

@@ -255,7 +255,7 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: []forge.Risk{forge.RiskMed, forge.RiskHigh}}},
+		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		WorktreeDir:      ".forge/worktrees",

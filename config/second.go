@@ -18,6 +18,10 @@ type Second struct {
 	When []forge.Risk `yaml:"when"`
 }
 
+// riskyEnough returns the risks for which both have to approve where a project names a second reviewer and
+// does not say: those for which a person approves the plan, too.
+func riskyEnough() []forge.Risk { return []forge.Risk{forge.RiskMed, forge.RiskHigh} }
+
 // risks returns the words for risks.
 func risks() []string {
 	return []string{string(forge.RiskLow), string(forge.RiskMed), string(forge.RiskHigh)}
@@ -29,7 +33,7 @@ func (p *Project) FirstReviewer() forge.Reviewer {
 	return forge.Reviewer{Agent: name, Model: p.ModelsOf(name).Default}
 }
 
-// SecondReviewer returns who else reviews; without an agent nobody does.
+// SecondReviewer returns who else reviews. Without an agent there is only the first.
 func (p *Project) SecondReviewer() forge.Reviewer {
 	s := p.Review.Second
 	if s.Agent == "" && s.Model == "" {
@@ -37,6 +41,33 @@ func (p *Project) SecondReviewer() forge.Reviewer {
 	}
 	name := cmp.Or(s.Agent, p.AgentFor("review"))
 	return forge.Reviewer{Agent: name, Model: cmp.Or(s.Model, p.ModelsOf(name).Default)}
+}
+
+// SecondPolicy returns the second reviewer and the risks, for the rules. It has no risks where there
+// is no second reviewer. Whom a worker calls is up to SecondAfter.
+func (p *Project) SecondPolicy() forge.SecondReview {
+	policy := forge.SecondReview{By: p.SecondReviewer()}
+	if policy.By.Agent != "" {
+		policy.When = p.Review.Second.When
+	}
+	return policy
+}
+
+// SecondAfter returns who makes a second review: the project's second reviewer, by its file as it is
+// now, or by the command where that names none any more. Where that one made the first review, because
+// an intent names it or it stood in for another, it is the reviewer that the project has for the first.
+// The agent is empty if there is no other.
+func (p *Project) SecondAfter(in forge.ReviewInput) forge.Reviewer {
+	list := []forge.Reviewer{p.SecondReviewer()}
+	if list[0].Agent == "" {
+		list[0] = *in.Second
+	}
+	for _, who := range append(list, p.FirstReviewer()) {
+		if who != in.First && who.Agent != AgentRecipe {
+			return who
+		}
+	}
+	return forge.Reviewer{}
 }
 
 // second checks the second reviewer. One who is also the first, be it after a setback, would say the

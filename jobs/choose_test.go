@@ -3,7 +3,6 @@ package jobs_test
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -81,29 +80,31 @@ func TestWhoStandsIn(t *testing.T) {
 
 // TestWhoReviewsSecond has the command for a second review. Whoever made the first never makes it.
 func TestWhoReviewsSecond(t *testing.T) {
-	const second = "agent: claude\nmodels: {default: sonnet}\nfallback: [codex, gemini]\n"
-	codex, sonnet := forge.Reviewer{Agent: "codex", Model: "o3"}, forge.Reviewer{Agent: "claude", Model: "sonnet"}
+	const (
+		project = "agent: claude\nmodels: {default: sonnet}\nfallback: [codex, gemini]\n"
+		codex   = "review: {second: {agent: codex, model: o3}}"
+	)
+	o3, sonnet := forge.Reviewer{Agent: "codex", Model: "o3"}, forge.Reviewer{Agent: "claude", Model: "sonnet"}
 	for _, tt := range []struct {
 		name, settings string
-		in             forge.ReviewInput
+		second, first  forge.Reviewer
 		intent, avoid  string
-		want           string // or the beginning of the failure
+		want           string // empty: nobody
 	}{
-		{"as the project says", second + "review: {second: {agent: gemini}}", forge.ReviewInput{Second: &codex, First: sonnet}, "", "", "gemini"},
-		{"turned off since", second, forge.ReviewInput{Second: &codex, First: sonnet}, "", "", "codex"},
-		{"at its limit nobody stands in", second + "review: {second: {agent: codex}}", forge.ReviewInput{Second: &codex, First: sonnet}, "", "codex", "codex"},
-		{"of an intent that names the first", second + "review: {second: {agent: codex, model: o3}}", forge.ReviewInput{Second: &codex, First: sonnet}, "gemini", "", "codex"},
-		{"who made the first", second + "review: {second: {agent: codex, model: o3}}", forge.ReviewInput{Second: &codex, First: codex}, "codex", "", "claude"},
-		{"another model of the same", second + "review: {second: {model: opus}}", forge.ReviewInput{Second: &codex, First: sonnet}, "", "", "claude"},
-		{"nobody else", second, forge.ReviewInput{Second: &sonnet, First: sonnet}, "", "", "claude with sonnet made the first review, and there is nobody else"},
-		{"no first that reviews", "agent: recipe\nreview: {second: {agent: codex}}", forge.ReviewInput{Second: &codex, First: forge.Reviewer{Agent: "codex"}}, "codex", "", "codex made the first review"},
+		{"as the project says", project + "review: {second: {agent: gemini}}", o3, sonnet, "", "", "gemini"},
+		{"turned off since", project, o3, sonnet, "", "", "codex"},
+		{"at its limit nobody stands in", project + codex, o3, sonnet, "", "codex", "codex"},
+		{"of an intent that names another one", project + codex, o3, forge.Reviewer{Agent: "gemini"}, "gemini", "", "codex"},
+		{"who made the first", project + codex, o3, o3, "codex", "", "claude"},
+		{"another model of the same", project + "review: {second: {model: opus}}", o3, sonnet, "", "", "claude"},
+		{"nobody else", project, sonnet, sonnet, "", "", ""},
+		{"no first that reviews", "agent: recipe\n" + codex, o3, o3, "codex", "", ""},
 	} {
-		cmd := forge.Command{
-			BudgetUSD: 5, Input: &tt.in, Attempt: forge.Attempt{Step: forge.StepReview}, Intent: forge.Intent{Settings: forge.Settings{Agent: tt.intent}},
-			LimitedAgents: []string{tt.avoid},
-		}
-		a, err := choose(t, tt.settings+"\n", "", cmd).Agent()
-		if err != nil && (agent.AsFailure(err).Reason != forge.FailConfig || !strings.Contains(err.Error(), tt.want)) || err == nil && a.Name() != tt.want {
+		j := choose(t, tt.settings+"\n", "", forge.Command{
+			BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepReview}, Intent: forge.Intent{Settings: forge.Settings{Agent: tt.intent}},
+			Input: &forge.ReviewInput{Second: &tt.second, First: tt.first}, LimitedAgents: []string{tt.avoid},
+		})
+		if a, err := j.Agent(); (err != nil) != (tt.want == "") || err == nil && a.Name() != tt.want {
 			t.Errorf("%s: %v, %v; want %s", tt.name, a, err, tt.want)
 		}
 	}

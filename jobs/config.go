@@ -94,9 +94,7 @@ func Policy(p *config.Project) *forge.Policy {
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
-	if policy.Second.By = p.SecondReviewer(); policy.Second.By.Agent != "" {
-		policy.Second.When = p.Review.Second.When
-	}
+	policy.Second = p.SecondPolicy()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

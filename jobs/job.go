@@ -20,8 +20,7 @@ type Job struct {
 	*Repository
 	// Command is the command that is carried out; read-only.
 	Command *forge.Command
-	// Result is the attempt's report. Workers set Output; Run adds agent, model,
-	// session and usage.
+	// Result is the attempt's report. Workers set Output; Run adds agent, model, session and usage.
 	Result forge.Result
 	// Tip is the commit of the base branch at the start, or at the last Refresh.
 	Tip git.OID

@@ -155,6 +155,12 @@ func TestSecondReview(t *testing.T) {
 	if second.By != (forge.Reviewer{Agent: "claude", Model: "opus"}) || !second.Second || second.Head != first.Head {
 		t.Errorf("the second: %+v", second)
 	}
+	c.Input = &forge.ReviewInput{Second: &second.By, First: second.By}
+	r.Commit("and none again", map[string]string{"pfl-forge.yaml": settings + "models: {default: opus}\n"})
+	none := review(c)
+	if f := none.Failure(); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "claude with opus made the first review") {
+		t.Errorf("nobody else: %+v", f)
+	}
 	if len(j.calls) != 2 || j.calls[0].Model != "sonnet" || j.calls[1].Model != "opus" || j.calls[0].Prompt != j.calls[1].Prompt {
 		t.Errorf("calls: %d", len(j.calls))
 	}

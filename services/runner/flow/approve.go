@@ -149,7 +149,7 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 			return rule.Refuse("%s (%s); anybody may answer %q", why, setting, task.AnswerReject)
 		}
 		given := []approval.Approval{{What: approval.OfChanges, Hash: task.HashChanges([]*task.Task{t}), By: by, Event: event, At: s.now}}
-		if rules.Enough(given) && !t.Protects(&s.Policy.Policy) {
+		if rules.Enough(given) && !(task.Pair{Task: t}).Protects(&s.Policy.Policy) {
 			granted = &approval.Granted{Rules: rules.Approvals, Approvals: given}
 			s.adjust(rule.Approved, t.ID, "%s %s by %q", approval.OfChanges, given[0].Hash, by)
 		}

@@ -25,12 +25,12 @@ func protectedFiles(patterns []string, c *forge.Rebase) []string {
 }
 
 // Protects reports whether the candidate changes protected paths.
-func (t *Task) Protects(p *forge.Policy) bool {
+func (t Pair) Protects(p *forge.Policy) bool {
 	return len(protectedFiles(p.ProtectedPaths, t.Candidate)) > 0
 }
 
 // guarded says why a person has to approve the candidate; why is empty if none has to.
-func (t *Task) guarded(x *Turn) (detail, why string) {
+func (t Pair) guarded(x *Turn) (detail, why string) {
 	if list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate); len(list) > 0 {
 		detail = strings.Join(list, ", ")
 		why = "it changes what only a person may approve (policy.protected_paths): " + detail

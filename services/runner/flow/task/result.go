@@ -132,19 +132,17 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	}
 	on := Combine(first, second, t.Second != nil || NeedsSecond(x.Policy, x.Intent))
 	t.Reviews = append(slices.Clip(t.Reviews), rv)
-	switch on {
-	case FirstApproved:
-		pair.seconded(x)
-		return nil
-	case Disagreed:
-		pair.disagree(x)
-		return nil
+	if on != Disagreed && on != FirstApproved {
+		t.Disputes = 0 // of a disagreement in a row the first's word alone says nothing
 	}
-	t.Disputes = 0
 	switch {
-	case on != Approved:
+	case on == FirstApproved:
+		pair.seconded(x)
+	case on == Disagreed:
+		pair.disagree(x)
+	case on == Rejected:
 		x.Correct("rejected")
-		t.rejected(x, Rejected, strings.Join(rv.Issues, "\n"))
+		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n"))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
 	default:
@@ -154,7 +152,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 }
 
 // rejected has the change made again, with the words of who rejected it.
-func (t *Task) rejected(x *Turn, on On, words string) {
+func (t Pair) rejected(x *Turn, on On, words string) {
 	if t.Word.NothingToDo != "" {
 		words = refuted(words)
 	}
@@ -164,7 +162,7 @@ func (t *Task) rejected(x *Turn, on On, words string) {
 // Approved takes the approval of the candidate by a review or a judgment, or, in
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
-	detail, why := t.guarded(x)
+	detail, why := Pair{t}.guarded(x)
 	if why == "" || t.Cleared.Of(t.Candidate) != nil {
 		t.step(x, Input{On: Approved})
 		return

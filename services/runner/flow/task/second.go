@@ -38,9 +38,9 @@ func NeedsSecond(p *forge.Policy, in *forge.Intent) bool {
 	return p.Second.By.Agent != "" && slices.Contains(p.Second.When, in.Risk) && in.Recipe == ""
 }
 
-// Combine derives what follows from the verdicts of two reviewers, which code made of their claims. second
-// is nil before it is asked for; two says that it is needed. A second review that is of something else than the
-// first, or by the same reviewer, counts as none.
+// Combine makes one verdict from those of two reviewers, which code made of the claims of each. second
+// is nil before it is asked for; two says that it is needed. A second review of something else than the
+// first, or by the same reviewer, counts as none: then one approval is all that there is.
 func Combine(first, second *forge.Review, two bool) On {
 	switch {
 	case first.Verdict != forge.VerdictApproved:
@@ -80,6 +80,8 @@ func (t Pair) First() *forge.Review {
 }
 
 // Refuse returns why a review is not the one that is waited for: it has to be by the reviewer who was asked.
+// That it is of an open attempt was looked at before; but a worker that answers for the second with what the
+// first said (an old one, which does not know of a second, or one that lies) has the right attempt.
 func (t Pair) Refuse(rv *forge.Review) error {
 	switch {
 	case t.Second == nil && rv.Second:
@@ -99,7 +101,8 @@ func (t Pair) Last() []forge.Review {
 	return t.Reviews[max(n-1, 0):]
 }
 
-// ask returns who makes the next review of a stage that is entered.
+// ask sets who makes the next review of a stage that is entered. Every way into a review but one is to the first
+// reviewer, so an approval of the first never outlives the commit that it is of.
 func (t Pair) ask(x *Turn, row Row) {
 	t.Second = nil
 	if row.On == FirstApproved {
@@ -156,8 +159,9 @@ func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 	}
 }
 
-// texts returns what both reviewers said, named apart. The first line, which is all that lists show, says
-// what the rejection is about.
+// texts returns the words of both reviewers, named apart. The first line, which is all that lists show,
+// has the reason of the rejection. What the first has seen stands beside it: the next attempt must not
+// break what was fine.
 func (t Pair) texts() string {
 	pair := t.Last()
 	if len(pair) < 2 {
@@ -165,7 +169,8 @@ func (t Pair) texts() string {
 	}
 	first, second := &pair[0], &pair[1]
 	var b strings.Builder
-	fmt.Fprintf(&b, "the second reviewer, %s, rejects what the first, %s, approves: %s\n", by(second), by(first), rule.FirstLine(strings.Join(second.Issues, "\n")))
+	why := rule.FirstLine(strings.Join(second.Issues, "\n"))
+	fmt.Fprintf(&b, "the second reviewer, %s, rejects what the first, %s, approves: %s\n", by(second), by(first), why)
 	for i, rv := range []*forge.Review{first, second} {
 		fmt.Fprintf(&b, "\nThe %s reviewer, %s, says: %s.", [...]string{"first", "second"}[i], by(rv), rv.Verdict)
 		for k := range rv.Claims {
@@ -184,7 +189,7 @@ func (t Pair) texts() string {
 	return strings.TrimSpace(b.String())
 }
 
-// note returns what a claim was shown by.
+// note returns the reviewer's own words on a claim, and its evidence.
 func note(c *forge.Claim) string {
 	var refs []string
 	for i := range c.Evidence {
