@@ -33,6 +33,7 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	}
 	// A judgment that is repeated begins anew: its conversation is not kept.
 	h := g.hearing(j, criteria)
+	h.system = r.systems[forge.StepJudge]
 	call := agent.Call{
 		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 		Check: func(answer []byte) error {

@@ -41,7 +41,7 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence}
+	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence, system: r.systems[forge.StepReview]}
 	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: runs(j.Command.Review().Verify)}
 	answer, err := ask(ctx, j, base, head, h, recipe)
 	if err != nil {

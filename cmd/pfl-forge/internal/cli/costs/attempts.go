@@ -74,7 +74,10 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 
 // PrintAttempts prints attempts as a table.
 func PrintAttempts(a *kit.App, list []AttemptDetail) error {
-	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "CACHED", "COST", "SESSION"}, Shrink: 10}
+	columns := render.Columns{
+		Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "CACHED", "COST", "SESSION"},
+		Shrink: 10,
+	}
 	for i := range list {
 		d := &list[i]
 		used := d.Usage()
