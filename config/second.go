@@ -58,6 +58,8 @@ func (p *Project) SecondPolicy() forge.SecondReview {
 // an intent names it or it stood in for another, it is the reviewer that the project has for the first.
 // The agent is empty if there is no other.
 func (p *Project) SecondAfter(in forge.ReviewInput) forge.Reviewer {
+	// The file goes before the command: a mistake in it can be mended while an intent waits. That it
+	// names none any more does not turn the review off, which the policy of the plan asked for.
 	list := []forge.Reviewer{p.SecondReviewer()}
 	if list[0].Agent == "" {
 		list[0] = *in.Second
@@ -83,6 +85,7 @@ func (c *checker) second(p *Project) {
 		}
 	}
 	if s.Agent == "" && s.Model == "" {
+		// Risks alone would look as if somebody else reviewed.
 		if c.pos.Has(field) {
 			c.fail(field, "needs an agent or a model; leave it out if one reviewer is enough")
 		}
@@ -105,8 +108,10 @@ func (c *checker) second(p *Project) {
 	if second == first {
 		c.fail(at, "is the first reviewer, %s, again; the second must differ from it in agent or model", Named(first))
 	}
+	// A step that names no model keeps the one of the configuration. The steps are models of the first
+	// reviewer's back end: the same name at another one is another model.
 	for i, up := range p.Calls.Escalate.Review {
-		if first.Model = cmp.Or(up.Model, first.Model); up.Model != "" && second == first {
+		if first.Model = up.Model; up.Model != "" && second == first {
 			c.fail(at, "is what calls.escalate.review[%d] makes the first reviewer, %s; the second must differ from it in agent or model",
 				i, Named(first))
 		}

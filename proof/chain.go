@@ -159,10 +159,13 @@ func (r *Report) reviews() {
 	if len(second) == 0 || !count(r, len(second), "that the second reviewer reviewed it", NamespaceReview) {
 		return
 	}
+	// The rules ask a person where the reviewers disagree. That approval is of the changes, as one of
+	// protected paths is, and is held to the same needs.
 	decided := slices.ContainsFunc(find[*Approval](r), func(a *Approval) bool { return a.What == OfChanges })
 	if second[0].Verdict != VerdictApproved && !decided {
 		r.problem("the second reviewer did not approve it: the verdict is %q, and no person approved the changes", clip(second[0].Verdict))
 	}
+	// One key signs for all reviewers of a service, so only what they say of themselves tells them apart.
 	if one && first[0].Agent == second[0].Agent && first[0].Model == second[0].Model {
 		r.problem("both reviews are by %s; the second has to be by another one", clip(strings.TrimSpace(first[0].Agent+" "+first[0].Model)))
 	}

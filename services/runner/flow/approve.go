@@ -143,6 +143,8 @@ func (s consent) names(tasks ...*task.Task) []string {
 func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forge.Decision, error) {
 	rules := consent(s).rules()
 	approves := task.Approves(a.Answer)
+	// Rejecting is open to whoever may answer: it lets nothing through. Approving is not, and an
+	// answer must not be a way around the rules for approvals.
 	var granted *approval.Granted
 	if approves && t.Candidate != nil {
 		if why, setting := rules.Objection(by); why != "" {
@@ -155,6 +157,7 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 		}
 	}
 	plan.Answer(&s.Intent, a)
+	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
 	if !approves && !task.Rejects(a.Answer) {
 		s.Intent.Requesters = joined(s.Intent.Requesters, by)
 	}

@@ -44,14 +44,17 @@ func NeedsSecond(p *forge.Policy, in *forge.Intent) bool {
 func Combine(first, second *forge.Review, two bool) On {
 	switch {
 	case first.Verdict != forge.VerdictApproved:
+		// Cheap first: one rejection is enough, whatever another one would say.
 		return Rejected
 	case !two:
 		return Approved
 	case second == nil || apart(first, second) != nil:
+		// Half of what is needed. It leads to the second reviewer and nowhere else.
 		return FirstApproved
 	case second.Verdict == forge.VerdictApproved:
 		return Approved
 	}
+	// A verdict that is no word of ours is no approval either.
 	return Disagreed
 }
 
@@ -59,10 +62,13 @@ func Combine(first, second *forge.Review, two bool) On {
 func apart(first, second *forge.Review) error {
 	switch {
 	case first.Second || !second.Second:
+		// The first one's answer, told once more in another attempt.
 		return errors.New("the review is not one by the second reviewer")
 	case first.TaskID != second.TaskID || first.Head != second.Head:
+		// A rebase between the two makes another commit, which nobody has approved yet.
 		return errors.New("the reviews are not of the same commit")
 	case first.By == second.By:
+		// The same model twice errs twice in the same way.
 		return fmt.Errorf("the first reviewer, %s, reviewed again; the second has to be another one", by(second))
 	}
 	return nil
@@ -119,11 +125,14 @@ func (t Pair) seconded(x *Turn) {
 func (t Pair) disagree(x *Turn) {
 	x.Correct("rejected")
 	t.Disputes++
+	// Both texts go to the author: what the first found to be fine has to stay so, and it may
+	// answer the second one's objection.
 	feedback := t.texts()
 	if t.Disputes < maxDisputes {
 		t.rejected(x, Disagreed, feedback)
 		return
 	}
+	// The question names the commit, so that an answer to an earlier one is not taken for it.
 	x.Intent.Clarifications = append(slices.Clip(x.Intent.Clarifications), forge.Clarification{
 		Question: fmt.Sprintf("The reviewers of %s disagree again, now about commit %.12s. Does it count as approved?", t.ID, t.Head),
 		Context:  feedback, SuggestedAnswers: []string{AnswerApprove, AnswerReject}, Task: t.ID,
@@ -144,17 +153,20 @@ func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 	t.Failure = ""
 	switch {
 	case !Approves(answer):
+		// A person has taken sides, so the next disagreement is the first of another row.
 		t.Disputes = 0
 		if said += "\n\nA person decided that it is rejected."; !Rejects(answer) {
 			said += " They say: " + strings.TrimSpace(answer)
 		}
 		t.rejected(x, Rejected, said)
 	case t.Word.NothingToDo != "":
+		// Nothing is merged, so there is no change that an approval could be of.
 		t.Disputes = 0
 		Said(t).confirmed(x)
 	case by != nil:
 		t.Clear(x, by)
 	default:
+		// Disputes stays, so it is guarded whatever files it changes.
 		t.Approved(x)
 	}
 }
