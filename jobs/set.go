@@ -28,11 +28,9 @@ import (
 // Host describes the process that works on repositories. It is set up once, before
 // OpenSet.
 type Host struct {
-	// StateDir is absolute and belongs to this process alone: clones, checkouts,
-	// sessions, scratch files.
+	// StateDir is absolute and belongs to this process alone: clones, checkouts, sessions, scratch files.
 	StateDir string
-	// Owner marks every process that is started, so that the next process of the same
-	// state directory can end them. The agents have the same one.
+	// Owner marks every process that is started, so that the next process of the same state directory can end them. The agents have the same one.
 	Owner process.Owner
 	// Agents are the back ends that every project can name.
 	Agents []agent.Agent
