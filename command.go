@@ -30,8 +30,7 @@ type Command struct {
 	BudgetUSD float64
 	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
-	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if
-	// nothing does.
+	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if nothing does.
 	Stronger *Stronger
 	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
 	Input Input
@@ -64,11 +63,9 @@ type Result struct {
 	Usage Usage
 	// Observations were made by the agent in passing, at most 50.
 	Observations []Observation
-	// Policy is the project's own, as the attempt read it. Audit, observe and
-	// intake set it; an analysis carries its own. Nil otherwise.
+	// Policy is the project's own, as the attempt read it. Audit, observe and intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
-	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker
-	// says; empty if none of these ran.
+	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker says; empty if none of these ran.
 	Executor Executor
 	// Output holds the outcome: the payload of the step, *Started, or *Failure. Nil counts as a failure.
 	Output Output
@@ -321,8 +318,7 @@ type MergeResult struct {
 
 // Reflection is the answer of reflect.
 type Reflection struct {
-	// Proposals are intents that the reflection proposes. The ID of each is the
-	// spelling of its title, from which the rules derive the intent's id.
+	// Proposals are intents that the reflection proposes. The ID of each is the spelling of its title, from which the rules derive the intent's id.
 	Proposals []Intent
 	// Read are the ids of the observations that were read.
 	Read []string
@@ -330,8 +326,7 @@ type Reflection struct {
 
 // Policy is the part of a project's configuration that the rules read.
 type Policy struct {
-	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
-	// failed to verify or was empty.
+	// MaxReviewRetries bounds how often a change may be made again because it was rejected, failed to verify or was empty.
 	MaxReviewRetries int
 	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
 	MaxAgentRetries int
@@ -357,19 +352,35 @@ type Policy struct {
 	MaxDepth int
 	// Reflection bounds the proposals of reflections.
 	Reflection ReflectionPolicy
-	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at
-	// most 1; 0 stands for DefaultMinConfidence.
+	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at most 1; 0 stands for DefaultMinConfidence.
 	MinConfidence float64
 	// StrongerImplement lists the steps that implement and execute are escalated by, one for each setback.
 	StrongerImplement []Stronger
 	// StrongerReview is the same for review.
 	StrongerReview []Stronger
+	// Second says who else has to approve changes, and which.
+	Second SecondReview
+}
+
+// SecondReview is the policy about a second reviewer.
+type SecondReview struct {
+	// By is the reviewer as the project names it; without an agent there is none.
+	By Reviewer
+	// When lists the risks of the intents whose changes two reviewers have to approve.
+	When []Risk
+}
+
+// Reviewer is who makes a review.
+type Reviewer struct {
+	// Agent is the back end.
+	Agent string
+	// Model is the one that it is asked for; empty if its program chooses.
+	Model string
 }
 
 // Stronger is one step of an escalation. What is empty stays as it is configured.
 type Stronger struct {
-	// Model is the model's name, as the back end that is configured for the step calls it. Another one keeps
-	// the model of its own.
+	// Model is the model's name, as the back end that is configured for the step calls it. Another one keeps the model of its own.
 	Model string
 	// Effort says how much the model is to think.
 	Effort string

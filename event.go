@@ -44,8 +44,7 @@ type Edit struct {
 
 // Approve lets an intent that waits for approval continue.
 type Approve struct {
-	// Plan is the hash of the plan, or of the changes, that was approved. An
-	// approval of another one than the present, or of none, is refused.
+	// Plan is the hash of the plan, or of the changes, that was approved. An approval of another one than the present, or of none, is refused.
 	Plan string
 }
 
@@ -91,8 +90,7 @@ type Pause struct {
 	Reason string
 	// Task is the task to pause; empty pauses the whole intent.
 	Task TaskID
-	// Number counts the project's pauses, from 1, in a pause that a project sends
-	// to its intents. 0 in a pause by a person.
+	// Number counts the project's pauses, from 1, in a pause that a project sends to its intents. 0 in a pause by a person.
 	Number int
 }
 
@@ -100,8 +98,7 @@ type Pause struct {
 type Resume struct {
 	// Task is the task to continue; empty continues the whole intent.
 	Task TaskID
-	// Number is the number of the project's pause that is over, in what a project
-	// sends to its intents. 0 in what a person sends.
+	// Number is the number of the project's pause that is over, in what a project sends to its intents. 0 in what a person sends.
 	Number int
 }
 
@@ -183,8 +180,7 @@ type DependencyEnded struct {
 	Intent IntentID
 	// Status is how it ended. Empty means that there is no such intent.
 	Status Status
-	// Cycle is the path from the waiting intent back to itself, set when the
-	// dependency can never end because it waits for this one.
+	// Cycle is the path from the waiting intent back to itself, set when the dependency can never end because it waits for this one.
 	Cycle []IntentID
 }
 
@@ -209,8 +205,7 @@ type FilesLocked struct {
 	Task TaskID
 	// Number is the request that this answers.
 	Number int
-	// Granted is false when the task held a lock and lost a conflict all the same:
-	// then only a change from outside pfl-forge can be the cause.
+	// Granted is false when the task held a lock and lost a conflict all the same: then only a change from outside pfl-forge can be the cause.
 	Granted bool
 }
 

@@ -37,14 +37,11 @@ type GoalOptions struct {
 	SystemPrompt string
 	// JudgePrompt is added to the judge's.
 	JudgePrompt string
-	// HistoryFile is the path of the summaries below .e8/; empty stands for
-	// DefaultHistoryFile.
+	// HistoryFile is the path of the summaries below .e8/; empty stands for DefaultHistoryFile.
 	HistoryFile string
-	// KnowledgeFile is the path of the knowledge below .e8/; empty stands for
-	// DefaultKnowledgeFile.
+	// KnowledgeFile is the path of the knowledge below .e8/; empty stands for DefaultKnowledgeFile.
 	KnowledgeFile string
-	// RawLog keeps the output of the executing agent's program, in a file for each
-	// iteration.
+	// RawLog keeps the output of the executing agent's program, in a file for each iteration.
 	RawLog bool
 	// LogDir is the directory of those files below .e8/; empty stands for
 	// DefaultLogDir.

@@ -91,14 +91,17 @@ type ReviewInput struct {
 	Reviews []Review
 	// Unchanged says that there is no change: the question is whether the base commit meets the task already.
 	Unchanged bool
+	// Second is the reviewer who has to approve as well what First approved; nil in the first review.
+	Second *Reviewer
+	// First approved this very commit. Whoever that was does not make the second review, too.
+	First Reviewer
 }
 
 // IterationInput is the input of summarize and judge.
 type IterationInput struct {
 	// Goal describes the goal and the iteration's execution.
 	Goal GoalContext
-	// Verify is the report on the iteration's commit. Nil where
-	// none are configured or nothing was changed.
+	// Verify is the report on the iteration's commit. Nil where none are configured or nothing was changed.
 	Verify *VerifyReport
 }
 
@@ -116,8 +119,7 @@ type ReflectInput struct {
 	Histories []History
 	// Observations are the project's that no reflection has read yet, oldest first.
 	Observations []Observation
-	// Proposed are the proposals of earlier reflections and what became of them,
-	// oldest first.
+	// Proposed are the proposals of earlier reflections and what became of them, oldest first.
 	Proposed []Proposal
 }
 

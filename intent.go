@@ -12,8 +12,7 @@ import (
 // and reflections write; what pfl-forge makes of it is in Task, Summary and
 // History.
 type Intent struct {
-	// ID names the intent within its project. Whoever submits it chooses the id;
-	// for what other systems submit it follows from Origin.
+	// ID names the intent within its project. Whoever submits it chooses the id; for what other systems submit it follows from Origin.
 	ID IntentID
 	// Project is the repository that is to change.
 	Project ProjectID
@@ -80,8 +79,7 @@ type Settings struct {
 type Attributes struct {
 	// Priority is shown to people and scripts; no list is sorted by it.
 	Priority int
-	// Team names the people that the intent belongs to, in one line of at most MaxTeam
-	// bytes; empty for none.
+	// Team names the people that the intent belongs to, in one line of at most MaxTeam bytes; empty for none.
 	Team string
 }
 

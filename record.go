@@ -10,8 +10,7 @@ import (
 // write, so that a crash cannot come between them. Folding the records of a
 // journal in their order gives the state of its machine.
 type Record struct {
-	// Events are the events that were applied, in the order of their decisions. At
-	// least one; events that were ignored or refused are not journaled.
+	// Events are the events that were applied, in the order of their decisions. At least one; events that were ignored or refused are not journaled.
 	Events []Event
 	// Effects are those of all Events together. They happen after the record is stored, and again after a crash.
 	Effects Effects
@@ -30,15 +29,13 @@ type Effects struct {
 	Commands []Command
 	// Timers are set, or set again if there is one under the same key.
 	Timers []Timer
-	// Outbox are events for other state machines of the project, repeated after a
-	// crash until they are answered or superseded.
+	// Outbox are events for other state machines of the project, repeated after a crash until they are answered or superseded.
 	Outbox []Event
 	// Cancels are attempts whose results are not needed any more. Workers stop them and keep what was done.
 	Cancels []Attempt
 	// ReleasedTasks are tasks that have ended: their checkouts and sessions can go.
 	ReleasedTasks []TaskID
-	// Ended says that the run of the intent is over: commands of it that no worker
-	// has taken can be forgotten.
+	// Ended says that the run of the intent is over: commands of it that no worker has taken can be forgotten.
 	Ended bool
 }
 
@@ -152,8 +149,7 @@ type RunSummary struct {
 	Run int
 	// Activity says, for a person, what is going on, such as "waits for fix-login".
 	Activity string
-	// Tasks are those that are under way, waiting or failed. Others are only
-	// counted.
+	// Tasks are those that are under way, waiting or failed. Others are only counted.
 	Tasks []TaskSummary
 	// TaskCount is how many tasks the plan has.
 	TaskCount int
@@ -161,8 +157,7 @@ type RunSummary struct {
 	TasksDone int
 	// Open are the attempts whose results are still wanted.
 	Open []Attempt
-	// Idle says that no worker, timer or other state machine will change
-	// anything by itself: the intent has ended or waits for a person.
+	// Idle says that no worker, timer or other state machine will change anything by itself: the intent has ended or waits for a person.
 	Idle bool
 	// Goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary

@@ -9,8 +9,7 @@ type Task struct {
 	ID TaskID
 	// IntentID is the intent that the task belongs to.
 	IntentID IntentID
-	// Title is one line. It becomes the title of the merged commit, unless the intent has
-	// just this task: then the intent's does.
+	// Title is one line. It becomes the title of the merged commit, unless the intent has just this task: then the intent's does.
 	Title string
 	// Plan says what to do, for the agent that does it.
 	Plan string
@@ -103,11 +102,14 @@ type Review struct {
 	Attempt int
 	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
+	// By is who made it; zero where a recipe's check did.
+	By Reviewer
+	// Second says that it is that of the second reviewer, of what the first approved.
+	Second bool
 	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
 	// the verdict that the rules derive from claims and issues.
 	Verdict Verdict
-	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code
-	// decides.
+	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code decides.
 	Claims []Claim
 	// Issues have to be resolved. With an issue, the rules reject.
 	Issues []string

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -25,6 +26,9 @@ const (
 	EventTool EventKind = "tool"
 	// EventToolFailed: Tool failed, because of Text.
 	EventToolFailed EventKind = "tool_failed"
+	// EventCommandEnded: a command that the agent ran with Tool has ended, and not failed as far as the CLI
+	// says; Gemini CLI does not. Text is the last line that it printed, empty if there is none.
+	EventCommandEnded EventKind = "command_ended"
 	// EventUsage: Usage is the call's total so far.
 	EventUsage EventKind = "usage"
 	// EventWaiting: the model is overloaded or limits the rate, as Text says,
@@ -43,7 +47,7 @@ type Event struct {
 	Kind EventKind
 	// Text is said, thought, printed or the reason, depending on Kind.
 	Text string
-	// Tool is set for EventTool and EventToolFailed.
+	// Tool is set for EventTool, EventToolFailed and EventCommandEnded.
 	Tool string
 	// Session and Model are set for EventStarted.
 	Session string
@@ -59,6 +63,13 @@ const maxEventText = 500
 
 // short returns text on one line, cut to maxEventText characters.
 func short(text string) string { return term.Short(text, maxEventText) }
+
+// LastLine returns the last line of a text that is not blank: what a test run prints there is its
+// result.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexAny(text, "\n\r")+1:]
+}
 
 // appendNew appends s to list unless it is there already.
 func appendNew(list []string, s string) []string {

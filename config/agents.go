@@ -72,6 +72,9 @@ func (p *Project) UsedAgents() []string {
 	for _, role := range RoleNames() {
 		used = append(used, p.AgentFor(role))
 	}
+	if second := p.SecondReviewer(); second.Agent != "" {
+		used = append(used, second.Agent)
+	}
 	used = append(used, p.Fallback...)
 	used = append(used, slices.Sorted(maps.Keys(p.Agents))...)
 	var out []string

@@ -45,6 +45,7 @@ func (c *checker) project(p *Project) {
 	}
 	c.oneOf("review.proof", string(p.Review.Proof), []string{string(ProofOff), string(ProofInform), string(ProofRequire)})
 	c.patterns("review.test_files", p.Review.TestFiles)
+	c.second(p)
 	c.word("models.triage_deep", p.Models.TriageDeep)
 	c.word("models.default", p.Models.Default)
 	c.word("models.complex", p.Models.Complex)

@@ -11,7 +11,13 @@ import (
 )
 
 // Check decides a criterion by a shell command, which has to exit with 0. The command alone may stand for
-// the whole of it.
+// the whole of it:
+//
+//	checks:
+//	  tests: go test ./...
+//	  coverage: {command: ./coverage.sh 80, timeout: 20m}
+//
+// A goal names it, and so may other systems, which can name no commands: {check: tests}.
 type Check struct {
 	// Command is run by sh -c in a fresh checkout of the commit that is judged.
 	Command string `yaml:"command"`

@@ -158,7 +158,8 @@ func (p *Project) EffortIgnored(agent string) []string {
 		}
 	}
 	for _, role := range RoleNames() {
-		if p.AgentFor(role) != agent && !slices.Contains(p.Fallback, agent) {
+		second := role == "review" && p.SecondReviewer().Agent == agent
+		if p.AgentFor(role) != agent && !second && !slices.Contains(p.Fallback, agent) {
 			continue
 		}
 		add(role, p.Calls.Effort.role(role))

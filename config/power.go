@@ -53,6 +53,7 @@ var classes = map[string]class{
 	"recipes.*.params.*.suggested": {means: "is offered to be given to the recipe's commands"},
 	"agent":                        {means: "is the program that does intents, with its login of yours"},
 	"roles.*":                      {means: "is the program that does this kind of work, with its login of yours"},
+	"review.second.agent":          {means: "is the program that reviews changes as well, with its login of yours"},
 	"fallback":                     {means: "stands in for an agent that is at its limit, with its login of yours"},
 	"agents.*.command":             {means: "runs as an agent"},
 	"worktree_dir":                 {means: "is where checkouts are made and removed"},
@@ -68,7 +69,7 @@ var classes = map[string]class{
 	"policy.protected_paths":       {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
 	"checks.*.timeout": {},
-	"review.proof":     {}, "review.test_files": {},
+	"review.proof":     {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {},
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},

@@ -124,6 +124,8 @@ type Review struct {
 	Proof Proof `yaml:"proof"`
 	// TestFiles are patterns, as in policy.protected_paths, of the files that are tests.
 	TestFiles []string `yaml:"test_files"`
+	// Second is another reviewer who has to approve, too.
+	Second Second `yaml:"second"`
 }
 
 // Proof says what follows where the tests of a fix do not fail without the fix.
@@ -261,7 +263,7 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles()},
+		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
 		Checkouts:        Checkouts{WorktreeDir: ".forge/worktrees"},

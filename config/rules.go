@@ -21,6 +21,7 @@ func (p *Project) Rules() *forge.Policy {
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
+	policy.Second = p.SecondPolicy()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

@@ -7,10 +7,16 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Criterion has to hold in the end: a text, which a judge decides, or a command.
+// Criterion has to hold in the end: a text, which a judge decides, or a command. These are the forms:
+//
+//	criteria:
+//	  - the login page links to the reset form
+//	  - check: tests
+//	  - {type: command, command: test -e RESULT.txt, expect: {exit_code: 0}, timeout: 1m}
 type Criterion struct {
 	// Text is the criterion in words, for a judge. It is written in place of the mapping.
-	Text    string        `yaml:"-"`
+	Text string `yaml:"-"`
+
 	Check   string        `yaml:"check,omitempty"`   // a check of pfl-forge.yaml, which has to pass
 	Type    string        `yaml:"type,omitempty"`    // command, where a command is given
 	Command string        `yaml:"command,omitempty"` // a shell command, run on exactly the commit that is judged; in task.yaml only
@@ -71,8 +77,9 @@ func Criteria(list []Criterion) (texts []string, checks []forge.Check) {
 	return texts, checks
 }
 
-// CheckCriteria returns the first criterion that says nothing, or not what it is, or nil. The rest is
-// checked with the intent.
+// CheckCriteria returns the first criterion that says nothing, or not what it is, or nil. It finds what
+// cannot be seen any more once the criteria are an intent's: a key that has no effect, or a command that is not called
+// one. The rest is checked with the intent: names, regular expressions, bounds, and who may say a command.
 func CheckCriteria(list []Criterion) *forge.FieldError {
 	for i, c := range list {
 		field := fmt.Sprintf("criteria[%d]", i)

@@ -41,6 +41,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	}
 	j.dir = call.Dir
 	j.configure(&call, j.Config.ModelsOf(a.Name()), a.Name() == j.Config.AgentFor(string(j.Command.Attempt.Step)))
+	j.Called = forge.Reviewer{Agent: a.Name(), Model: call.Model}
 	if call.Role == agent.RoleExecute {
 		if err := j.configureGoal(&call, a.Name() == j.chosen()); err != nil {
 			return agent.Outcome{}, err
@@ -107,6 +108,8 @@ func (j *Job) configure(call *agent.Call, models config.Models, configured bool)
 	call.Effort = c.Calls.Effort.For(role, cmd)
 	if s := cmd.Stronger; s != nil && configured {
 		call.Model = cmp.Or(s.Model, call.Model)
+	} else if in := cmd.Review(); in.Second != nil {
+		call.Model = c.SecondAfter(in).Model
 	}
 	call.Limits.MaxTurns += c.Calls.MaxTurns
 	call.Limits.Wall = c.Timeouts.Review

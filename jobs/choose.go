@@ -13,10 +13,11 @@ import (
 // the recipe back end if it names a recipe, or the one that the project configures
 // for the step. If that one is at its limit, the first of the project's fallbacks
 // that is not, is installed and may do the work takes its place. If there is none the
-// chosen one is returned all the same: it reports until when its limit lasts.
+// chosen one is returned all the same: it reports until when its limit lasts. A second
+// reviewer has no fallback: that could be who made the first review.
 func (j *Job) Agent() (agent.Agent, error) {
 	chosen := j.chosen()
-	if chosen == config.AgentRecipe || !slices.Contains(j.Command.LimitedAgents, chosen) {
+	if chosen == config.AgentRecipe || j.Command.Review().Second != nil || !slices.Contains(j.Command.LimitedAgents, chosen) {
 		return j.named(chosen)
 	}
 	for _, name := range j.Config.Fallback {
@@ -37,6 +38,8 @@ func (j *Job) Agent() (agent.Agent, error) {
 func (j *Job) chosen() string {
 	in, step := &j.Command.Intent, j.Command.Attempt.Step
 	switch {
+	case j.Command.Review().Second != nil:
+		return j.Config.SecondAfter(j.Command.Review()).Agent
 	case step == forge.StepReflect && (in.Agent == "" || in.Agent == config.AgentRecipe):
 	case in.Agent != "":
 		return in.Agent

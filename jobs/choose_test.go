@@ -78,6 +78,38 @@ func TestWhoStandsIn(t *testing.T) {
 	}
 }
 
+// TestWhoReviewsSecond has the command for a second review. Whoever made the first never makes it.
+func TestWhoReviewsSecond(t *testing.T) {
+	const (
+		project = "agent: claude\nmodels: {default: sonnet}\nfallback: [codex, gemini]\n"
+		codex   = "review: {second: {agent: codex, model: o3}}"
+	)
+	o3, sonnet := forge.Reviewer{Agent: "codex", Model: "o3"}, forge.Reviewer{Agent: "claude", Model: "sonnet"}
+	for _, tt := range []struct {
+		name, settings string
+		second, first  forge.Reviewer
+		intent, avoid  string
+		want           string // empty: nobody
+	}{
+		{"as the project says", project + "review: {second: {agent: gemini}}", o3, sonnet, "", "", "gemini"},
+		{"turned off since", project, o3, sonnet, "", "", "codex"},
+		{"at its limit nobody stands in", project + codex, o3, sonnet, "", "codex", "codex"},
+		{"of an intent that names another one", project + codex, o3, forge.Reviewer{Agent: "gemini"}, "gemini", "", "codex"},
+		{"who made the first", project + codex, o3, o3, "codex", "", "claude"},
+		{"another model of the same", project + "review: {second: {model: opus}}", o3, sonnet, "", "", "claude"},
+		{"nobody else", project, sonnet, sonnet, "", "", ""},
+		{"no first that reviews", "agent: recipe\n" + codex, o3, o3, "codex", "", ""},
+	} {
+		j := choose(t, tt.settings+"\n", "", forge.Command{
+			BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepReview}, Intent: forge.Intent{Settings: forge.Settings{Agent: tt.intent}},
+			Input: &forge.ReviewInput{Second: &tt.second, First: tt.first}, LimitedAgents: []string{tt.avoid},
+		})
+		if a, err := j.Agent(); (err != nil) != (tt.want == "") || err == nil && a.Name() != tt.want {
+			t.Errorf("%s: %v, %v; want %s", tt.name, a, err, tt.want)
+		}
+	}
+}
+
 // choose returns a job in a project with these settings; the program of the back end
 // gone is not there.
 func choose(t *testing.T, settings, gone string, cmd forge.Command) *jobs.Job {

@@ -52,6 +52,9 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 				config.FileName, at.Short(), err)
 		}
 	}
+	if r.host.Adjust != nil {
+		r.host.Adjust(p)
+	}
 	r.configs.mu.Lock()
 	defer r.configs.mu.Unlock()
 	if len(r.configs.seen) >= maxConfigs || r.configs.seen == nil {

@@ -46,6 +46,7 @@ func VerifyGoal(ctx context.Context, j *Job, commit git.OID, checks []forge.Chec
 	if err != nil {
 		return nil, err
 	}
+	// All of them run, also after one that fails: whoever goes on is told everything at once.
 	for i := range list {
 		traced, end := telemetry.Span(ctx, "check")
 		run, err := check(traced, j, commit, &list[i], i)

@@ -20,13 +20,14 @@ type Job struct {
 	*Repository
 	// Command is the command that is carried out; read-only.
 	Command *forge.Command
-	// Result is the attempt's report. Workers set Output; Run adds agent, model,
-	// session and usage.
+	// Result is the attempt's report. Workers set Output; Run adds agent, model, session and usage.
 	Result forge.Result
 	// Tip is the commit of the base branch at the start, or at the last Refresh.
 	Tip git.OID
 	// Config is pfl-forge.yaml as committed in Tip.
 	Config *config.Project
+	// Called is the agent of the last call, with the model that it was asked for.
+	Called forge.Reviewer
 
 	// progress receives the attempt's work, line by line.
 	progress service.Progress

@@ -15,12 +15,10 @@ import (
 )
 
 const (
-	// firstOpening and longestOpening bound the pauses between two tries to open a
-	// repository.
+	// firstOpening and longestOpening bound the pauses between two tries to open a repository.
 	firstOpening   = 500 * time.Millisecond
 	longestOpening = 30 * time.Second
-	// holdFor is how long after the start commands wait for an origin that cannot be
-	// reached. After that they fail, so that a person hears of it.
+	// holdFor is how long after the start commands wait for an origin that cannot be reached. After that they fail, so that a person hears of it.
 	holdFor = 5 * time.Minute
 )
 

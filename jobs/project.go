@@ -31,8 +31,7 @@ type project struct {
 	late atomic.Bool
 
 	mu sync.Mutex
-	// preparations are still to be done before the next command, in order. Who has the
-	// slot takes them away.
+	// preparations are still to be done before the next command, in order. Who has the slot takes them away.
 	preparations []preparation
 	// cause is why it could not be opened or prepared last; nil when it was.
 	cause error

@@ -19,14 +19,12 @@ const (
 	StartNew SessionStart = "new"
 	// StartResumed goes on in a session whose files are here.
 	StartResumed SessionStart = "resume"
-	// StartLost begins a new session, with a recap, in place of one whose files are
-	// gone.
+	// StartLost begins a new session, with a recap, in place of one whose files are gone.
 	StartLost SessionStart = "lost"
 )
 
 const (
-	// saveWatch is the interval in which a running call's session is compared with
-	// what was saved.
+	// saveWatch is the interval in which a running call's session is compared with what was saved.
 	saveWatch = 250 * time.Millisecond
 	// savePause is the least time between two saves while the agent works.
 	savePause = 2 * time.Second

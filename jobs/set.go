@@ -28,11 +28,9 @@ import (
 // Host describes the process that works on repositories. It is set up once, before
 // OpenSet.
 type Host struct {
-	// StateDir is absolute and belongs to this process alone: clones, checkouts,
-	// sessions, scratch files.
+	// StateDir is absolute and belongs to this process alone: clones, checkouts, sessions, scratch files.
 	StateDir string
-	// Owner marks every process that is started, so that the next process of the same
-	// state directory can end them. The agents have the same one.
+	// Owner marks every process that is started, so that the next process of the same state directory can end them. The agents have the same one.
 	Owner process.Owner
 	// Agents are the back ends that every project can name.
 	Agents []agent.Agent
@@ -52,10 +50,11 @@ type Host struct {
 	// Allow returns nil if a configuration may have effect on this machine; nil: all may, since
 	// whoever runs the service answers for its projects.
 	Allow func(context.Context, *config.Project) error
-	// Alone says that one person, the user of this machine, is all that could approve.
+	// Adjust changes each configuration that Allow let pass, for work that is no run's; nil: none is changed.
+	Adjust func(*config.Project)
+	// Alone says that only the user of this machine could approve.
 	Alone bool
-	// Sandbox is the demand of whoever runs the process. A project's policy can only be
-	// stricter.
+	// Sandbox is the demand of whoever runs the process. A project's policy can only be stricter.
 	Sandbox demand.Demand
 	// Private are paths that no sandbox shows, whatever a project's configuration grants. They
 	// may be empty.
@@ -118,8 +117,6 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 		return nil, err
 	}
 	host.confinement, host.gates = &confinement{}, &gate.Gates{}
-	// Processes that a command leaves running hold the lock too, and so delay the
-	// next process.
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
 	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}, sources: sources, began: time.Now()}
 	if s.host.id, err = hostID(host.StateDir); err == nil {

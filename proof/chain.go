@@ -138,14 +138,37 @@ func (r *Report) complete() {
 			r.problem("a verify command failed")
 		}
 	}
-	if v := find[*Review](r); count(r, len(v), "that it was reviewed", NamespaceReview) && v[0].Verdict != VerdictApproved {
-		r.problem("the review did not approve it: its verdict is %q", clip(v[0].Verdict))
-	}
+	r.reviews()
 	plans := find[*Plan](r)
 	if !count(r, len(plans), "which plan it follows", NamespacePlan) {
 		return
 	}
 	r.approvals(plans[0])
+}
+
+// reviews looks whether the reviewer, and the second one if there is one, approved. Where just the first did, a
+// person's approval of the changes decides.
+func (r *Report) reviews() {
+	all := find[*Review](r)
+	second := slices.DeleteFunc(slices.Clone(all), func(v *Review) bool { return !v.Second })
+	first := slices.DeleteFunc(all, func(v *Review) bool { return v.Second })
+	one := count(r, len(first), "that it was reviewed", NamespaceReview)
+	if one && first[0].Verdict != VerdictApproved {
+		r.problem("the review did not approve it: its verdict is %q", clip(first[0].Verdict))
+	}
+	if len(second) == 0 || !count(r, len(second), "that the second reviewer reviewed it", NamespaceReview) {
+		return
+	}
+	// The rules ask a person where the reviewers disagree. That approval is of the changes, as one of
+	// protected paths is, and is held to the same needs.
+	decided := slices.ContainsFunc(find[*Approval](r), func(a *Approval) bool { return a.What == OfChanges })
+	if second[0].Verdict != VerdictApproved && !decided {
+		r.problem("the second reviewer did not approve it: the verdict is %q, and no person approved the changes", clip(second[0].Verdict))
+	}
+	// One key signs for all reviewers of a service, so only what they say of themselves tells them apart.
+	if one && first[0].Agent == second[0].Agent && first[0].Model == second[0].Model {
+		r.problem("both reviews are by %s; the second has to be by another one", clip(strings.TrimSpace(first[0].Agent+" "+first[0].Model)))
+	}
 }
 
 // approvals looks whether as many different people approved as the plan's rules ask

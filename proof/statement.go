@@ -84,6 +84,8 @@ type Review struct {
 	Of Task `json:"of"`
 	// Step is review or judge.
 	Step string `json:"step"`
+	// Second says that it is of the second reviewer, who was asked after the first had approved.
+	Second bool `json:"second,omitempty"`
 	// Verdict is approved or rejected; any other word counts as a rejection.
 	Verdict string `json:"verdict"`
 	// Agent is the back end; empty if none was called.

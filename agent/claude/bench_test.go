@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -166,7 +167,10 @@ var approve = agenttest.Answer(object{"requirements": []any{}, "verdict": "appro
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "claude")
+	// A process that is forked meanwhile would have the file open for writing, so that it cannot be started.
+	syscall.ForkLock.RLock()
 	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
+	syscall.ForkLock.RUnlock()
 	if err := os.Chmod(cli, 0o700); err != nil {
 		t.Fatal(err)
 	}

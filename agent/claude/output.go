@@ -229,13 +229,20 @@ func (t *outputReader) relative(path string) string {
 	return path
 }
 
-// onUser takes the results of tools: it reports those that failed, and adds the file of
+// onUser takes the results of tools: it reports those that failed, and those of commands, and adds the file of
 // a successful Edit or Write to the outcome.
 func (t *outputReader) onUser(m *message) {
 	for _, c := range m.Message.Content {
-		if c.Type == "tool_result" && c.IsError {
+		if c.Type != "tool_result" {
+			continue
+		}
+		tool := t.uses[c.ToolUseID]
+		switch {
+		case c.IsError:
 			why := strings.TrimSuffix(strings.TrimPrefix(c.Content.text(), "<tool_use_error>"), "</tool_use_error>")
-			t.sink(agent.Event{Kind: agent.EventToolFailed, Tool: t.uses[c.ToolUseID], Text: term.Short(why, maxSubject)})
+			t.sink(agent.Event{Kind: agent.EventToolFailed, Tool: tool, Text: term.Short(why, maxSubject)})
+		case tool == "Bash":
+			t.sink(agent.Event{Kind: agent.EventCommandEnded, Tool: tool, Text: term.Short(agent.LastLine(c.Content.text()), maxSubject)})
 		}
 	}
 	var r struct {

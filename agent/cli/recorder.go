@@ -119,6 +119,11 @@ func (r *Recorder) ToolFailed(tool, why string) {
 	r.emit(agent.Event{Kind: agent.EventToolFailed, Tool: term.Short(tool, maxName), Text: term.Short(why, maxText)})
 }
 
+// CommandEnded reports that a command of the agent ended, and the last line that it printed.
+func (r *Recorder) CommandEnded(tool, output string) {
+	r.emit(agent.Event{Kind: agent.EventCommandEnded, Tool: term.Short(tool, maxName), Text: term.Short(agent.LastLine(output), maxText)})
+}
+
 // FileWritten adds a file to the outcome, relative to the checkout if it is in it.
 func (r *Recorder) FileWritten(file string) {
 	if rel, err := filepath.Rel(r.call.Dir, file); err == nil && filepath.IsLocal(rel) {

@@ -107,10 +107,13 @@ func (r *reader) onItem(i *item, done bool) {
 	case "reasoning":
 		r.log.Thinking(i.Text)
 	case "command_execution":
-		if !done {
+		switch {
+		case !done:
 			r.log.ToolUsed("exec_command", i.Command)
-		} else if i.Exit != nil && *i.Exit != 0 || i.Status == "failed" || i.Status == "declined" {
+		case i.Exit != nil && *i.Exit != 0 || i.Status == "failed" || i.Status == "declined":
 			r.log.ToolFailed("exec_command", i.Output)
+		default:
+			r.log.CommandEnded("exec_command", i.Output)
 		}
 	// Only a completed change has happened.
 	case "file_change":

@@ -71,6 +71,8 @@ func (r *reader) Line(data []byte) {
 		r.log.ToolUsed(l.Tool, l.Text)
 	case "tool_failed":
 		r.log.ToolFailed(l.Tool, l.Text)
+	case "command_ended":
+		r.log.CommandEnded(l.Tool, l.Text)
 	case "file":
 		r.log.FileWritten(l.Path)
 	case "waiting":

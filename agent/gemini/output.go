@@ -26,8 +26,10 @@ type event struct {
 	// Parameters are those of a tool_use.
 	Parameters parameters `json:"parameters"`
 	Status     string     `json:"status"`
-	Message    string     `json:"message"`
-	Error      struct {
+	// Output is that of a tool_result.
+	Output  string `json:"output"`
+	Message string `json:"message"`
+	Error   struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	// Stats has the totals of the turn, in a result.
@@ -161,6 +163,8 @@ func (r *reader) toolResult(e *event) {
 	switch {
 	case e.Status == "error":
 		r.log.ToolFailed(use.ToolName, e.Error.Message)
+	case use.ToolName == "run_shell_command":
+		r.log.CommandEnded(use.ToolName, e.Output)
 	case use.ToolName == "write_file" || use.ToolName == "replace":
 		r.log.FileWritten(use.Parameters.FilePath)
 	}

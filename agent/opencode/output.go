@@ -48,11 +48,16 @@ type part struct {
 			Write int64 `json:"write"`
 		} `json:"cache"`
 	} `json:"tokens"`
-	// State is that of a tool's use: its status, its input, and the error if it failed.
+	// State is that of a tool's use: its status, its input, what it printed, and the error if it failed.
 	State struct {
-		Status string `json:"status"`
-		Error  string `json:"error"`
-		Input  struct {
+		Status   string `json:"status"`
+		Error    string `json:"error"`
+		Output   string `json:"output"`
+		Metadata struct {
+			// Exit is the exit status of a command; nil if it was ended.
+			Exit *int `json:"exit"`
+		} `json:"metadata"`
+		Input struct {
 			FilePath string `json:"filePath"`
 			Command  string `json:"command"`
 			Pattern  string `json:"pattern"`
@@ -131,6 +136,10 @@ func (r *reader) onTool(p *part) {
 	switch {
 	case p.State.Status == "error":
 		r.log.ToolFailed(p.Tool, p.State.Error)
+	case p.Tool == "bash" && p.State.Metadata.Exit != nil && *p.State.Metadata.Exit != 0:
+		r.log.ToolFailed(p.Tool, p.State.Output)
+	case p.Tool == "bash":
+		r.log.CommandEnded(p.Tool, p.State.Output)
 	case p.Tool == "write" || p.Tool == "edit":
 		r.log.FileWritten(in.FilePath)
 	}

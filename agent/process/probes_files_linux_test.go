@@ -191,6 +191,16 @@ func text(path string) string {
 // cstring returns the address of a text for a system call.
 func cstring(s string) uintptr {
 	p, _ := unix.BytePtrFromString(s)
+	return address(p)
+}
+
+// kept are values whose addresses system calls have.
+var kept []any
+
+// address returns the address of a value for a system call that is made later. The value is kept: on a
+// stack it would move, or make room for something else that the call then overwrites.
+func address[T any](p *T) uintptr {
+	kept = append(kept, p)
 	return uintptr(unsafe.Pointer(p))
 }
 

@@ -77,10 +77,10 @@ func processProbes() []probe {
 		{name: "signal to a thread", try: func(o *outside) error { return raw(unix.SYS_TGKILL, uintptr(o.Pid), uintptr(o.Pid), 0)() }},
 		{name: "signal with a value", try: call(unix.SYS_TKILL, pid, 0)},
 		{name: "descriptor of a process", try: call(unix.SYS_PIDFD_OPEN, pid, 0)},
-		{name: "limits", try: call(unix.SYS_PRLIMIT64, pid, unix.RLIMIT_CORE, 0, uintptr(unsafe.Pointer(&limit)))},
+		{name: "limits", try: call(unix.SYS_PRLIMIT64, pid, unix.RLIMIT_CORE, 0, address(&limit))},
 		{name: "priority", try: call(unix.SYS_GETPRIORITY, []uintptr{unix.PRIO_PROCESS})},
 		{name: "priority set", try: call(unix.SYS_SETPRIORITY, []uintptr{unix.PRIO_PROCESS}, 0)},
-		{name: "processors", try: call(unix.SYS_SCHED_GETAFFINITY, pid, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))},
+		{name: "processors", try: call(unix.SYS_SCHED_GETAFFINITY, pid, unsafe.Sizeof(mask), address(&mask))},
 		{name: "scheduling", try: call(unix.SYS_SCHED_GETSCHEDULER, pid)},
 		{name: "scheduling of its disks", try: call(unix.SYS_IOPRIO_GET, []uintptr{1})},
 		{name: "its group", try: call(unix.SYS_GETPGID, pid)},
@@ -148,7 +148,7 @@ func privilegeProbes() []probe {
 		}},
 		{name: "a realtime schedule", needs: admin, blind: "a machine may give no time to such", try: func(*outside) error {
 			priority := int32(1)
-			return raw(unix.SYS_SCHED_SETSCHEDULER, 0, 1, uintptr(unsafe.Pointer(&priority)))()
+			return raw(unix.SYS_SCHED_SETSCHEDULER, 0, 1, address(&priority))()
 		}},
 		{name: "realtime disks", needs: admin, try: mustBe(unix.SYS_IOPRIO_SET, 1, 0, 1<<13)},
 		{name: "a higher priority", needs: admin, try: mustBe(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, ^uintptr(4))},
@@ -165,7 +165,7 @@ func privilegeProbes() []probe {
 			}
 			defer f.Close()
 			b := byte(' ')
-			return raw(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&b)))()
+			return raw(unix.SYS_IOCTL, f.Fd(), unix.TIOCSTI, address(&b))()
 		}},
 	}
 	for _, n := range []struct {

@@ -115,6 +115,7 @@ for (;;) {
       print({ type: "tool", tool: block.name, text: block.input.command ?? block.input.path });
       const { output, error } = use(block);
       if (error) print({ type: "tool_failed", tool: block.name, text: error });
+      else if (block.name === "bash") print({ type: "command_ended", tool: block.name, text: output });
       results.push({ type: "tool_result", tool_use_id: block.id, content: error ?? output, is_error: error !== undefined });
     }
   }

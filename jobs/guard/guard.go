@@ -57,6 +57,7 @@ func (g *Guard) Look(ctx context.Context, c Change, p *config.Project) (f Findin
 	}
 	run := commandFiles("verify", p.Verify)
 	run.addAll(commandFiles("worktree_setup", p.WorktreeSetup))
+	// Checks that this change's goal does not name decide over other goals.
 	run.addAll(commandFiles("a check", p.CheckCommands()))
 	for _, check := range c.Checks {
 		run.addAll(commandFiles("a criterion", []string{check.Command}))

@@ -1,6 +1,7 @@
 package reviewer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ type hearing struct {
 	noun  string
 	asked []string
 	least float64
+	// system takes the place of the call's system prompt; empty: nothing does.
+	system string
 	// first is the answer that was asked for once more; nil before.
 	first []byte
 }
@@ -85,6 +88,7 @@ const (
 // run makes the call, and returns its answer. Where the answer was asked for once more and the
 // second is malformed, the first one counts.
 func (h *hearing) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte, error) {
+	call.System = cmp.Or(h.system, call.System)
 	out, err := j.Run(ctx, call)
 	var f *agent.Failure
 	if h.first != nil && errors.As(err, &f) && f.Reason == forge.FailInvalidOutput {

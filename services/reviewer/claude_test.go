@@ -39,6 +39,7 @@ func TestClaudeReviews(t *testing.T) {
 	}
 	want := &forge.Review{
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected, Issues: []string{"new.txt: too new"},
+		By: forge.Reviewer{Agent: "claude", Model: "sonnet"},
 		Claims: []forge.Claim{{Number: 1, Text: "A file", Met: true, Confidence: 0.9, Note: "it is there", Evidence: []forge.Citation{
 			{Kind: forge.CitationDiff, Ref: "new.txt:1", Quote: "new", Resolved: true},
 		}}},

@@ -37,6 +37,7 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	}
 	// A judgment that is repeated begins anew: its conversation is not kept.
 	h := g.hearing(j, criteria)
+	h.system = r.systems[forge.StepJudge]
 	call := agent.Call{
 		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
 		Check: func(answer []byte) error {
@@ -84,7 +85,8 @@ func (r *Reviewer) stateJudgment(ctx context.Context, j *jobs.Job, out *forge.Ju
 	return err
 }
 
-// checked gives the judgment of a goal of which commands decide every criterion: no model is asked.
+// checked gives the judgment of a goal of which commands decide every criterion: no model is asked. The step stays,
+// because what is merged carries the statement of somebody else than the one who ran the commands.
 func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
 	t := &j.Command.Task
 	out := &forge.Judgment{Head: t.Head, Complete: true, Reason: "commands decide every criterion"}

@@ -31,7 +31,8 @@ func (r *Reviewer) state(ctx context.Context, j *jobs.Job, base, head git.OID, a
 	c := j.Command
 	review := &proof.Review{
 		Of:   proof.Task{Project: string(c.To.Project), Intent: string(c.To.Intent), Task: string(c.Attempt.Task)},
-		Step: string(c.Attempt.Step), Verdict: proof.VerdictRejected, Agent: j.Result.Agent, Model: proof.Model(j.Result.Model), Replica: string(r.id),
+		Step: string(c.Attempt.Step), Second: c.Review().Second != nil, Verdict: proof.VerdictRejected,
+		Agent: j.Result.Agent, Model: proof.Model(j.Result.Model), Replica: string(r.id),
 	}
 	if approved {
 		review.Verdict = proof.VerdictApproved

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -31,11 +32,16 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
 		return err
 	}
+	if in := j.Command.Review(); in.Second != nil && j.Config.SecondAfter(in).Agent == "" {
+		// A person names another one. Until then one approval is all that there is, and that is not enough.
+		return agent.Fail(forge.FailConfig, "%s made the first review, and there is nobody else for the second: "+
+			"set review.second in %s to another agent or model, or name another agent in the intent", config.Named(in.First), config.FileName)
+	}
 	recipe, err := j.IsRecipe()
 	if err != nil {
 		return err
 	}
-	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence}
+	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence, system: r.systems[forge.StepReview]}
 	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: runs(j.Command.Review().Verify)}
 	answer, err := ask(ctx, j, base, head, h, recipe)
 	if err != nil {
@@ -49,6 +55,10 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	verdict.TaskID, verdict.Head = j.Command.Attempt.Task, string(head)
+	verdict.Second = j.Command.Review().Second != nil
+	if !recipe {
+		verdict.By = j.Called
+	}
 	j.Result.Output = &verdict
 	j.Observe(observations, time.Now())
 	approved := verdict.Verdict == forge.VerdictApproved && len(verdict.Issues) == 0 && (recipe || h.shown(verdict.Claims))

@@ -117,7 +117,7 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 	got := review(c)
 	want := &forge.Review{
 		TaskID: "fix-001", Head: string(r.Head("change")), Verdict: forge.VerdictRejected,
-		Issues: []string{"a.txt: no"}, Suggestions: []string{"b"},
+		By: forge.Reviewer{Agent: "claude", Model: "sonnet"}, Issues: []string{"a.txt: no"}, Suggestions: []string{"b"},
 	}
 	if diff := cmp.Diff(want, forge.As[*forge.Review](got.Output)); diff != "" || got.Agent != "claude" || got.Model != "m1" || got.Session != "s1" {
 		t.Errorf("%+v\n%s", got, diff)
@@ -128,6 +128,41 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 	}
 	if !strings.Contains(call.Prompt, "+new\n") || strings.Contains(call.Prompt, "I am sure") {
 		t.Errorf("prompt:\n%s", call.Prompt)
+	}
+}
+
+// TestSecondReview has both reviews of one change: each says by whom it is, the second is of the same commit, and is
+// asked the same but for what the first said of that.
+func TestSecondReview(t *testing.T) {
+	j := &judge{}
+	r, review := world(t, j)
+	r.Git("checkout", "-q", "main")
+	r.Commit("a second reviewer", map[string]string{"pfl-forge.yaml": settings + "review: {second: {model: opus}}\n"})
+	verify := &forge.VerifyReport{Passed: true}
+	c := command(r, "", "")
+	c.Task.Base = r.Git("merge-base", "main", "change")
+	c.Input = &forge.ReviewInput{Verify: verify}
+	first := forge.As[*forge.Review](review(c).Output)
+	c.Attempt.Number, c.Input = 2, &forge.ReviewInput{Verify: verify, Second: &forge.Reviewer{Agent: "claude", Model: "opus"}, First: first.By}
+	got := review(c)
+	second := forge.As[*forge.Review](got.Output)
+	if second == nil {
+		t.Fatalf("%+v", got.Failure())
+	}
+	if first.By != (forge.Reviewer{Agent: "claude", Model: "sonnet"}) || first.Second {
+		t.Errorf("the first: %+v", first)
+	}
+	if second.By != (forge.Reviewer{Agent: "claude", Model: "opus"}) || !second.Second || second.Head != first.Head {
+		t.Errorf("the second: %+v", second)
+	}
+	c.Input = &forge.ReviewInput{Second: &second.By, First: second.By}
+	r.Commit("and none again", map[string]string{"pfl-forge.yaml": settings + "models: {default: opus}\n"})
+	none := review(c)
+	if f := none.Failure(); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "claude with opus made the first review") {
+		t.Errorf("nobody else: %+v", f)
+	}
+	if len(j.calls) != 2 || j.calls[0].Model != "sonnet" || j.calls[1].Model != "opus" || j.calls[0].Prompt != j.calls[1].Prompt {
+		t.Errorf("calls: %d", len(j.calls))
 	}
 }
 

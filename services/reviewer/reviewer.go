@@ -17,11 +17,22 @@ type Reviewer struct {
 	id    forge.ReplicaID
 	// key signs verdicts.
 	key proof.Source
+	// systems are system prompts that take the place of the reviewer's own, by step.
+	systems map[forge.Step]string
 }
 
 // New returns a reviewer on these repositories, as one replica. key signs its verdicts; nil: nothing is signed.
 func New(repos *jobs.Set, id forge.ReplicaID, key proof.Source) *Reviewer {
 	return &Reviewer{repos: repos, id: id, key: key}
+}
+
+// Instruct has a step's calls get another system prompt than the reviewer's own. It is called before
+// the first command.
+func (r *Reviewer) Instruct(step forge.Step, system string) {
+	if r.systems == nil {
+		r.systems = map[forge.Step]string{}
+	}
+	r.systems[step] = system
 }
 
 // Handlers returns the handlers for the worker that is passed to Run.

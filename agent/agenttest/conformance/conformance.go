@@ -115,6 +115,7 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		{"budget", exceedsBudget},
 		{"turns", exceedsTurns},
 		{"effort", thinksAsTold},
+		{"results of commands", reportsCommands},
 		{"empty prompt", refusesEmptyPrompt},
 		{"missing CLI", missesCLI},
 	}

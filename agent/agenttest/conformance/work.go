@@ -98,6 +98,24 @@ func repairsAnswer(t *testing.T, b *Backend) {
 	})
 }
 
+// reportsCommands has commands that succeed, with and without output, and one that fails. The last line
+// that a command printed is reported, since a person looks for it in the transcript. A CLI that does not
+// tell whether a command failed still tells what it printed.
+func reportsCommands(t *testing.T, b *Backend) {
+	x := newFixture(t, b, agent.RoleImplement,
+		b.Shell("echo FIRST; echo LAST-LINE; echo"), b.Shell("true"), b.Shell("echo BROKEN >&2; exit 3"), b.Answer(object{"summary": "nothing"}))
+	x.mustRun()
+	var ends []string
+	for _, e := range x.seen {
+		if e.Kind == agent.EventCommandEnded || e.Kind == agent.EventToolFailed {
+			ends = append(ends, string(e.Kind)+" "+e.Text)
+		}
+	}
+	if len(ends) != 3 || ends[0] != "command_ended LAST-LINE" || !strings.HasPrefix(ends[1], "command_ended ") || !strings.Contains(ends[2], "BROKEN") {
+		t.Errorf("%q", ends)
+	}
+}
+
 // implements has a hostile repository, as runsRoles has.
 func implements(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleImplement,

@@ -1541,6 +1541,8 @@ type ReviewInput struct {
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,1,opt,name=verify"`
 	xxx_hidden_Reviews     *[]*Review             `protobuf:"bytes,2,rep,name=reviews"`
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,3,opt,name=unchanged"`
+	xxx_hidden_Second      *Reviewer              `protobuf:"bytes,4,opt,name=second"`
+	xxx_hidden_First       *Reviewer              `protobuf:"bytes,5,opt,name=first"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1595,6 +1597,20 @@ func (x *ReviewInput) GetUnchanged() bool {
 	return false
 }
 
+func (x *ReviewInput) GetSecond() *Reviewer {
+	if x != nil {
+		return x.xxx_hidden_Second
+	}
+	return nil
+}
+
+func (x *ReviewInput) GetFirst() *Reviewer {
+	if x != nil {
+		return x.xxx_hidden_First
+	}
+	return nil
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
@@ -1605,7 +1621,15 @@ func (x *ReviewInput) SetReviews(v []*Review) {
 
 func (x *ReviewInput) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *ReviewInput) SetSecond(v *Reviewer) {
+	x.xxx_hidden_Second = v
+}
+
+func (x *ReviewInput) SetFirst(v *Reviewer) {
+	x.xxx_hidden_First = v
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1622,6 +1646,20 @@ func (x *ReviewInput) HasUnchanged() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *ReviewInput) HasSecond() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Second != nil
+}
+
+func (x *ReviewInput) HasFirst() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_First != nil
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
 }
@@ -1629,6 +1667,14 @@ func (x *ReviewInput) ClearVerify() {
 func (x *ReviewInput) ClearUnchanged() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Unchanged = false
+}
+
+func (x *ReviewInput) ClearSecond() {
+	x.xxx_hidden_Second = nil
+}
+
+func (x *ReviewInput) ClearFirst() {
+	x.xxx_hidden_First = nil
 }
 
 type ReviewInput_builder struct {
@@ -1642,6 +1688,11 @@ type ReviewInput_builder struct {
 	// unchanged says that there is no change, and that the question is whether
 	// the base commit meets the task already.
 	Unchanged *bool
+	// second is the reviewer who has to approve as well what first approved;
+	// nil in the first review.
+	Second *Reviewer
+	// first approved this very commit.
+	First *Reviewer
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1651,9 +1702,11 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
+	x.xxx_hidden_Second = b.Second
+	x.xxx_hidden_First = b.First
 	return m0
 }
 
@@ -1999,11 +2052,13 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\banalyzed\x18\t \x01(\tR\banalyzed\"?\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
-	"\bapprover\x18\x02 \x01(\tR\bapprover\"\x87\x01\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\"\xdd\x01\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
-	"\tunchanged\x18\x03 \x01(\bR\tunchanged\"k\n" +
+	"\tunchanged\x18\x03 \x01(\bR\tunchanged\x12*\n" +
+	"\x06second\x18\x04 \x01(\v2\x12.forge.v1.ReviewerR\x06second\x12(\n" +
+	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
@@ -2041,9 +2096,10 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Overlap)(nil),        // 20: forge.v1.Overlap
 	(*GoalContext)(nil),    // 21: forge.v1.GoalContext
 	(*VerifyReport)(nil),   // 22: forge.v1.VerifyReport
-	(*QueueMerge)(nil),     // 23: forge.v1.QueueMerge
-	(*History)(nil),        // 24: forge.v1.History
-	(*Proposal)(nil),       // 25: forge.v1.Proposal
+	(*Reviewer)(nil),       // 23: forge.v1.Reviewer
+	(*QueueMerge)(nil),     // 24: forge.v1.QueueMerge
+	(*History)(nil),        // 25: forge.v1.History
+	(*Proposal)(nil),       // 26: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2071,18 +2127,20 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	16, // 22: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
 	22, // 23: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
 	19, // 24: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	21, // 25: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	22, // 26: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	23, // 27: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	24, // 28: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	24, // 29: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 30: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	25, // 31: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	23, // 25: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	23, // 26: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	21, // 27: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	22, // 28: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	24, // 29: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	25, // 30: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	25, // 31: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 32: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	26, // 33: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -3361,6 +3361,7 @@ type Policy struct {
 	xxx_hidden_MinConfidence     float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
 	xxx_hidden_StrongerImplement *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
 	xxx_hidden_StrongerReview    *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
+	xxx_hidden_Second            *SecondReview          `protobuf:"bytes,17,opt,name=second"`
 	XXX_raceDetectHookData       protoimpl.RaceDetectHookData
 	XXX_presence                 [1]uint32
 	unknownFields                protoimpl.UnknownFields
@@ -3508,14 +3509,21 @@ func (x *Policy) GetStrongerReview() []*Stronger {
 	return nil
 }
 
+func (x *Policy) GetSecond() *SecondReview {
+	if x != nil {
+		return x.xxx_hidden_Second
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 16)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 17)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 16)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 17)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3540,7 +3548,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 16)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 17)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3553,7 +3561,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 16)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 17)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3566,7 +3574,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 16)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 17)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3575,6 +3583,10 @@ func (x *Policy) SetStrongerImplement(v []*Stronger) {
 
 func (x *Policy) SetStrongerReview(v []*Stronger) {
 	x.xxx_hidden_StrongerReview = &v
+}
+
+func (x *Policy) SetSecond(v *SecondReview) {
+	x.xxx_hidden_Second = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3654,6 +3666,13 @@ func (x *Policy) HasMinConfidence() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
 }
 
+func (x *Policy) HasSecond() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Second != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3703,6 +3722,10 @@ func (x *Policy) ClearMinConfidence() {
 	x.xxx_hidden_MinConfidence = 0
 }
 
+func (x *Policy) ClearSecond() {
+	x.xxx_hidden_Second = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3738,6 +3761,8 @@ type Policy_builder struct {
 	StrongerImplement []*Stronger
 	// The same for review.
 	StrongerReview []*Stronger
+	// Who else has to approve changes, and which.
+	Second *SecondReview
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3745,11 +3770,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 16)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 17)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 16)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 17)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3758,23 +3783,109 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 16)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 17)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 16)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 17)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 16)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 17)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
+	x.xxx_hidden_Second = b.Second
+	return m0
+}
+
+// SecondReview is the policy about a second reviewer.
+type SecondReview struct {
+	state           protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_By   *Reviewer              `protobuf:"bytes,1,opt,name=by"`
+	xxx_hidden_When []Risk                 `protobuf:"varint,2,rep,packed,name=when,enum=forge.v1.Risk"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SecondReview) Reset() {
+	*x = SecondReview{}
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SecondReview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SecondReview) ProtoMessage() {}
+
+func (x *SecondReview) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *SecondReview) GetBy() *Reviewer {
+	if x != nil {
+		return x.xxx_hidden_By
+	}
+	return nil
+}
+
+func (x *SecondReview) GetWhen() []Risk {
+	if x != nil {
+		return x.xxx_hidden_When
+	}
+	return nil
+}
+
+func (x *SecondReview) SetBy(v *Reviewer) {
+	x.xxx_hidden_By = v
+}
+
+func (x *SecondReview) SetWhen(v []Risk) {
+	x.xxx_hidden_When = v
+}
+
+func (x *SecondReview) HasBy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_By != nil
+}
+
+func (x *SecondReview) ClearBy() {
+	x.xxx_hidden_By = nil
+}
+
+type SecondReview_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// The reviewer as the project names it; without an agent there is none.
+	By *Reviewer
+	// The risks of the intents whose changes two reviewers have to approve.
+	When []Risk
+}
+
+func (b0 SecondReview_builder) Build() *SecondReview {
+	m0 := &SecondReview{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_By = b.By
+	x.xxx_hidden_When = b.When
 	return m0
 }
 
@@ -3792,7 +3903,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3804,7 +3915,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3909,7 +4020,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3921,7 +4032,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4193,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4094,7 +4205,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4363,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4375,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4638,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x91\x06\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xc1\x06\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4547,7 +4658,11 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tapprovals\x18\r \x01(\v2\x13.forge.v1.ApprovalsR\tapprovals\x12%\n" +
 	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\x12A\n" +
 	"\x12stronger_implement\x18\x0f \x03(\v2\x12.forge.v1.StrongerR\x11strongerImplement\x12;\n" +
-	"\x0fstronger_review\x18\x10 \x03(\v2\x12.forge.v1.StrongerR\x0estrongerReview\"8\n" +
+	"\x0fstronger_review\x18\x10 \x03(\v2\x12.forge.v1.StrongerR\x0estrongerReview\x12.\n" +
+	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\"V\n" +
+	"\fSecondReview\x12\"\n" +
+	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
+	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +
 	"\bStronger\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06effort\x18\x02 \x01(\tR\x06effort\"x\n" +
@@ -4577,7 +4692,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4591,90 +4706,95 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
 	(*Reflection)(nil),            // 10: forge.v1.Reflection
 	(*Policy)(nil),                // 11: forge.v1.Policy
-	(*Stronger)(nil),              // 12: forge.v1.Stronger
-	(*Approvals)(nil),             // 13: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 14: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 15: forge.v1.Budget
-	(*Key)(nil),                   // 16: forge.v1.Key
-	(*Attempt)(nil),               // 17: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*Usage)(nil),                 // 20: forge.v1.Usage
-	(*Observation)(nil),           // 21: forge.v1.Observation
-	(*Failure)(nil),               // 22: forge.v1.Failure
-	(*Review)(nil),                // 23: forge.v1.Review
-	(*Audit)(nil),                 // 24: forge.v1.Audit
-	(*Observed)(nil),              // 25: forge.v1.Observed
-	(*Abstraction)(nil),           // 26: forge.v1.Abstraction
-	(*Intake)(nil),                // 27: forge.v1.Intake
-	(*Summarization)(nil),         // 28: forge.v1.Summarization
-	(*Judgment)(nil),              // 29: forge.v1.Judgment
-	(Executor)(0),                 // 30: forge.v1.Executor
-	(*Clarification)(nil),         // 31: forge.v1.Clarification
-	(Risk)(0),                     // 32: forge.v1.Risk
-	(Complexity)(0),               // 33: forge.v1.Complexity
-	(*FileWrite)(nil),             // 34: forge.v1.FileWrite
-	(*Execution)(nil),             // 35: forge.v1.Execution
-	(*Overlap)(nil),               // 36: forge.v1.Overlap
-	(*CheckRun)(nil),              // 37: forge.v1.CheckRun
-	(*Intent)(nil),                // 38: forge.v1.Intent
+	(*SecondReview)(nil),          // 12: forge.v1.SecondReview
+	(*Stronger)(nil),              // 13: forge.v1.Stronger
+	(*Approvals)(nil),             // 14: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 15: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 16: forge.v1.Budget
+	(*Key)(nil),                   // 17: forge.v1.Key
+	(*Attempt)(nil),               // 18: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Usage)(nil),                 // 21: forge.v1.Usage
+	(*Observation)(nil),           // 22: forge.v1.Observation
+	(*Failure)(nil),               // 23: forge.v1.Failure
+	(*Review)(nil),                // 24: forge.v1.Review
+	(*Audit)(nil),                 // 25: forge.v1.Audit
+	(*Observed)(nil),              // 26: forge.v1.Observed
+	(*Abstraction)(nil),           // 27: forge.v1.Abstraction
+	(*Intake)(nil),                // 28: forge.v1.Intake
+	(*Summarization)(nil),         // 29: forge.v1.Summarization
+	(*Judgment)(nil),              // 30: forge.v1.Judgment
+	(Executor)(0),                 // 31: forge.v1.Executor
+	(*Clarification)(nil),         // 32: forge.v1.Clarification
+	(Risk)(0),                     // 33: forge.v1.Risk
+	(Complexity)(0),               // 34: forge.v1.Complexity
+	(*FileWrite)(nil),             // 35: forge.v1.FileWrite
+	(*Execution)(nil),             // 36: forge.v1.Execution
+	(*Overlap)(nil),               // 37: forge.v1.Overlap
+	(*CheckRun)(nil),              // 38: forge.v1.CheckRun
+	(*Intent)(nil),                // 39: forge.v1.Intent
+	(*Reviewer)(nil),              // 40: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	16, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	17, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	18, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	19, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	20, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	21, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	17, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	18, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	19, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	20, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	21, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	22, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	22, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	23, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	23, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	24, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	24, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	25, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	26, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	27, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	28, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	29, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	25, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	26, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	27, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	28, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	29, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	30, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	30, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	31, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	31, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	32, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	32, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	33, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	32, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	33, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	34, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	35, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	36, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	31, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	33, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	34, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	35, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	36, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	37, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	32, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	36, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	37, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	37, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	37, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	37, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	38, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	38, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	38, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
 	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	38, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	19, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	19, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	19, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	15, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	14, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	13, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	12, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	12, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	39, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	20, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	20, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	20, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	16, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	15, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	14, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	13, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	13, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	12, // 50: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	40, // 51: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	33, // 52: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -4710,7 +4830,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1202,6 +1202,8 @@ type Review struct {
 	xxx_hidden_CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt"`
 	xxx_hidden_Statement   *string                `protobuf:"bytes,8,opt,name=statement"`
 	xxx_hidden_Claims      *[]*Claim              `protobuf:"bytes,9,rep,name=claims"`
+	xxx_hidden_By          *Reviewer              `protobuf:"bytes,10,opt,name=by"`
+	xxx_hidden_Second      bool                   `protobuf:"varint,11,opt,name=second"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1309,24 +1311,38 @@ func (x *Review) GetClaims() []*Claim {
 	return nil
 }
 
+func (x *Review) GetBy() *Reviewer {
+	if x != nil {
+		return x.xxx_hidden_By
+	}
+	return nil
+}
+
+func (x *Review) GetSecond() bool {
+	if x != nil {
+		return x.xxx_hidden_Second
+	}
+	return false
+}
+
 func (x *Review) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *Review) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *Review) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *Review) SetVerdict(v Verdict) {
 	x.xxx_hidden_Verdict = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *Review) SetIssues(v []string) {
@@ -1343,11 +1359,20 @@ func (x *Review) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Review) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
 }
 
 func (x *Review) SetClaims(v []*Claim) {
 	x.xxx_hidden_Claims = &v
+}
+
+func (x *Review) SetBy(v *Reviewer) {
+	x.xxx_hidden_By = v
+}
+
+func (x *Review) SetSecond(v bool) {
+	x.xxx_hidden_Second = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
 }
 
 func (x *Review) HasTaskId() bool {
@@ -1392,6 +1417,20 @@ func (x *Review) HasStatement() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *Review) HasBy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_By != nil
+}
+
+func (x *Review) HasSecond() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
 func (x *Review) ClearTaskId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_TaskId = nil
@@ -1421,6 +1460,15 @@ func (x *Review) ClearStatement() {
 	x.xxx_hidden_Statement = nil
 }
 
+func (x *Review) ClearBy() {
+	x.xxx_hidden_By = nil
+}
+
+func (x *Review) ClearSecond() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_Second = false
+}
+
 type Review_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1445,6 +1493,11 @@ type Review_builder struct {
 	Statement *string
 	// claims answer the requirements; empty in the review of a recipe's check.
 	Claims []*Claim
+	// by is who made it.
+	By *Reviewer
+	// second says that it is that of the second reviewer, of what the first
+	// approved.
+	Second *bool
 }
 
 func (b0 Review_builder) Build() *Review {
@@ -1452,29 +1505,148 @@ func (b0 Review_builder) Build() *Review {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Verdict != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_Verdict = *b.Verdict
 	}
 	x.xxx_hidden_Issues = b.Issues
 	x.xxx_hidden_Suggestions = b.Suggestions
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Claims = &b.Claims
+	x.xxx_hidden_By = b.By
+	if b.Second != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		x.xxx_hidden_Second = *b.Second
+	}
+	return m0
+}
+
+// Reviewer is who makes a review.
+type Reviewer struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Agent       *string                `protobuf:"bytes,1,opt,name=agent"`
+	xxx_hidden_Model       *string                `protobuf:"bytes,2,opt,name=model"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Reviewer) Reset() {
+	*x = Reviewer{}
+	mi := &file_forge_v1_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reviewer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reviewer) ProtoMessage() {}
+
+func (x *Reviewer) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Reviewer) GetAgent() string {
+	if x != nil {
+		if x.xxx_hidden_Agent != nil {
+			return *x.xxx_hidden_Agent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Reviewer) GetModel() string {
+	if x != nil {
+		if x.xxx_hidden_Model != nil {
+			return *x.xxx_hidden_Model
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Reviewer) SetAgent(v string) {
+	x.xxx_hidden_Agent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Reviewer) SetModel(v string) {
+	x.xxx_hidden_Model = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Reviewer) HasAgent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Reviewer) HasModel() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Reviewer) ClearAgent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Agent = nil
+}
+
+func (x *Reviewer) ClearModel() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Model = nil
+}
+
+type Reviewer_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// agent is the back end.
+	Agent *string
+	// model is the one that it is asked for; empty if its program chooses.
+	Model *string
+}
+
+func (b0 Reviewer_builder) Build() *Reviewer {
+	m0 := &Reviewer{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Agent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Agent = b.Agent
+	}
+	if b.Model != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Model = b.Model
+	}
 	return m0
 }
 
@@ -1498,7 +1670,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1682,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[4]
+	mi := &file_forge_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1956,7 @@ type CheckRun struct {
 
 func (x *CheckRun) Reset() {
 	*x = CheckRun{}
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +1968,7 @@ func (x *CheckRun) String() string {
 func (*CheckRun) ProtoMessage() {}
 
 func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[5]
+	mi := &file_forge_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2259,7 @@ type Citation struct {
 
 func (x *Citation) Reset() {
 	*x = Citation{}
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2271,7 @@ func (x *Citation) String() string {
 func (*Citation) ProtoMessage() {}
 
 func (x *Citation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2499,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2511,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2618,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2630,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2874,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2886,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3141,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_forge_v1_task_proto_msgTypes[10]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3153,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[10]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3525,7 @@ type Adjustment struct {
 
 func (x *Adjustment) Reset() {
 	*x = Adjustment{}
-	mi := &file_forge_v1_task_proto_msgTypes[11]
+	mi := &file_forge_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3365,7 +3537,7 @@ func (x *Adjustment) String() string {
 func (*Adjustment) ProtoMessage() {}
 
 func (x *Adjustment) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[11]
+	mi := &file_forge_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3709,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_forge_v1_task_proto_msgTypes[12]
+	mi := &file_forge_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3721,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[12]
+	mi := &file_forge_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3978,7 +4150,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
 	"\aOverlap\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
-	"\x05files\x18\x02 \x03(\tR\x05files\"\xb8\x02\n" +
+	"\x05files\x18\x02 \x03(\tR\x05files\"\xf4\x02\n" +
 	"\x06Review\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -3989,7 +4161,13 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1c\n" +
 	"\tstatement\x18\b \x01(\tR\tstatement\x12'\n" +
-	"\x06claims\x18\t \x03(\v2\x0f.forge.v1.ClaimR\x06claims\"\xeb\x01\n" +
+	"\x06claims\x18\t \x03(\v2\x0f.forge.v1.ClaimR\x06claims\x12\"\n" +
+	"\x02by\x18\n" +
+	" \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\x16\n" +
+	"\x06second\x18\v \x01(\bR\x06second\"6\n" +
+	"\bReviewer\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\"\xeb\x01\n" +
 	"\x05Claim\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
@@ -4113,7 +4291,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x15CITATION_KIND_ABSENCE\x10\x04B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_forge_v1_task_proto_goTypes = []any{
 	(Complexity)(0),               // 0: forge.v1.Complexity
 	(TaskStatus)(0),               // 1: forge.v1.TaskStatus
@@ -4125,59 +4303,61 @@ var file_forge_v1_task_proto_goTypes = []any{
 	(*FileWrite)(nil),             // 7: forge.v1.FileWrite
 	(*Overlap)(nil),               // 8: forge.v1.Overlap
 	(*Review)(nil),                // 9: forge.v1.Review
-	(*Claim)(nil),                 // 10: forge.v1.Claim
-	(*CheckRun)(nil),              // 11: forge.v1.CheckRun
-	(*Citation)(nil),              // 12: forge.v1.Citation
-	(*Evidence)(nil),              // 13: forge.v1.Evidence
-	(*Observation)(nil),           // 14: forge.v1.Observation
-	(*Usage)(nil),                 // 15: forge.v1.Usage
-	(*StepRecord)(nil),            // 16: forge.v1.StepRecord
-	(*Adjustment)(nil),            // 17: forge.v1.Adjustment
-	(*History)(nil),               // 18: forge.v1.History
-	(*Check)(nil),                 // 19: forge.v1.Check
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(Step)(0),                     // 22: forge.v1.Step
-	(Executor)(0),                 // 23: forge.v1.Executor
-	(Risk)(0),                     // 24: forge.v1.Risk
-	(Source)(0),                   // 25: forge.v1.Source
+	(*Reviewer)(nil),              // 10: forge.v1.Reviewer
+	(*Claim)(nil),                 // 11: forge.v1.Claim
+	(*CheckRun)(nil),              // 12: forge.v1.CheckRun
+	(*Citation)(nil),              // 13: forge.v1.Citation
+	(*Evidence)(nil),              // 14: forge.v1.Evidence
+	(*Observation)(nil),           // 15: forge.v1.Observation
+	(*Usage)(nil),                 // 16: forge.v1.Usage
+	(*StepRecord)(nil),            // 17: forge.v1.StepRecord
+	(*Adjustment)(nil),            // 18: forge.v1.Adjustment
+	(*History)(nil),               // 19: forge.v1.History
+	(*Check)(nil),                 // 20: forge.v1.Check
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(Step)(0),                     // 23: forge.v1.Step
+	(Executor)(0),                 // 24: forge.v1.Executor
+	(Risk)(0),                     // 25: forge.v1.Risk
+	(Source)(0),                   // 26: forge.v1.Source
 }
 var file_forge_v1_task_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Task.complexity:type_name -> forge.v1.Complexity
 	1,  // 1: forge.v1.Task.status:type_name -> forge.v1.TaskStatus
 	7,  // 2: forge.v1.Task.write:type_name -> forge.v1.FileWrite
-	19, // 3: forge.v1.Task.checks:type_name -> forge.v1.Check
+	20, // 3: forge.v1.Task.checks:type_name -> forge.v1.Check
 	2,  // 4: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
-	20, // 5: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
-	10, // 6: forge.v1.Review.claims:type_name -> forge.v1.Claim
-	12, // 7: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
-	11, // 8: forge.v1.Claim.run:type_name -> forge.v1.CheckRun
-	21, // 9: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
-	5,  // 10: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
-	3,  // 11: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
-	13, // 12: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
-	22, // 13: forge.v1.Observation.source:type_name -> forge.v1.Step
-	20, // 14: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
-	22, // 15: forge.v1.StepRecord.step:type_name -> forge.v1.Step
-	21, // 16: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
-	15, // 17: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
-	20, // 18: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	23, // 19: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
-	20, // 20: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	24, // 21: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	25, // 22: forge.v1.History.source:type_name -> forge.v1.Source
-	22, // 23: forge.v1.History.flow:type_name -> forge.v1.Step
-	17, // 24: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	16, // 25: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 26: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	14, // 27: forge.v1.History.observations:type_name -> forge.v1.Observation
-	20, // 28: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	20, // 29: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	21, // 5: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
+	11, // 6: forge.v1.Review.claims:type_name -> forge.v1.Claim
+	10, // 7: forge.v1.Review.by:type_name -> forge.v1.Reviewer
+	13, // 8: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
+	12, // 9: forge.v1.Claim.run:type_name -> forge.v1.CheckRun
+	22, // 10: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	5,  // 11: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
+	3,  // 12: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
+	14, // 13: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
+	23, // 14: forge.v1.Observation.source:type_name -> forge.v1.Step
+	21, // 15: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
+	23, // 16: forge.v1.StepRecord.step:type_name -> forge.v1.Step
+	22, // 17: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
+	16, // 18: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
+	21, // 19: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
+	24, // 20: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
+	21, // 21: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	25, // 22: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	26, // 23: forge.v1.History.source:type_name -> forge.v1.Source
+	23, // 24: forge.v1.History.flow:type_name -> forge.v1.Step
+	18, // 25: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	17, // 26: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 27: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	15, // 28: forge.v1.History.observations:type_name -> forge.v1.Observation
+	21, // 29: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	21, // 30: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }
@@ -4193,7 +4373,7 @@ func file_forge_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_task_proto_rawDesc), len(file_forge_v1_task_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -134,4 +135,32 @@ func (s consent) names(tasks ...*task.Task) []string {
 		}
 	}
 	return approval.Names(lists...)
+}
+
+// arbitrate takes a person's word on a change that its two reviewers disagree about. Who says that it is
+// approved approves exactly this change, by the rules of all approvals; where one is not enough, or it
+// changes protected paths as well, it waits for approval from then on.
+func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forge.Decision, error) {
+	rules := consent(s).rules()
+	approves := task.Approves(a.Answer)
+	// Rejecting is open to whoever may answer: it lets nothing through. Approving is not, and an
+	// answer must not be a way around the rules for approvals.
+	var granted *approval.Granted
+	if approves && t.Candidate != nil {
+		if why, setting := rules.Objection(by); why != "" {
+			return rule.Refuse("%s (%s); anybody may answer %q", why, setting, task.AnswerReject)
+		}
+		given := []approval.Approval{{What: approval.OfChanges, Hash: task.HashChanges([]*task.Task{t}), By: by, Event: event, At: s.now}}
+		if rules.Enough(given) && !(task.Pair{Task: t}).Protects(&s.Policy.Policy) {
+			granted = &approval.Granted{Rules: rules.Approvals, Approvals: given}
+			s.adjust(rule.Approved, t.ID, "%s %s by %q", approval.OfChanges, given[0].Hash, by)
+		}
+	}
+	plan.Answer(&s.Intent, a)
+	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
+	if !approves && !task.Rejects(a.Answer) {
+		s.Intent.Requesters = joined(s.Intent.Requesters, by)
+	}
+	s.tasks(func(x *task.Turn) { task.Pair{Task: t}.Decided(x, a.Answer, granted) })
+	return forge.Applied, nil
 }

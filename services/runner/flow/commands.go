@@ -140,7 +140,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
 	strategy.Session(t, step).Assign(&c)
-	if s := (task.Escalation{Task: t}).Stronger(&s.Policy.Policy, &s.Intent, step); s != nil {
+	if s := (task.Escalation{Task: t}).Stronger(&s.Policy.Policy, &s.Intent, step); s != nil && !(task.Pair{Task: t}).Asked(step) {
 		c.Stronger = new(*s)
 	}
 	g, isGoal := strategy.(goal.Strategy)
@@ -160,6 +160,10 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		in := &forge.ReviewInput{Reviews: t.Reviews, Unchanged: t.Candidate == nil}
 		if t.Candidate != nil {
 			in.Verify = t.Candidate.Verify
+		}
+		if pair := (task.Pair{Task: t}); pair.Asked(step) { // who does not hear what the first said of the same commit
+			in.Second, in.First = new(*t.Second), pair.First().By
+			in.Reviews = t.Reviews[:max(len(t.Reviews)-1, 0)]
 		}
 		c.Input = in
 	default: // summarize and judge, of a goal

@@ -239,9 +239,13 @@ func (s *Intent) failed(r *forge.Result) {
 		// Nobody was called: there is a budget that this intent has not heard of.
 		s.Policy.Budget = r.Policy.Budget
 	}
-	turn := s.turn()
+	turn, policy := s.turn(), &s.Policy.Policy
+	if t != nil && (task.Pair{Task: t}).Asked(step) {
+		alone := *policy
+		alone.Fallbacks, policy = 0, &alone // nobody stands in for the second reviewer: it could be the first
+	}
 	d := retry.Decide(counter, &s.Limits, &retry.Failed{
-		Result: r, Now: s.now, Policy: &s.Policy.Policy, PolicyKnown: s.Policy.Known,
+		Result: r, Now: s.now, Policy: policy, PolicyKnown: s.Policy.Known,
 		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
 	})
 	if d.Rule != "" {

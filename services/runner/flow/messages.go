@@ -34,7 +34,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Reject:
 		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
 	case *forge.Answer:
-		return s.answer(m, ev.Actor)
+		return s.answer(m, ev.Actor, ev.ID)
 	case *forge.Retry:
 		return s.retry(m, ev.Actor)
 	case *forge.Pause:
@@ -140,8 +140,10 @@ func (s *Intent) statements(t *task.Task) []forge.Envelope {
 	list := []forge.Envelope{t.Candidate.Statement}
 	if s.Goal.Started {
 		list = append(list, s.Goal.Statement())
-	} else if n := len(t.Reviews); n > 0 {
-		list = append(list, t.Reviews[n-1].Statement)
+	} else {
+		for _, rv := range (task.Pair{Task: t}).Last() {
+			list = append(list, rv.Statement)
+		}
 	}
 	return slices.DeleteFunc(list, func(statement forge.Envelope) bool { return statement == "" })
 }

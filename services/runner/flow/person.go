@@ -50,7 +50,7 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Blocked: s.Tasks.Has(task.Asking),
+		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Blocked: s.Tasks.Has(task.Asking) || s.Tasks.Has(task.Disputed),
 	}
 }
 
@@ -109,7 +109,7 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 
 // answer takes a person's answer to a question. With the last one the step that asked
 // goes on, in the same session.
-func (s person) answer(a *forge.Answer, by string) (forge.Decision, error) {
+func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
 		return rule.Refuse("question %d does not exist; the intent has %d", a.Index+1, len(in.Clarifications))
@@ -129,9 +129,13 @@ func (s person) answer(a *forge.Answer, by string) (forge.Decision, error) {
 	if strings.TrimSpace(a.Answer) == "" {
 		return rule.Refuse("the answer is empty")
 	}
+	t := s.Tasks.Find(c.Task)
+	if t != nil && t.Stage == task.Disputed {
+		return s.arbitrate(t, a, by, event)
+	}
 	plan.Answer(in, a)
 	in.Requesters = joined(in.Requesters, by)
-	if t := s.Tasks.Find(c.Task); t != nil {
+	if t != nil {
 		s.tasks(func(x *task.Turn) { task.Said{Task: t}.AnsweredBy(x, x.Strategy.Step(task.Implementing)) })
 		return forge.Applied, nil
 	}

@@ -73,7 +73,7 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 2:
 		return forge.Event{Message: &forge.Approve{}}
 	case 3:
-		return forge.Event{Message: &forge.Answer{Index: n - 1, Answer: word}}
+		return forge.Event{Message: &forge.Answer{Index: n - 1, Answer: []string{word, "approve"}[rng.IntN(2)]}}
 	case 4:
 		return forge.Event{Message: &forge.Retry{Instructions: word, BudgetUSD: float64(n - 1)}}
 	case 5:
@@ -214,6 +214,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
 			p.StrongerImplement = []forge.Stronger{{Model: word}, {Effort: word}}[:rng.IntN(3)]
+			p.Second.By.Agent, p.Second.When = word, []forge.Risk{forge.RiskLow, forge.RiskMed, "x"}[:rng.IntN(4)]
 			out.Policy = &p
 		}
 		if rng.IntN(5) == 0 {
@@ -250,6 +251,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		r.Output = out
 		if t := s.Tasks.Find(r.Attempt.Task); t != nil && rng.IntN(3) > 0 {
 			out.Head, out.Claims = t.Head, anyClaims(rng, t.Required())
+			out.By.Agent, out.Second = word, t.Second != nil != (rng.IntN(8) == 0)
 		}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{

@@ -52,7 +52,7 @@ func (s *Intent) Summary() forge.Summary {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget, task.Asking:
+		case task.Waiting, task.OverBudget, task.Asking, task.Disputed:
 			sum.Reason = t.Failure
 		case task.Protected:
 			sum.Reason = view{s}.approvalReason(t.Failure)
@@ -114,7 +114,7 @@ func (s view) waiting() (forge.Waiting, string) {
 	switch {
 	case s.Intent.Status.Failed():
 		return forge.WaitingFailed, ""
-	case s.Phase == control.Asking, s.Tasks.Has(task.Asking):
+	case s.Phase == control.Asking, s.Tasks.Has(task.Asking), s.Tasks.Has(task.Disputed):
 		return forge.WaitingClarification, "needs your answers"
 	case s.Phase == control.Approval:
 		return forge.WaitingApproval, "needs your approval"

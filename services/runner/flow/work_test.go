@@ -123,6 +123,15 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
 		}
+		if second := c.Review().Second; second != nil && !d.HasArg("as-first") {
+			out.By, out.Second = *second, true
+		} else if c.Intent.Recipe == "" {
+			out.By = forge.Reviewer{Agent: "claude", Model: "sonnet"}
+		}
+		if name := arg("by"); name != "" {
+			out.By.Agent, out.By.Model, _ = strings.Cut(name, ":")
+		}
+		out.Second = out.Second || d.HasArg("as-second")
 	case forge.StepMerge:
 		out := &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
 		r.Output = out
@@ -222,11 +231,26 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	}
 	p.Fallbacks = int(usd(arg("fallbacks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
-	escalates := len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
+		p.Second.When = risksOf(list("when"))
+	}
+	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
 	return &p
+}
+
+// risksOf reads the risks for which a second reviewer is needed.
+func risksOf(list []string) []forge.Risk {
+	if len(list) == 0 {
+		return []forge.Risk{forge.RiskMed, forge.RiskHigh}
+	}
+	var out []forge.Risk
+	for _, r := range list {
+		out = append(out, forge.Risk(r))
+	}
+	return out
 }
 
 // strongerOf reads the steps of an escalation, each as model:effort.
@@ -263,6 +287,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if c.Stronger != nil {
 		fmt.Fprintf(&b, " with %s:%s", c.Stronger.Model, c.Stronger.Effort)
+	}
+	if rv := c.Review(); rv.Second != nil {
+		fmt.Fprintf(&b, " by the second, %s:%s, after %s:%s, told of %d reviews", rv.Second.Agent, rv.Second.Model, rv.First.Agent, rv.First.Model, len(rv.Reviews))
 	}
 	if c.Review().Unchanged {
 		b.WriteString(" of the base")

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/rejudge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/replay"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
@@ -67,7 +68,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
-			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a),
+			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

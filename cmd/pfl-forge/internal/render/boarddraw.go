@@ -109,7 +109,7 @@ func (b *Board) title(now time.Time, intents, marked int) string {
 		parts = append(parts, fmt.Sprintf("%d queued", n))
 	}
 	used := b.used()
-	if text := Consumed(&used); text != "" {
+	if text := ConsumedOf(&used); text != "" {
 		parts = append(parts, text)
 	}
 	parts = append(parts, now.Local().Format(time.TimeOnly))
@@ -196,7 +196,7 @@ func (a *attempt) line(now time.Time) string {
 		fmt.Sprintf("%-24s", Subject(&a.Progress)), fmt.Sprintf("%-11s", StepName(a.Attempt)), fmt.Sprintf("%-8s", a.Agent),
 		fmt.Sprintf("%6s", elapsed(a, now)),
 	}
-	for _, part := range []string{Tokens(a.Usage.InputTokens + a.Usage.OutputTokens), Cost(a.Usage.CostUSD), a.last} {
+	for _, part := range []string{Tokens(Fresh(&a.Usage)), Cost(a.Usage.CostUSD), a.silent(now), a.last} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -86,7 +86,7 @@ func who(ev *forge.Event) string {
 func turned(before, after *forge.Summary) (string, Tone) {
 	switch {
 	case after.Status != before.Status && after.Status == forge.StatusDone:
-		return "done" + inParentheses(Consumed(&after.Usage)), Good
+		return "done" + inParentheses(ConsumedOf(&after.Usage)), Good
 	case after.Status != before.Status && after.Status.Failed():
 		return fmt.Sprintf("%s: %s", after.Status, FirstLine(after.Reason)), Bad
 	case after.Waiting != before.Waiting && after.Waiting != "" && after.Waiting != forge.WaitingFailed:
@@ -185,7 +185,7 @@ func result(r *forge.Result) (string, Tone) {
 		return "", Plain
 	}
 	took := Took(r.Duration)
-	if used := Consumed(&r.Usage); used != "" {
+	if used := ConsumedOf(&r.Usage); used != "" {
 		took += ", " + used
 	}
 	return fmt.Sprintf("%s: %s (%s)", step, text, took), tone

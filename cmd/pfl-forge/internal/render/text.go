@@ -60,16 +60,30 @@ func Cost(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Consumed returns tokens and cost of agent calls, or empty.
-func Consumed(u *forge.Usage) string {
-	tokens, cost := Tokens(u.InputTokens+u.OutputTokens), Cost(u.CostUSD)
-	switch {
-	case tokens == "":
-		return cost
-	case cost == "":
-		return tokens + " tokens"
+// Fresh returns the tokens of agent calls that no cache spared: those sent and not cached, and
+// those written by models.
+func Fresh(u *forge.Usage) int64 { return u.InputTokens + u.OutputTokens }
+
+// Cached returns the tokens of agent calls that were read from, or written to, a model's cache. They
+// cost a tenth to twice of others, so they are never added to those.
+func Cached(u *forge.Usage) int64 { return u.CacheReadTokens + u.CacheWriteTokens }
+
+// ConsumedOf returns tokens and cost of agent calls, or empty.
+func ConsumedOf(u *forge.Usage) string { return Consumed(Fresh(u), Cached(u), u.CostUSD) }
+
+// Consumed returns "1.2k tokens, 30.1k cached, $0.12", without what is zero.
+func Consumed(tokens, cached int64, usd float64) string {
+	var parts []string
+	if tokens != 0 {
+		parts = append(parts, Tokens(tokens)+" tokens")
 	}
-	return tokens + " tokens, " + cost
+	if cached != 0 {
+		parts = append(parts, Tokens(cached)+" cached")
+	}
+	if usd != 0 {
+		parts = append(parts, Cost(usd))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Doing returns an intent's activity, or the reason why it waits, for a list.

@@ -44,7 +44,7 @@ func TestWhatAGoalIsToldIsBounded(t *testing.T) {
 		boundSummary(&sum)
 		j := forge.Judgment{Reason: long, NextAction: long}
 		j.Claims = claims
-		decide(&j, task.Criteria, 0.7)
+		Decide(&j, task.Criteria, 0.7)
 		boundJudgment(&j)
 		g.Iterations = append(g.Iterations, forge.Iteration{Number: i + 1, Summary: &sum, Judgment: &j})
 	}

@@ -30,6 +30,7 @@ func (g Strategy) unchecked(x *task.Turn, t *task.Task, claims []forge.Claim) {
 	}
 	j := forge.Judgment{Head: JudgedHead(t), Reason: "commands decided it"}
 	j.Claims, _, _ = rule.Verdict("Criterion", t.Criteria, others, x.Policy.MinConfidence)
+	// The whole of it is the feedback of the next iteration; lists and history have its first line.
 	j.NextAction = rule.FirstLine(feedback)
 	boundJudgment(&j)
 	g.newest().Judgment = &j

@@ -253,7 +253,7 @@ func (g Strategy) Judged(x *task.Turn, t *task.Task, judgment *forge.Judgment) e
 	}
 	t.Review.Worked()
 	j.Claims = append(renumbered(t, j.Claims), checked(t)...)
-	decide(&j, t.Criteria, x.Policy.MinConfidence)
+	Decide(&j, t.Criteria, x.Policy.MinConfidence)
 	boundJudgment(&j)
 	g.newest().Judgment = &j
 	switch {
@@ -324,9 +324,9 @@ func JudgedHead(t *task.Task) string {
 // is the base branch.
 func Unchanged(t *task.Task) bool { return t.Candidate == nil || t.Candidate.Head == t.Candidate.Base }
 
-// decide makes a judgment complete if its claims show that every criterion is met. Otherwise
+// Decide makes a judgment complete if its claims show that every criterion is met. Otherwise
 // its next action begins with the reasons that are not the judge's own words.
-func decide(j *forge.Judgment, criteria []string, least float64) {
+func Decide(j *forge.Judgment, criteria []string, least float64) {
 	var unmet, why []string
 	j.Claims, unmet, why = rule.Verdict("Criterion", criteria, j.Claims, least)
 	if !j.Complete && len(unmet)+len(why) == 0 {

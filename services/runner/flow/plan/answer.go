@@ -130,6 +130,9 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 
 // withChecks returns the criteria of an intake with those that a command decides in their places, whatever
 // the intake made of them, and their checks. Where a command decides every criterion, an intake adds none.
+//
+// That a command decides is the word of whoever asked for the goal. An agent that could drop or reword a check
+// would decide what others are measured by.
 func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
 	if len(in.Checks) == 0 {
 		return answered, nil

@@ -48,6 +48,14 @@ const (
 	// Rework: the review rejected the change; the same session goes on with the
 	// feedback.
 	Rework = "rework"
+	// SecondReview: the first reviewer approved, and the risk asks for a second one's
+	// approval as well.
+	SecondReview = "second-review"
+	// Disagree: the second reviewer rejected what the first approved; the same session
+	// goes on with what both say.
+	Disagree = "reviewers-disagree"
+	// Dispute: the reviewers disagree again; a person decides.
+	Dispute = "reviewers-dispute"
 	// Stronger: after a setback, what is tried next has a stronger model, or more effort.
 	Stronger = "stronger"
 	// VerifyFailed: a verify command failed; its output is the feedback, as

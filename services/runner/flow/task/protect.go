@@ -24,6 +24,24 @@ func protectedFiles(patterns []string, c *forge.Rebase) []string {
 	return slices.Concat(list, c.Guarded)
 }
 
+// Protects reports whether the candidate changes protected paths.
+func (t Pair) Protects(p *forge.Policy) bool {
+	return len(protectedFiles(p.ProtectedPaths, t.Candidate)) > 0
+}
+
+// guarded says why a person has to approve the candidate; why is empty if none has to.
+func (t Pair) guarded(x *Turn) (detail, why string) {
+	if list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate); len(list) > 0 {
+		detail = strings.Join(list, ", ")
+		why = "it changes what only a person may approve (policy.protected_paths): " + detail
+	}
+	if t.Disputes >= maxDisputes {
+		detail = strings.TrimSuffix("its reviewers disagree; "+detail, "; ")
+		why = strings.TrimSuffix("its reviewers disagree; "+why, "; ")
+	}
+	return detail, why
+}
+
 // clearance names all that a person approves in a candidate: its patch, and why it was asked for.
 // Empty: it cannot be approved before it is made.
 func clearance(c *forge.Rebase) string {

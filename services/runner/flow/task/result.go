@@ -123,41 +123,55 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
 		return errors.New("the review is not a verdict on commit " + t.Head)
 	}
+	pair := Pair{t}
+	if err := pair.Refuse(&rv); err != nil {
+		return err
+	}
 	t.Review.Worked()
 	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
 	decide(x, t, &rv)
+	first, second := &rv, (*forge.Review)(nil)
+	if t.Second != nil {
+		first, second = pair.First(), &rv
+	}
+	on := Combine(first, second, t.Second != nil || NeedsSecond(x.Policy, x.Intent))
 	t.Reviews = append(slices.Clip(t.Reviews), rv)
-	issues := strings.Join(rv.Issues, "\n")
+	if on != Disagreed && on != FirstApproved {
+		t.Disputes = 0 // of a disagreement in a row the first's word alone says nothing
+	}
 	switch {
-	case rv.Verdict == forge.VerdictRejected && t.Word.NothingToDo != "":
+	case on == FirstApproved:
+		pair.seconded(x)
+	case on == Disagreed:
+		pair.disagree(x)
+	case on == Rejected:
 		x.Correct("rejected")
-		t.step(x, Input{On: Rejected, Feedback: refuted(issues)})
-		return nil
-	case rv.Verdict == forge.VerdictRejected:
-		x.Correct("rejected")
-		t.step(x, Input{On: Rejected, Feedback: issues})
-		return nil
+		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n"))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
-		return nil
+	default:
+		t.Approved(x)
 	}
-	t.Approved(x)
 	return nil
+}
+
+// rejected has the change made again, with the words of who rejected it.
+func (t Pair) rejected(x *Turn, on On, words string) {
+	if t.Word.NothingToDo != "" {
+		words = refuted(words)
+	}
+	t.step(x, Input{On: on, Feedback: words})
 }
 
 // Approved takes the approval of the candidate by a review or a judgment, or, in
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
-	list := protectedFiles(x.Policy.ProtectedPaths, t.Candidate)
-	if len(list) == 0 || t.Cleared.Of(t.Candidate) != nil {
+	detail, why := Pair{t}.guarded(x)
+	if why == "" || t.Cleared.Of(t.Candidate) != nil {
 		t.step(x, Input{On: Approved})
 		return
 	}
-	files := strings.Join(list, ", ")
-	t.step(x, Input{
-		On: Guarded, Detail: files,
-		Why: "it changes what only a person may approve (policy.protected_paths): " + files,
-	})
+	t.step(x, Input{On: Guarded, Detail: detail, Why: why})
 }
 
 // Clear takes people's approval of a change of protected paths. It is of exactly this

@@ -33,6 +33,8 @@ const (
 	Waiting Stage = "waiting"
 	// Protected waits for a person to approve a change of protected paths.
 	Protected Stage = "protected"
+	// Disputed waits for a person to decide between two reviewers.
+	Disputed Stage = "disputed"
 	// Asking waits for a person to answer a question, without which its agent cannot go on.
 	Asking Stage = "asking"
 	// OverBudget waits for a person to raise the budget.
@@ -78,6 +80,12 @@ const (
 	Unchanged On = "approved without a change"
 	// Rejected: the review rejected, or not every criterion is met.
 	Rejected On = "rejected"
+	// FirstApproved: the first of two reviewers approved.
+	FirstApproved On = "approved by the first of two"
+	// Disagreed: the second reviewer rejected what the first approved.
+	Disagreed On = "the second reviewer rejected"
+	// DisagreedAgain: the same, as often in a row as it may be.
+	DisagreedAgain On = "the reviewers disagree again"
 	// Guarded: the approved change is one of protected paths, and no person has approved it.
 	Guarded On = "protected paths"
 	// Merged: the change is on the base branch.
@@ -171,6 +179,13 @@ var Changes = slices.Concat(Table{
 	{From: Reviewing, On: Approved, To: Merging},
 	{From: Reviewing, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Reviewing, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
+	{From: Reviewing, On: FirstApproved, To: Reviewing, Rule: rule.SecondReview},
+	{From: Reviewing, On: Disagreed, To: Implementing, Rule: rule.Disagree, Spends: true},
+	{From: Reviewing, On: DisagreedAgain, To: Disputed, Rule: rule.Dispute},
+	{From: Disputed, On: Approved, To: Merging},
+	{From: Disputed, On: Guarded, To: Protected, Rule: rule.Protected},
+	{From: Disputed, On: Unchanged, To: Done, Rule: rule.NothingToDo},
+	{From: Disputed, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
 }, Merges)
 
 // Merges lists the ways of a change that was approved, of an agent that is blocked, and those

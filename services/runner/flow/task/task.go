@@ -49,6 +49,8 @@ type Task struct {
 	Spent
 	// Meeting has the overlaps with other tasks.
 	Meeting
+	// Seconded is about the second reviewer.
+	Seconded
 
 	// Stage is where the task stands; see Table.
 	Stage Stage
@@ -167,7 +169,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word, t.Mentioned = Spent{}, Word{}, nil
+	t.Spent, t.Word, t.Mentioned, t.Seconded = Spent{}, Word{}, nil, Seconded{}
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
@@ -193,6 +195,7 @@ func (t *Task) step(x *Turn, in Input) {
 func (t *Task) enter(x *Turn, row Row, in Input) {
 	switch row.To {
 	case Implementing:
+		t.Second = nil
 		if why := x.Strategy.Begin(x, t, row, in); why != "" {
 			t.fail(x, why)
 			return
@@ -200,6 +203,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		t.implement(x)
 	case Rebasing, Summarizing, Reviewing:
 		x.Strategy.Enter(t, row.To)
+		Pair{t}.ask(x, row)
 		step := x.Strategy.Step(row.To)
 		if row.To != Rebasing {
 			x.Strategy.Session(t, step).Start(x.Names, t.ID, step)
@@ -209,7 +213,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		t.lock(x, in)
 	case Merging:
 		t.merge(x)
-	case Waiting, Protected, OverBudget, Asking:
+	case Waiting, Protected, OverBudget, Asking, Disputed:
 		t.Stage, t.Failure = row.To, in.Why
 	case Done:
 		if row.On == MergedLate {

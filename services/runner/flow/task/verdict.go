@@ -11,10 +11,15 @@ import (
 //
 // A recipe's check has no claims: its exit code is a fact.
 func decide(x *Turn, t *Task, rv *forge.Review) {
+	Decide(rv, &t.Task, x.Intent.Recipe != "", x.Policy.MinConfidence)
+}
+
+// Decide is decide for a review of a task whose turn is over: least is the confidence that a claim needs.
+func Decide(rv *forge.Review, t *forge.Task, recipe bool, least float64) {
 	said, issues := rv.Verdict, len(rv.Issues)
 	var unmet, why []string
-	if x.Intent.Recipe == "" {
-		rv.Claims, unmet, why = rule.Verdict("Requirement", t.Required(), rv.Claims, x.Policy.MinConfidence)
+	if !recipe {
+		rv.Claims, unmet, why = rule.Verdict("Requirement", t.Required(), rv.Claims, least)
 		if t.Head != t.Base && len(unmet)+len(why) == 0 && !rule.Stands(rv.Claims) {
 			why = append(why, "no evidence of the review is about what the change does: all of it was so before")
 		}

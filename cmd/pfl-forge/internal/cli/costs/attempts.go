@@ -41,6 +41,14 @@ type AttemptDetail struct {
 	EndedAt          time.Time `json:"ended_at"           yaml:"ended_at"`
 }
 
+// Usage returns the tokens, turns and cost of the attempt's calls together.
+func (d *AttemptDetail) Usage() forge.Usage {
+	return forge.Usage{
+		InputTokens: d.InputTokens, OutputTokens: d.OutputTokens, CacheReadTokens: d.CacheReadTokens, CacheWriteTokens: d.CacheWriteTokens,
+		Turns: d.Turns, CostUSD: d.CostUSD,
+	}
+}
+
 // Attempts returns every attempt of an intent that has ended, in that order.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
 	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
@@ -66,12 +74,16 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 
 // PrintAttempts prints attempts as a table.
 func PrintAttempts(a *kit.App, list []AttemptDetail) error {
-	columns := render.Columns{Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "COST", "SESSION"}, Shrink: 9}
+	columns := render.Columns{
+		Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "CACHED", "COST", "SESSION"},
+		Shrink: 10,
+	}
 	for i := range list {
 		d := &list[i]
+		used := d.Usage()
 		columns.Add(d.EndedAt.Local().Format(time.DateTime), render.StepName(forge.Attempt{Step: d.Step, Number: d.Attempt}), d.Outcome,
 			d.Agent, d.Model, string(d.Executor), render.Took(time.Duration(d.Seconds*float64(time.Second))),
-			render.Tokens(d.InputTokens+d.OutputTokens), render.Cost(d.CostUSD), strings.TrimSpace(d.Session))
+			render.Tokens(render.Fresh(&used)), render.Tokens(render.Cached(&used)), render.Cost(d.CostUSD), strings.TrimSpace(d.Session))
 	}
 	return a.Table(&columns)
 }

@@ -18,8 +18,9 @@ type Item struct {
 
 	document.Summary `yaml:",inline"`
 
-	// Tokens adds up those of the attempts that have ended.
-	Tokens int64 `json:"tokens" yaml:"tokens"`
+	// Tokens and CachedTokens add up those of the attempts that have ended.
+	Tokens       int64 `json:"tokens"        yaml:"tokens"`
+	CachedTokens int64 `json:"cached_tokens" yaml:"cached_tokens"`
 
 	// Children are the intents that were split off from this one.
 	Children []Child `json:"children,omitempty" yaml:"children,omitempty"`
@@ -54,7 +55,7 @@ type Overlap struct {
 // ItemOf returns the item of an intent. Running is left empty.
 func ItemOf(s *forge.Summary) Item {
 	i := Item{
-		ID: s.Key.Intent, Summary: document.SummaryOf(s), Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, Failures: failuresOf(s),
+		ID: s.Key.Intent, Summary: document.SummaryOf(s), Tokens: render.Fresh(&s.Usage), CachedTokens: render.Cached(&s.Usage), Failures: failuresOf(s),
 	}
 	for _, c := range s.Children {
 		i.Children = append(i.Children, Child{ID: c.ID, Title: c.Title, Status: c.Status})

@@ -12,13 +12,14 @@ import (
 
 // Attempt is an attempt under way with what it has used so far, as programs read it.
 type Attempt struct {
-	Task    forge.TaskID `json:"task,omitempty"  yaml:"task,omitempty"` // empty: of the whole intent
-	Step    forge.Step   `json:"step"            yaml:"step"`
-	Attempt int          `json:"attempt"         yaml:"attempt"`
-	Agent   string       `json:"agent,omitempty" yaml:"agent,omitempty"`
-	Tokens  int64        `json:"tokens"          yaml:"tokens"`
-	CostUSD float64      `json:"cost_usd"        yaml:"cost_usd"`
-	Last    string       `json:"last,omitempty"  yaml:"last,omitempty"` // the last text of its transcript
+	Task         forge.TaskID `json:"task,omitempty"  yaml:"task,omitempty"` // empty: of the whole intent
+	Step         forge.Step   `json:"step"            yaml:"step"`
+	Attempt      int          `json:"attempt"         yaml:"attempt"`
+	Agent        string       `json:"agent,omitempty" yaml:"agent,omitempty"`
+	Tokens       int64        `json:"tokens"          yaml:"tokens"`
+	CachedTokens int64        `json:"cached_tokens"   yaml:"cached_tokens"`
+	CostUSD      float64      `json:"cost_usd"        yaml:"cost_usd"`
+	Last         string       `json:"last,omitempty"  yaml:"last,omitempty"` // the last text of its transcript
 }
 
 // RunningAttempt returns the attempt that the last lines of its transcript tell of, and nil
@@ -31,7 +32,8 @@ func RunningAttempt(a forge.Attempt, lines []transcript.Line) *Attempt {
 			r.Agent = l.Agent
 		}
 		if l.Usage != nil {
-			r.Tokens, r.CostUSD = l.Usage.InputTokens+l.Usage.OutputTokens, l.Usage.CostUSD
+			u := forge.Usage(*l.Usage)
+			r.Tokens, r.CachedTokens, r.CostUSD = render.Fresh(&u), render.Cached(&u), u.CostUSD
 		}
 		if l.Text != "" {
 			r.Last = l.Text
@@ -46,7 +48,7 @@ func RunningAttempt(a forge.Attempt, lines []transcript.Line) *Attempt {
 // String returns the attempt as a line below its intent in a list.
 func (r *Attempt) String() string {
 	parts := []string{render.StepName(forge.Attempt{Step: r.Step, Number: r.Attempt}), term.Line(r.Agent)}
-	parts = append(parts, render.Consumed(&forge.Usage{InputTokens: r.Tokens, CostUSD: r.CostUSD}), term.Short(r.Last, 80))
+	parts = append(parts, render.Consumed(r.Tokens, r.CachedTokens, r.CostUSD), term.Short(r.Last, 80))
 	var said []string
 	for _, part := range parts {
 		if part != "" {

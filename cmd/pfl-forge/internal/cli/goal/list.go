@@ -62,6 +62,7 @@ type item struct {
 	model.GoalCounts `yaml:",inline"` //nolint:embeddedstructfieldcheck // its place is that of its fields in the output
 	Criteria         int              `json:"criteria_count"    yaml:"criteria_count"`
 	Tokens           int64            `json:"tokens"            yaml:"tokens"`
+	CachedTokens     int64            `json:"cached_tokens"     yaml:"cached_tokens"`
 	CostUSD          float64          `json:"cost_usd"          yaml:"cost_usd"`
 	CreatedAt        time.Time        `json:"created_at"        yaml:"created_at"`
 	UpdatedAt        time.Time        `json:"updated_at"        yaml:"updated_at"`
@@ -73,7 +74,7 @@ func itemOf(s *forge.Summary) item {
 	return item{
 		ID: s.Key.Intent, Title: s.Title, Status: goalview.StatusOf(s), IntentStatus: s.Status, Waiting: s.Waiting, Reason: s.Reason,
 		GoalCounts: model.GoalProgressOf(g).GoalCounts, Criteria: g.Criteria,
-		Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		Tokens: render.Fresh(&s.Usage), CachedTokens: render.Cached(&s.Usage), CostUSD: s.Usage.CostUSD, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 	}
 }
 
@@ -98,7 +99,7 @@ func printList(a *kit.App, all []forge.Summary, format render.Format) error {
 func printTable(a *kit.App, list []item, all []forge.Summary, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "TITLE", "NOW"}, Shrink: 7, Also: 6}
 	if wide {
-		columns.Header = append(columns.Header, "INTENT", "TOKENS")
+		columns.Header = append(columns.Header, "INTENT", "TOKENS", "CACHED")
 	}
 	now := time.Now()
 	for i := range list {
@@ -108,7 +109,7 @@ func printTable(a *kit.App, list []item, all []forge.Summary, wide bool) error {
 			render.Age(now.Sub(g.CreatedAt)), render.Cost(g.CostUSD), g.Title, render.Doing(&all[i]),
 		}
 		if wide {
-			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens))
+			row = append(row, string(g.IntentStatus), render.Tokens(g.Tokens), render.Tokens(g.CachedTokens))
 		}
 		columns.Add(row...)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
 )
 
@@ -33,7 +34,7 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 		GoalCounts: model.GoalCounts{Iteration: g.Iteration, Used: g.Used, MaxIterations: cmp.Or(g.Most, options.MaxIterations)},
 		Judgment:   judgmentOf(g.FinalJudgment()), Iterations: []iteration{}, Knowledge: []knowledge{}, Applied: append([]string{}, g.Applied...),
 		Files: Files{HistoryPath: options.HistoryFile, KnowledgePath: options.KnowledgeFile, RawLogDir: rawLogs(options, v.Intent.ID)},
-		Error: g.Error, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+		Error: g.Error, Tokens: render.Fresh(&s.Usage), CachedTokens: render.Cached(&s.Usage), CostUSD: s.Usage.CostUSD,
 	}
 	d.Criteria = document.CriteriaOf(g)
 	for _, e := range d.Criteria {
@@ -45,7 +46,7 @@ func of(v *forge.View, attempts []costs.AttemptDetail) Document {
 	for i := range g.Iterations {
 		it := iterationOf(&g.Iterations[i])
 		it.CostUSD = used[i].CostUSD
-		it.Tokens = cmp.Or(used[i].InputTokens+used[i].OutputTokens, it.Tokens)
+		it.Tokens, it.CachedTokens = cmp.Or(render.Fresh(&used[i]), it.Tokens), render.Cached(&used[i])
 		d.Iterations = append(d.Iterations, it)
 	}
 	for i := range g.Knowledge {
@@ -124,7 +125,7 @@ func usedBy(iterations []forge.Iteration, attempts []costs.AttemptDetail) []forg
 			}
 		}
 		if at >= 0 {
-			used[at] = used[at].Add(forge.Usage{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, CostUSD: a.CostUSD})
+			used[at] = used[at].Add(a.Usage())
 		}
 	}
 	return used

@@ -73,11 +73,12 @@ type Document struct {
 
 	Files `yaml:",inline"`
 
-	Error    string   `json:"error_message,omitempty" yaml:"error_message,omitempty"`
-	Commit   string   `json:"commit,omitempty"        yaml:"commit,omitempty"` // that reached the base branch
-	Tokens   int64    `json:"tokens"                  yaml:"tokens"`
-	CostUSD  float64  `json:"cost_usd"                yaml:"cost_usd"`
-	Commands []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
+	Error        string   `json:"error_message,omitempty" yaml:"error_message,omitempty"`
+	Commit       string   `json:"commit,omitempty"        yaml:"commit,omitempty"` // that reached the base branch
+	Tokens       int64    `json:"tokens"                  yaml:"tokens"`
+	CachedTokens int64    `json:"cached_tokens"           yaml:"cached_tokens"`
+	CostUSD      float64  `json:"cost_usd"                yaml:"cost_usd"`
+	Commands     []string `json:"commands,omitempty"      yaml:"commands,omitempty"` // what a person can do while it waits
 }
 
 // Files are the paths, from the repository's root, of the files about a goal, as a part of
@@ -128,10 +129,11 @@ type iteration struct {
 	Met      int       `json:"criteria_met"       yaml:"criteria_met"`
 	Judgment *judgment `json:"judgment,omitempty" yaml:"judgment,omitempty"`
 
-	// Tokens and CostUSD add up its attempts: the executions, and those that followed from
+	// Tokens to CostUSD add up its attempts: the executions, and those that followed from
 	// them.
-	Tokens  int64   `json:"tokens"   yaml:"tokens"`
-	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
+	Tokens       int64   `json:"tokens"        yaml:"tokens"`
+	CachedTokens int64   `json:"cached_tokens" yaml:"cached_tokens"`
+	CostUSD      float64 `json:"cost_usd"      yaml:"cost_usd"`
 
 	// At is the time of its summary; nil before that.
 	At *time.Time `json:"timestamp,omitempty" yaml:"timestamp,omitempty"`

@@ -44,7 +44,7 @@ func PrintHead(a *kit.App, d *Document) {
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
 	a.Field("status", statusText(style, d))
 	a.Field("iterations", iterationsText(d.Used, d.MaxIterations, d.Iteration))
-	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
+	a.Field("used", render.Consumed(d.Tokens, d.CachedTokens, d.CostUSD))
 	a.Field("commit", render.ShortCommit(d.Commit))
 	a.Field("history", d.HistoryPath)
 	a.Field("raw logs", d.RawLogDir)

@@ -146,7 +146,7 @@ func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
 	}
 	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "CHANGES", "COST", "TITLE"}, Shrink: 8}
 	if wide {
-		columns.Header = append(columns.Header, "TYPE", "RISK", "SOURCE", "AGENTS", "TOKENS", "REASON")
+		columns.Header = append(columns.Header, "TYPE", "RISK", "SOURCE", "AGENTS", "TOKENS", "CACHED", "REASON")
 	}
 	for i := range list {
 		r := &list[i]
@@ -155,7 +155,7 @@ func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
 			fmt.Sprint(r.Steps), fmt.Sprint(r.Adjustments), render.Cost(r.CostUSD), r.Title,
 		}
 		if wide {
-			row = append(row, r.Type, string(r.Risk), string(r.Source), strings.Join(r.Agents, ","), render.Tokens(r.Tokens), r.Reason)
+			row = append(row, r.Type, string(r.Risk), string(r.Source), strings.Join(r.Agents, ","), render.Tokens(r.Tokens), render.Tokens(r.CachedTokens), r.Reason)
 		}
 		columns.Add(row...)
 	}

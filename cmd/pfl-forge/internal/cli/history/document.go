@@ -29,11 +29,12 @@ type pastRun struct {
 	Steps       int           `json:"steps"            yaml:"steps"`       // attempts that were decided on
 	Adjustments int           `json:"adjustments"      yaml:"adjustments"` // changes of the flow
 
-	// Agents are the back ends that worked in it, each once; Tokens and CostUSD add up
+	// Agents are the back ends that worked in it, each once; Tokens to CostUSD add up
 	// all attempts.
-	Agents  []string `json:"agents,omitempty" yaml:"agents,omitempty"`
-	Tokens  int64    `json:"tokens"           yaml:"tokens"`
-	CostUSD float64  `json:"cost_usd"         yaml:"cost_usd"`
+	Agents       []string `json:"agents,omitempty" yaml:"agents,omitempty"`
+	Tokens       int64    `json:"tokens"           yaml:"tokens"`
+	CachedTokens int64    `json:"cached_tokens"    yaml:"cached_tokens"`
+	CostUSD      float64  `json:"cost_usd"         yaml:"cost_usd"`
 
 	// Seconds is the time from the begin of its first attempt to its end.
 	Seconds   float64   `json:"seconds"    yaml:"seconds"`
@@ -70,15 +71,16 @@ type happened struct {
 
 	// Step to CostUSD are of an attempt: which one, how it ended, who made it, and what it
 	// used. Outcome is ok, rejected, another verdict, or the name of a failure.
-	Step    forge.Step `json:"step,omitempty"     yaml:"step,omitempty"`
-	Attempt int        `json:"attempt,omitempty"  yaml:"attempt,omitempty"`
-	Outcome string     `json:"outcome,omitempty"  yaml:"outcome,omitempty"`
-	Seconds float64    `json:"seconds,omitempty"  yaml:"seconds,omitempty"`
-	Agent   string     `json:"agent,omitempty"    yaml:"agent,omitempty"`
-	Model   string     `json:"model,omitempty"    yaml:"model,omitempty"`
-	Session string     `json:"session,omitempty"  yaml:"session,omitempty"`
-	Tokens  int64      `json:"tokens,omitempty"   yaml:"tokens,omitempty"`
-	CostUSD float64    `json:"cost_usd,omitempty" yaml:"cost_usd,omitempty"`
+	Step         forge.Step `json:"step,omitempty"          yaml:"step,omitempty"`
+	Attempt      int        `json:"attempt,omitempty"       yaml:"attempt,omitempty"`
+	Outcome      string     `json:"outcome,omitempty"       yaml:"outcome,omitempty"`
+	Seconds      float64    `json:"seconds,omitempty"       yaml:"seconds,omitempty"`
+	Agent        string     `json:"agent,omitempty"         yaml:"agent,omitempty"`
+	Model        string     `json:"model,omitempty"         yaml:"model,omitempty"`
+	Session      string     `json:"session,omitempty"       yaml:"session,omitempty"`
+	Tokens       int64      `json:"tokens,omitempty"        yaml:"tokens,omitempty"`
+	CachedTokens int64      `json:"cached_tokens,omitempty" yaml:"cached_tokens,omitempty"`
+	CostUSD      float64    `json:"cost_usd,omitempty"      yaml:"cost_usd,omitempty"`
 
 	// Executor is the weakest that the attempt's agent, recipe and commands had, as its worker
 	// said: pods, namespaces or none; empty if none of these ran.
@@ -113,7 +115,8 @@ func pastRunOf(h *forge.History) pastRun {
 	}
 	for i := range h.StepResults {
 		s := &h.StepResults[i]
-		r.Tokens += s.Usage.InputTokens + s.Usage.OutputTokens
+		r.Tokens += render.Fresh(&s.Usage)
+		r.CachedTokens += render.Cached(&s.Usage)
 		r.CostUSD += s.Usage.CostUSD
 		if began := s.At.Add(-s.Duration); began.Before(r.StartedAt) {
 			r.StartedAt = began
@@ -153,7 +156,7 @@ func timelineOf(h *forge.History) []happened {
 		list = append(list, happened{
 			At: s.At, Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: s.Outcome, Seconds: s.Duration.Seconds(),
 			Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor,
-			Tokens: s.Usage.InputTokens + s.Usage.OutputTokens, CostUSD: s.Usage.CostUSD,
+			Tokens: render.Fresh(&s.Usage), CachedTokens: render.Cached(&s.Usage), CostUSD: s.Usage.CostUSD,
 		})
 	}
 	for i := range h.Adjustments {

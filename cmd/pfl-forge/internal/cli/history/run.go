@@ -86,7 +86,7 @@ func printPastDetail(a *kit.App, d *pastDetail) {
 	a.Field("trace", d.Trace.Line(a))
 	a.Field("began", d.StartedAt.Local().Format(time.DateTime))
 	a.Field("took", tookSeconds(d.Seconds))
-	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
+	a.Field("used", render.Consumed(d.Tokens, d.CachedTokens, d.CostUSD))
 	a.Heading("timeline")
 	for i := range d.Timeline {
 		fmt.Fprintln(a.Out, timelineText(&d.Timeline[i], d.StartedAt, style))
@@ -121,7 +121,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 	}
 	var parts []string
 	for _, part := range []string{
-		term.Line(e.Agent), term.Line(e.Model), render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD}), session(e.Session), ranIn(e.Executor),
+		term.Line(e.Agent), term.Line(e.Model), render.Consumed(e.Tokens, e.CachedTokens, e.CostUSD), session(e.Session), ranIn(e.Executor),
 	} {
 		if part != "" {
 			parts = append(parts, part)

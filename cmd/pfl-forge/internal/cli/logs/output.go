@@ -86,7 +86,7 @@ func (o *output) what(e *Entry) string {
 		used := ""
 		if e.Usage != nil {
 			u := forge.Usage(*e.Usage)
-			used = render.Consumed(&u)
+			used = render.ConsumedOf(&u)
 		}
 		if used != "" {
 			used = " (" + used + ")"

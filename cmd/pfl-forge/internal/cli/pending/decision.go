@@ -169,5 +169,5 @@ func issues(v *forge.View, task *forge.Task) []string {
 
 // Cost returns the tokens and dollars that the intent has used so far, empty if it has not.
 func (e *Decision) Cost() string {
-	return render.Consumed(&forge.Usage{InputTokens: e.Tokens, CostUSD: e.CostUSD})
+	return render.Consumed(e.Tokens, e.CachedTokens, e.CostUSD)
 }

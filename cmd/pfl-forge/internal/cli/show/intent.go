@@ -44,7 +44,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("goal", document.GoalLine(d.Goal))
 	a.Field("trace", d.Trace.Line(a))
 	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
-	a.Field("used", render.Consumed(&forge.Usage{InputTokens: d.Tokens, CostUSD: d.CostUSD}))
+	a.Field("used", render.Consumed(d.Tokens, d.CachedTokens, d.CostUSD))
 	if body := kit.Safe(d.Body); body != "" {
 		fmt.Fprintf(a.Out, "\n%s\n", kit.Indent(body, "  "))
 	}

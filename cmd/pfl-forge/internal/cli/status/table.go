@@ -15,7 +15,7 @@ import (
 func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "TITLE", "NOW"}, Shrink: 5, Also: 4}
 	if wide {
-		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "COST")
+		columns.Header = append(columns.Header, "RISK", "TYPE", "SOURCE", "PARENT", "RUN", "TOKENS", "CACHED", "COST")
 	}
 	now := time.Now()
 	for i := range all {
@@ -34,7 +34,7 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 		row := []string{id, string(s.Status), tasks, render.Age(now.Sub(s.CreatedAt)), s.Title, render.Doing(s)}
 		if wide {
 			row = append(row, string(s.Risk), s.Type, string(s.Source), string(s.Parent), fmt.Sprint(s.Run),
-				render.Tokens(s.Usage.InputTokens+s.Usage.OutputTokens), render.Cost(s.Usage.CostUSD))
+				render.Tokens(render.Fresh(&s.Usage)), render.Tokens(render.Cached(&s.Usage)), render.Cost(s.Usage.CostUSD))
 		}
 		columns.Add(row...)
 	}
