@@ -57,7 +57,7 @@ func TestBoard(t *testing.T) {
 	want := []string{
 		"pfl-forge  shop   1 of 3   2 open, 1 waits for you, 1 done   1 running   1 queued   1.2k tokens, $0.75   12:00:00",
 		"",
-		"  part-002                  implement 2  claude        1m  1.2k  $0.25  Edit main.go",
+		"  part-002                  implement 2  claude        1m  1.2k  $0.25  silent for 1m  Edit main.go",
 		"",
 		"  ID            STATUS     TASKS    AGE     COST  TITLE         NOW",
 		"> big           executing    1/2  1h00m           Title of big",

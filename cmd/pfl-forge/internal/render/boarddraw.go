@@ -196,7 +196,7 @@ func (a *attempt) line(now time.Time) string {
 		fmt.Sprintf("%-24s", Subject(&a.Progress)), fmt.Sprintf("%-11s", StepName(a.Attempt)), fmt.Sprintf("%-8s", a.Agent),
 		fmt.Sprintf("%6s", elapsed(a, now)),
 	}
-	for _, part := range []string{Tokens(Fresh(&a.Usage)), Cost(a.Usage.CostUSD), a.last} {
+	for _, part := range []string{Tokens(Fresh(&a.Usage)), Cost(a.Usage.CostUSD), a.silent(now), a.last} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -11,12 +11,16 @@ package render
 //     cost, and what it did last. What does not fit is cut, not wrapped.
 //   - Colour repeats what the words say; without colour nothing is lost.
 //   - Nothing moves unless something changed, except the elapsed time, once a second.
-//   - Without a terminal, in CI, or with TERM=dumb there are only the plain lines.
+//   - Without a terminal, in CI, or with TERM=dumb there are only the plain lines, and
+//     one a minute for each call of an agent that lasts longer: that it goes on, what
+//     it used, what it did last, and how long nothing has been heard of it.
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -68,8 +72,9 @@ type attempt struct {
 	forge.Progress
 	// began is the time of its first report.
 	began time.Time
-	// last is the last text that it reported, cut.
-	last string
+	// last is the last text that it reported, cut, and heard the time of its last report.
+	last  string
+	heard time.Time
 }
 
 // NewLive starts a view; Close ends it.
@@ -78,26 +83,69 @@ func NewLive(screen Screen) *Live {
 		screen: screen, started: time.Now(),
 		intents: map[forge.Key]forge.Summary{}, running: map[string]*attempt{}, ended: make(chan struct{}),
 	}
-	if screen.width() > 0 {
-		l.done.Go(l.clock)
-	}
+	l.done.Go(l.clock)
 	return l
 }
 
-// clock draws the elapsed times anew, once a second, until Close.
+// clock draws the elapsed times anew, once a second, until Close; without a terminal it prints
+// them once a minute.
 func (l *Live) clock() {
-	tick := time.NewTicker(time.Second)
+	every := time.Second
+	if l.screen.width() == 0 {
+		every = sayEvery
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-l.ended:
 			return
-		case <-tick.C:
+		case now := <-tick.C:
 			l.mu.Lock()
-			l.print(nil)
+			l.print(l.lasting(now))
 			l.mu.Unlock()
 		}
 	}
+}
+
+const (
+	// sayEvery is the time between two lines about a call that goes on, without a terminal.
+	sayEvery = time.Minute
+	// silence is how long nothing is heard of a call before that is shown: models think for long.
+	silence = 20 * time.Second
+)
+
+// lasting returns a line for each call of an agent that has gone on for a while, without a terminal: where
+// nothing is drawn in place, a call that takes long looks like one that hangs.
+func (l *Live) lasting(now time.Time) (lines []string) {
+	if l.screen.width() > 0 {
+		return nil
+	}
+	for _, a := range l.byAge() {
+		if worthALine(a.Attempt.Step) && now.Sub(a.began) >= sayEvery {
+			parts := []string{StepName(a.Attempt) + ": goes on for " + elapsed(a, now), ConsumedOf(&a.Usage), a.silent(now), a.last}
+			parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+			lines = append(lines, l.format(Line{At: now, Who: Subject(&a.Progress), Text: strings.Join(parts, ", ")}))
+		}
+	}
+	return lines
+}
+
+// byAge returns the attempts under way, the oldest first. The caller holds the lock.
+func (l *Live) byAge() []*attempt {
+	list := slices.Collect(maps.Values(l.running))
+	slices.SortFunc(list, func(a, b *attempt) int {
+		return cmp.Or(a.began.Compare(b.began), strings.Compare(Subject(&a.Progress), Subject(&b.Progress)))
+	})
+	return list
+}
+
+// silent says how long nothing has been heard of an attempt; empty if that is not long.
+func (a *attempt) silent(now time.Time) string {
+	if d := now.Sub(a.heard); !a.heard.IsZero() && d >= silence {
+		return "silent for " + Age(d.Truncate(time.Second))
+	}
+	return ""
 }
 
 // Close removes the lines that are drawn in place; the others stay. It may be
@@ -192,7 +240,7 @@ func Subject(p *forge.Progress) string {
 
 // take brings an attempt up to date with a report of it.
 func (a *attempt) take(p forge.Progress) {
-	a.To, a.Attempt = p.To, p.Attempt
+	a.To, a.Attempt, a.heard = p.To, p.Attempt, p.At
 	if p.Agent != "" {
 		a.Agent = term.Short(p.Agent, 20)
 	}
@@ -241,16 +289,7 @@ func (l *Live) below() []string {
 		return nil
 	}
 	const most = 12
-	list := make([]*attempt, 0, len(l.running))
-	for _, a := range l.running {
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b *attempt) int {
-		if c := a.began.Compare(b.began); c != 0 {
-			return c
-		}
-		return strings.Compare(Subject(&a.Progress), Subject(&b.Progress))
-	})
+	list := l.byAge()
 	var lines []string
 	for _, a := range list[:min(len(list), most)] {
 		lines = append(lines, Cut("  "+a.line(time.Now()), width-1))

@@ -95,6 +95,17 @@ func TestLiveElsewhere(t *testing.T) {
 	l.Progress(forge.Progress{To: key, Attempt: attempts(forge.StepImplement, 1), Kind: forge.ProgressStarted, At: at})
 	l.Progress(forge.Progress{To: key, Attempt: attempts(forge.StepImplement, 1), Kind: forge.ProgressText, Text: "thinking", At: at})
 	l.Progress(forge.Progress{To: key, Attempt: attempts(forge.StepRebase, 1), Kind: forge.ProgressStarted, At: at})
+	if lines := l.lasting(at.Add(sayEvery - 1)); len(lines) > 0 {
+		t.Errorf("too early: %q", lines)
+	}
+	l.Progress(forge.Progress{
+		To: key, Attempt: attempts(forge.StepImplement, 1), Kind: forge.ProgressTool, Text: "Bash make", At: at.Add(2 * time.Minute),
+		Usage: forge.Usage{InputTokens: 500, CacheReadTokens: 9000, CostUSD: 0.5},
+	})
+	const lasts = "implement: goes on for 3m, 500 tokens, 9.0k cached, $0.50, silent for 1m, Bash make"
+	if lines := l.lasting(at.Add(3 * time.Minute)); len(lines) != 1 || !strings.HasSuffix(lines[0], lasts) {
+		t.Errorf("said %q of the call of an agent, and of nothing else", lines)
+	}
 	l.Close()
 	if got := out.String(); strings.Contains(got, "\x1b") || strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "implement started\n") {
 		t.Errorf("printed %q, want one plain line", got)
