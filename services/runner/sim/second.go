@@ -15,7 +15,8 @@ var (
 	secondReviewer = forge.Reviewer{Agent: "codex"}
 )
 
-// anySecond chooses the policy about a second reviewer: in most seeds there is none.
+// anySecond chooses the policy about a second reviewer: in most seeds there is
+// none.
 func anySecond(rng *rand.Rand) forge.SecondReview {
 	if rng.IntN(3) > 0 {
 		return forge.SecondReview{}
@@ -23,8 +24,9 @@ func anySecond(rng *rand.Rand) forge.SecondReview {
 	return forge.SecondReview{By: secondReviewer, When: []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh}}
 }
 
-// review gives a verdict on the head of a task, for the reviewer that is asked. Now and then a worker answers for the
-// second what the first said, in the first's name or in its own.
+// review gives a verdict on the head of a task, for the reviewer that is asked. Now
+// and then a worker answers for the second what the first said, in the first's name
+// or in its own.
 func (w worker) review(c *forge.Command) *forge.Result {
 	rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required()), By: firstReviewer}
 	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
@@ -46,8 +48,9 @@ func (w worker) review(c *forge.Command) *forge.Result {
 	return &forge.Result{Output: &rv}
 }
 
-// answer returns a person's answer to a question, and whose it is. What the reviewers of a task disagree about is
-// approved or rejected; by whom may do so only if they are willing.
+// answer returns a person's answer to a question, and whose it is. What the
+// reviewers of a task disagree about is approved or rejected; by whom may do so
+// only if they are willing.
 func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 	list := machine.Fold(s.Key, w.journal[s.Key]).(interface{ View() forge.View }).View().Intent.Clarifications
 	a := &forge.Answer{Index: w.openQuestion(s.Key), Answer: "so"}
@@ -58,16 +61,21 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 	return w.approver(s, willing), a
 }
 
-// decides reports whether an answer decides between reviewers, and says nothing else.
+// decides reports whether an answer decides between reviewers, and says nothing
+// else.
 func decides(a *forge.Answer) bool { return a.Answer == "approve" || a.Answer == "reject" }
 
-// opinions are the approvals of one commit, or of a patch, by their reviewers and by a person who decided between them.
+// opinions are the approvals of one commit, or of a patch, by their reviewers and
+// by a person who decided between them.
 type opinions struct{ first, second, person bool }
 
-// enough reports whether a patch may be merged with these where two reviewers are needed.
+// enough reports whether a patch may be merged with these where two reviewers are
+// needed.
 func (o opinions) enough() bool { return o.first && (o.second || o.person) }
 
-// pairs returns what was approved of each commit, by the results and answers in the journals.
+// pairs returns the approvals of each commit, by the results and answers in the
+// journals. It reads no state of a machine, which might be wrong in the same way as
+// its decisions.
 func pairs(w *world) map[string]opinions {
 	of := map[string]opinions{}
 	for _, key := range w.keys {
@@ -93,8 +101,9 @@ func pairs(w *world) map[string]opinions {
 	return of
 }
 
-// heard adds a review to what was approved. What counts for whom is said in words of its own: it is the second's if its command
-// asked for that, and if it does not say that it is another's.
+// heard adds a review to what was approved. What counts for whom is said in words
+// of its own: it is the second's if its command asked for that, and if it does not
+// say that it is another's.
 func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || rv.Verdict != forge.VerdictApproved || len(rv.Issues) > 0 || !shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
@@ -109,7 +118,8 @@ func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
 	of[rv.Head] = o
 }
 
-// disputed returns the commit that an answer approves although its reviewers disagree; empty if it does not.
+// disputed returns the commit that an answer approves although its reviewers
+// disagree; empty if it does not.
 func disputed(a *forge.Answer) string {
 	_, rest, found := strings.Cut(a.Question, "about commit ")
 	head, _, _ := strings.Cut(rest, ".")
@@ -119,8 +129,8 @@ func disputed(a *forge.Answer) string {
 	return head
 }
 
-// checkPairs returns an error if a commit of ours on the base branch was approved by fewer reviewers than it takes. A goal is
-// judged instead, by criterion.
+// checkPairs returns an error if a commit of ours on the base branch was approved
+// by fewer reviewers than it takes. A goal is judged instead, by criterion.
 func (w checker) checkPairs() error {
 	if w.money.second.By.Agent == "" {
 		return nil
@@ -131,6 +141,9 @@ func (w checker) checkPairs() error {
 			judged[r.Attempt.Task] = true
 		}
 	}
+	// By patch, since a change that is rebased and stays the same keeps its
+	// reviews; but both have to be of one commit, as one of each of two commits is
+	// what a rebase between them would make.
 	enough := map[string]bool{} // by patch: what is rebased without a change keeps its reviews
 	for head, o := range pairs(w.world) {
 		if o.enough() {
