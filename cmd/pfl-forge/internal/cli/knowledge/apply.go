@@ -126,7 +126,7 @@ func parse(path string, data []byte) ([]forge.Knowledge, error) {
 	return list, nil
 }
 
-// changes returns what a file asks for, given what is known. A line whose id is unknown is an error:
+// changes returns the corrections, additions and removals that a file makes to what is known. A line whose id is unknown is an error:
 // what it stands for was forgotten, here or by another person, and an addition would bring it back.
 func changes(path string, known, file []forge.Knowledge, prune bool) ([]change, error) {
 	byID, byText, kept := map[string]*forge.Knowledge{}, map[string]bool{}, map[string]bool{}
@@ -173,7 +173,7 @@ func says(k *forge.Knowledge) forge.Knowledge {
 	return forge.Knowledge{Type: k.Type, Category: k.Category, Content: k.Content, ExampleFile: k.ExampleFile, Confidence: k.Confidence}
 }
 
-// apply sends what a file asks for, each change as a word of its own.
+// apply sends the changes that a file makes, each as a message of its own.
 func apply(ctx context.Context, a *kit.App, path string, file []forge.Knowledge, prune, dryRun bool) error {
 	known, err := read(ctx, a, "")
 	if err != nil {
