@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Second names a second reviewer, whose approval a change needs beside that of the first.
+// Second names a second reviewer, whose approval a change needs beside that of the
+// first.
 type Second struct {
 	// Agent is the back end; empty means that of the first reviewer.
 	Agent string `yaml:"agent"`
@@ -18,8 +19,9 @@ type Second struct {
 	When []forge.Risk `yaml:"when"`
 }
 
-// riskyEnough returns the risks for which both have to approve where a project names a second reviewer and
-// does not say: those for which a person approves the plan, too.
+// riskyEnough returns the risks for which both have to approve where a project
+// names a second reviewer and does not say: those for which a person approves the
+// plan, too.
 func riskyEnough() []forge.Risk { return []forge.Risk{forge.RiskMed, forge.RiskHigh} }
 
 // risks returns the words for risks.
@@ -33,7 +35,8 @@ func (p *Project) FirstReviewer() forge.Reviewer {
 	return forge.Reviewer{Agent: name, Model: p.ModelsOf(name).Default}
 }
 
-// SecondReviewer returns who else reviews. Without an agent there is only the first.
+// SecondReviewer returns who else reviews. Without an agent there is only the
+// first.
 func (p *Project) SecondReviewer() forge.Reviewer {
 	s := p.Review.Second
 	if s.Agent == "" && s.Model == "" {
@@ -43,8 +46,9 @@ func (p *Project) SecondReviewer() forge.Reviewer {
 	return forge.Reviewer{Agent: name, Model: cmp.Or(s.Model, p.ModelsOf(name).Default)}
 }
 
-// SecondPolicy returns the second reviewer and the risks, for the rules. It has no risks where there
-// is no second reviewer. Whom a worker calls is up to SecondAfter.
+// SecondPolicy returns the second reviewer and the risks, for the rules. It has no
+// risks where there is no second reviewer. Whom a worker calls is up to
+// SecondAfter.
 func (p *Project) SecondPolicy() forge.SecondReview {
 	policy := forge.SecondReview{By: p.SecondReviewer()}
 	if policy.By.Agent != "" {
@@ -53,13 +57,15 @@ func (p *Project) SecondPolicy() forge.SecondReview {
 	return policy
 }
 
-// SecondAfter returns who makes a second review: the project's second reviewer, by its file as it is
-// now, or by the command where that names none any more. Where that one made the first review, because
-// an intent names it or it stood in for another, it is the reviewer that the project has for the first.
-// The agent is empty if there is no other.
+// SecondAfter returns who makes a second review: the project's second reviewer, by
+// its file as it is now, or by the command where that names none any more. Where
+// that one made the first review, because an intent names it or it stood in for
+// another, it is the reviewer that the project has for the first. The agent is
+// empty if there is no other.
 func (p *Project) SecondAfter(in forge.ReviewInput) forge.Reviewer {
-	// The file goes before the command: a mistake in it can be mended while an intent waits. That it
-	// names none any more does not turn the review off, which the policy of the plan asked for.
+	// The file goes before the command: a mistake in it can be mended while an
+	// intent waits. That it names none any more does not turn the review off, which
+	// the policy of the plan asked for.
 	list := []forge.Reviewer{p.SecondReviewer()}
 	if list[0].Agent == "" {
 		list[0] = *in.Second
@@ -72,8 +78,8 @@ func (p *Project) SecondAfter(in forge.ReviewInput) forge.Reviewer {
 	return forge.Reviewer{}
 }
 
-// second checks the second reviewer. One who is also the first, be it after a setback, would say the
-// same twice.
+// second checks the second reviewer. One who is also the first, be it after a
+// setback, would say the same twice.
 func (c *checker) second(p *Project) {
 	const field = "review.second"
 	s := p.Review.Second
@@ -108,8 +114,9 @@ func (c *checker) second(p *Project) {
 	if second == first {
 		c.fail(at, "is the first reviewer, %s, again; the second must differ from it in agent or model", Named(first))
 	}
-	// A step that names no model keeps the one of the configuration. The steps are models of the first
-	// reviewer's back end: the same name at another one is another model.
+	// A step that names no model keeps the one of the configuration. The steps are
+	// models of the first reviewer's back end: the same name at another one is
+	// another model.
 	for i, up := range p.Calls.Escalate.Review {
 		if first.Model = up.Model; up.Model != "" && second == first {
 			c.fail(at, "is what calls.escalate.review[%d] makes the first reviewer, %s; the second must differ from it in agent or model",

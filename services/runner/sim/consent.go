@@ -43,7 +43,7 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 			c.title = *m.Title
 		}
 	case *forge.Answer:
-		c.requesters[ev.Actor] = true
+		c.requesters[ev.Actor] = c.requesters[ev.Actor] || !decides(m)
 	case *forge.Approve:
 		if policy.NotRequester && c.requesters[ev.Actor] {
 			return fmt.Errorf("%s approved what they asked for", ev.Actor)

@@ -9,12 +9,13 @@ import (
 )
 
 // money is a project's policy on what its agents may do: budgets, fallback agents,
-// protected paths, and the approvals that these need.
+// protected paths, the approvals that these need, and a second reviewer.
 type money struct {
 	budget    forge.Budget
 	fallbacks int
 	protected []string
 	approvals forge.Approvals
+	second    forge.SecondReview
 }
 
 // init chooses a policy. Most seeds have no budget, so that the other rules are
@@ -25,6 +26,7 @@ func (m *money) init(rng *rand.Rand) {
 		m.protected = []string{"f0"}
 	}
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
+	m.second = anySecond(rng)
 	switch rng.IntN(9) {
 	case 0:
 		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
@@ -45,6 +47,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
+	p.Second = m.second
 	return &p
 }
 

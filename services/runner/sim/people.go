@@ -125,7 +125,7 @@ func (w *world) help(willing bool) bool {
 	case s.Waiting == forge.WaitingApproval:
 		ev.Actor, ev.Message = w.approver(s, willing), &forge.Approve{Plan: s.Plan}
 	case s.Waiting == forge.WaitingClarification:
-		ev.Message = &forge.Answer{Index: w.openQuestion(s.Key), Answer: "so"}
+		ev.Actor, ev.Message = w.answer(s, willing)
 	case s.Waiting == forge.WaitingBudget:
 		ev.To.Intent, ev.Message = w.raise(s, willing)
 	default:

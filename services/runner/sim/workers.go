@@ -138,15 +138,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		}
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
 	case forge.StepReview:
-		rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required())}
-		w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
-		if w.chance(6) {
-			rv.Verdict, rv.Issues = forge.VerdictRejected, []string{"not good"}
-		}
-		if w.chance(20) {
-			rv.Verdict = forge.VerdictApproved // with its issue, if it has one
-		}
-		return &forge.Result{Output: &rv}
+		return w.review(c)
 	case forge.StepMerge:
 		return w.merge(c)
 	case forge.StepReflect:

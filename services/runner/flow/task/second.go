@@ -12,10 +12,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// maxDisputes is how often in a row the reviewers of a task may disagree before a person decides.
+// maxDisputes is how often in a row the reviewers of a task may disagree before a
+// person decides.
 const maxDisputes = 2
 
-// The answers to the question that a person decides by. Any other one rejects, with its words as feedback.
+// The answers to the question that a person decides by. Any other one rejects, with
+// its words as feedback.
 const (
 	AnswerApprove = "approve"
 	AnswerReject  = "reject"
@@ -23,24 +25,28 @@ const (
 
 // Seconded says how far the second reviewer of a task is.
 type Seconded struct {
-	// Second is the one that the review of this moment is by; nil if that is the first.
+	// Second is the one that the review of this moment is by; nil if that is the
+	// first.
 	Second *forge.Reviewer
-	// Disputes counts how often in a row the second rejected what the first approved.
+	// Disputes counts how often in a row the second rejected what the first
+	// approved.
 	Disputes int
 }
 
-// Pair decides on the reviews of two. The methods stand on a type of their own, which has no state.
+// Pair decides on the reviews of two. The methods stand on a type of their own,
+// which has no state.
 type Pair struct{ *Task }
 
-// NeedsSecond reports whether changes of an intent need the approval of a second reviewer. The check of a
-// recipe has none: its exit code is a fact.
+// NeedsSecond reports whether changes of an intent need the approval of a second
+// reviewer. The check of a recipe has none: its exit code is a fact.
 func NeedsSecond(p *forge.Policy, in *forge.Intent) bool {
 	return p.Second.By.Agent != "" && slices.Contains(p.Second.When, in.Risk) && in.Recipe == ""
 }
 
-// Combine makes one verdict from those of two reviewers, which code made of the claims of each. second
-// is nil before it is asked for; two says that it is needed. A second review of something else than the
-// first, or by the same reviewer, counts as none: then one approval is all that there is.
+// Combine makes one verdict from those of two reviewers, which code made of the
+// claims of each. second is nil before it is asked for; two says that it is needed.
+// A second review of something else than the first, or by the same reviewer, counts
+// as none: then one approval is all that there is.
 func Combine(first, second *forge.Review, two bool) On {
 	switch {
 	case first.Verdict != forge.VerdictApproved:
@@ -58,14 +64,16 @@ func Combine(first, second *forge.Review, two bool) On {
 	return Disagreed
 }
 
-// apart returns why a review is none by a second reviewer, of exactly what the first has read.
+// apart returns why a review is none by a second reviewer, of exactly what the
+// first has read.
 func apart(first, second *forge.Review) error {
 	switch {
 	case first.Second || !second.Second:
 		// The first one's answer, told once more in another attempt.
 		return errors.New("the review is not one by the second reviewer")
 	case first.TaskID != second.TaskID || first.Head != second.Head:
-		// A rebase between the two makes another commit, which nobody has approved yet.
+		// A rebase between the two makes another commit, which nobody has approved
+		// yet.
 		return errors.New("the reviews are not of the same commit")
 	case first.By == second.By:
 		// The same model twice errs twice in the same way.
@@ -77,7 +85,8 @@ func apart(first, second *forge.Review) error {
 // Asked reports whether an attempt of a step is the second reviewer's.
 func (t Pair) Asked(step forge.Step) bool { return step == forge.StepReview && t.Second != nil }
 
-// First returns the review by the first reviewer that the second one is asked about.
+// First returns the review by the first reviewer that the second one is asked
+// about.
 func (t Pair) First() *forge.Review {
 	if n := len(t.Reviews); n > 0 && t.Second != nil {
 		return &t.Reviews[n-1]
@@ -85,9 +94,10 @@ func (t Pair) First() *forge.Review {
 	return &forge.Review{}
 }
 
-// Refuse returns why a review is not the one that is waited for: it has to be by the reviewer who was asked.
-// That it is of an open attempt was looked at before; but a worker that answers for the second with what the
-// first said (an old one, which does not know of a second, or one that lies) has the right attempt.
+// Refuse returns why a review is not the one that is waited for: it has to be by
+// the reviewer who was asked. That it is of an open attempt was looked at before;
+// but a worker that answers for the second with what the first said (an old one,
+// which does not know of a second, or one that lies) has the right attempt.
 func (t Pair) Refuse(rv *forge.Review) error {
 	switch {
 	case t.Second == nil && rv.Second:
@@ -107,8 +117,9 @@ func (t Pair) Last() []forge.Review {
 	return t.Reviews[max(n-1, 0):]
 }
 
-// ask sets who makes the next review of a stage that is entered. Every way into a review but one is to the first
-// reviewer, so an approval of the first never outlives the commit that it is of.
+// ask sets who makes the next review of a stage that is entered. Every way into a
+// review but one is to the first reviewer, so an approval of the first never
+// outlives the commit that it is of.
 func (t Pair) ask(x *Turn, row Row) {
 	t.Second = nil
 	if row.On == FirstApproved {
@@ -121,18 +132,20 @@ func (t Pair) seconded(x *Turn) {
 	t.step(x, Input{On: FirstApproved, Detail: fmt.Sprintf("risk %s: %s", x.Intent.Risk, words(x.Policy.Second.By))})
 }
 
-// disagree takes a rejection of what the first reviewer approved. The second one in a row is for a person.
+// disagree takes a rejection of what the first reviewer approved. The second one in
+// a row is for a person.
 func (t Pair) disagree(x *Turn) {
 	x.Correct("rejected")
 	t.Disputes++
-	// Both texts go to the author: what the first found to be fine has to stay so, and it may
-	// answer the second one's objection.
+	// Both texts go to the author: what the first found to be fine has to stay so,
+	// and it may answer the second one's objection.
 	feedback := t.texts()
 	if t.Disputes < maxDisputes {
 		t.rejected(x, Disagreed, feedback)
 		return
 	}
-	// The question names the commit, so that an answer to an earlier one is not taken for it.
+	// The question names the commit, so that an answer to an earlier one is not
+	// taken for it.
 	x.Intent.Clarifications = append(slices.Clip(x.Intent.Clarifications), forge.Clarification{
 		Question: fmt.Sprintf("The reviewers of %s disagree again, now about commit %.12s. Does it count as approved?", t.ID, t.Head),
 		Context:  feedback, SuggestedAnswers: []string{AnswerApprove, AnswerReject}, Task: t.ID,
@@ -140,20 +153,23 @@ func (t Pair) disagree(x *Turn) {
 	t.step(x, Input{On: DisagreedAgain, Detail: cause.Gist(feedback), Why: "its reviewers disagree again, so you decide: " + rule.FirstLine(feedback)})
 }
 
-// Approves reports whether a person's answer says that a disputed change is approved.
+// Approves reports whether a person's answer says that a disputed change is
+// approved.
 func Approves(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), AnswerApprove) }
 
 // Rejects reports whether it says no more than that it is rejected.
 func Rejects(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), AnswerReject) }
 
-// Decided goes on with a person's word on a change that its reviewers disagree about. by is their approval of
-// exactly this change; nil if it has to be approved in the way of protected paths.
+// Decided goes on with a person's word on a change that its reviewers disagree
+// about. by is their approval of exactly this change; nil if it has to be approved
+// in the way of protected paths.
 func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 	said := t.texts()
 	t.Failure = ""
 	switch {
 	case !Approves(answer):
-		// A person has taken sides, so the next disagreement is the first of another row.
+		// A person has taken sides, so the next disagreement is the first of
+		// another row.
 		t.Disputes = 0
 		if said += "\n\nA person decided that it is rejected."; !Rejects(answer) {
 			said += " They say: " + strings.TrimSpace(answer)
@@ -171,9 +187,9 @@ func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 	}
 }
 
-// texts returns the words of both reviewers, named apart. The first line, which is all that lists show,
-// has the reason of the rejection. What the first has seen stands beside it: the next attempt must not
-// break what was fine.
+// texts returns the words of both reviewers, named apart. The first line, which is
+// all that lists show, has the reason of the rejection. What the first has seen
+// stands beside it: the next attempt must not break what was fine.
 func (t Pair) texts() string {
 	pair := t.Last()
 	if len(pair) < 2 {
