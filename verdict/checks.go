@@ -58,8 +58,8 @@ func noteOf(c *forge.Check, run *forge.CheckRun) string {
 	return fmt.Sprintf("exit status %d, and the output does not match %s", run.ExitCode, c.Output)
 }
 
-// Texts returns those of a goal's criteria that no command decides, and the number of each. These are what a judge
-// is asked for, numbered from 1: it cannot even name a criterion that a command decides.
+// Texts returns those of a goal's criteria that no command decides, and the number of each. A judge
+// is asked for these alone, numbered from 1: it cannot even name a criterion that a command decides.
 func Texts(criteria []string, checks []forge.Check) (texts []string, numbers []int) {
 	for i, text := range criteria {
 		if next := len(checks) > 0 && checks[0].Criterion == i+1; next {
