@@ -86,7 +86,7 @@ func (r *Reviewer) stateJudgment(ctx context.Context, j *jobs.Job, out *forge.Ju
 }
 
 // checked gives the judgment of a goal of which commands decide every criterion: no model is asked. The step stays,
-// because what is merged carries the statement of somebody else than the one who ran the commands.
+// because a merge carries the statement of a second worker beside that of the one which ran the commands.
 func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
 	t := &j.Command.Task
 	out := &forge.Judgment{Head: t.Head, Complete: true, Reason: "commands decide every criterion"}
