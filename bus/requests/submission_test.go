@@ -119,7 +119,8 @@ func TestSubmittedChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := forge.As[*forge.Submit](ev.Message).Intent
-	if want := []forge.Check{{Criterion: 2, Name: "tests"}}; !slices.Equal(in.Checks, want) || !slices.Equal(in.Criteria, []string{"it is documented", "check tests passes"}) {
+	checks, criteria := []forge.Check{{Criterion: 2, Name: "tests"}}, []string{"it is documented", "check tests passes"}
+	if !slices.Equal(in.Checks, checks) || !slices.Equal(in.Criteria, criteria) {
 		t.Errorf("got %q with %+v", in.Criteria, in.Checks)
 	}
 }

@@ -66,9 +66,9 @@ func TestChecks(t *testing.T) {
 		t.Error(diff)
 	}
 	unknown := rebase
-	unknown.Task.Checks = []forge.Check{{Criterion: 2, Name: "ther"}}
+	unknown.Task.Checks = []forge.Check{{Criterion: 2, Name: "slot"}}
 	fails(t, w.imp.rebase(t.Context(), unknown, silent), forge.FailConfig, `criteria[1].check: pfl-forge.yaml at `)
-	fails(t, w.imp.rebase(t.Context(), unknown, silent), forge.FailConfig, `has no check "ther" (did you mean "there"?)`)
+	fails(t, w.imp.rebase(t.Context(), unknown, silent), forge.FailConfig, `has no check "slot" (did you mean "slow"?)`)
 }
 
 // A change that takes the checks out of pfl-forge.yaml is checked by those of the base branch.

@@ -49,6 +49,7 @@ func (w worker) check(rb *forge.Rebase, checks []forge.Check) {
 	}
 	for _, c := range checks {
 		run := forge.CheckRun{ID: verdict.RunID(c.Criterion), Name: c.Name, Command: "make " + c.Name, Tree: rb.Tree, Passed: true}
+		// Only what passed on this commit is noted as met, whatever a run says of itself.
 		switch {
 		case w.chance(6):
 			run.Passed, run.ExitCode, run.Output = false, 1, "it broke"
@@ -65,6 +66,7 @@ func (w worker) check(rb *forge.Rebase, checks []forge.Check) {
 
 // isMet returns an error unless all that commands decide about an intent is met on a commit.
 func (w *world) isMet(intent forge.IntentID, at string) error {
+	// By the texts: the numbers of a goal's task need not be those that were asked for.
 	for _, text := range w.workers.wanted[intent] {
 		if !slices.Contains(w.workers.met[at], text) {
 			return fmt.Errorf("%q of %s is not met on %s", text, intent, at)
@@ -78,6 +80,7 @@ func (w *world) isMet(intent forge.IntentID, at string) error {
 func (w checker) checkMeasured() error {
 	for _, key := range w.keys {
 		for _, rec := range w.journal[key] {
+			// What was judged is known by the command: a judgment that nobody should have asked for may never be given.
 			for i := range rec.Effects.Commands {
 				c := &rec.Effects.Commands[i]
 				if c.Attempt.Step != forge.StepJudge {

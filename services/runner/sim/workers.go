@@ -19,6 +19,8 @@ type job struct {
 // workers remembers the choices of workers, so that all attempts of a task
 // belong together, as those of an agent do that works on one thing.
 type workers struct {
+	measured
+
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
@@ -27,7 +29,6 @@ type workers struct {
 	verified map[string]string
 	// made counts the implementations of a task.
 	made map[forge.TaskID]int
-	measured
 }
 
 // take gives a random command to a worker, which drops it if it is not wanted.
