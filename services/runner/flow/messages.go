@@ -131,7 +131,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
 		Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Statements: s.statements(t),
 		Claims:   s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared.Of(c)),
-		Scripted: s.Intent.Scripted(),
+		Scripted: s.Intent.Scripted(), Checks: t.Checks,
 	}}
 }
 
