@@ -132,6 +132,10 @@ func (q *asker) ask(ctx context.Context, old *question, usd float64) comparison 
 	if q.other.model != "" {
 		cmd.Stronger = nil
 	}
+	if in := cmd.Review(); in.Second != nil && (q.other.agent != "" || q.other.model != "") {
+		in.Second, in.First = nil, forge.Reviewer{} // who is asked now is neither of the two
+		cmd.Input = &in
+	}
 	c := comparison{
 		Intent: cmd.To.Intent, Task: cmd.Attempt.Task, Step: cmd.Attempt.Step, Attempt: cmd.Attempt.Number,
 		Head: cmd.Task.Head, Before: weigh(&cmd, &old.result, q.least),
