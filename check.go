@@ -1,6 +1,12 @@
 package forge
 
-import "time"
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
 
 // VerifyReport is the result of the project's verify commands on one tree.
 type VerifyReport struct {
@@ -14,6 +20,80 @@ type VerifyReport struct {
 	Runs []CheckRun
 	// Proof says whether the change's tests fail without the change; nil where that was not looked at.
 	Proof *CheckRun
+	// Checks are the runs that decide criteria of a goal, see package verdict. They say nothing of Passed.
+	Checks []CheckRun
+}
+
+// Check decides a criterion of a goal by a command.
+type Check struct {
+	// Criterion is the number of the criterion, from 1, whose text is that of the check.
+	Criterion int
+	// Name is a check of the project's configuration; empty for a Command.
+	Name string
+	// Command is a command line that a person wrote; empty for a Name.
+	Command string
+	// ExitCode is the exit status that is expected.
+	ExitCode int
+	// Output is a regular expression that the output has to match, too; empty for any output.
+	Output string
+	// Timeout bounds the command; 0 for what the project says.
+	Timeout time.Duration
+}
+
+// Text is the criterion in words.
+func (c *Check) Text() string {
+	if c.Name != "" {
+		return "check " + c.Name + " passes"
+	}
+	text := fmt.Sprintf("`%s` exits with %d", c.Command, c.ExitCode)
+	if c.Output != "" {
+		text += fmt.Sprintf(", and its output matches `%s`", c.Output)
+	}
+	return text
+}
+
+// CheckName matches the names that a check of a project can have.
+var CheckName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// validChecks returns the first thing that is wrong with an intent's checks, or nil.
+func validChecks(in *Intent) *FieldError {
+	last := 0
+	for _, c := range in.Checks {
+		if c.Criterion <= last || c.Criterion > len(in.Criteria) || in.Criteria[c.Criterion-1] != c.Text() {
+			return &FieldError{"checks", "do not belong to the criteria, each to the one that says it in words"}
+		}
+		last = c.Criterion
+		if e := c.valid(fmt.Sprintf("criteria[%d]", last-1), in.Source); e != nil {
+			return e
+		}
+		if slices.Index(in.Criteria, c.Text()) != last-1 || slices.Contains(in.Criteria[last:], c.Text()) {
+			return &FieldError{fmt.Sprintf("criteria[%d]", last-1), "is given twice"}
+		}
+	}
+	return nil
+}
+
+func (c *Check) valid(field string, by Source) *FieldError {
+	_, err := regexp.Compile(c.Output)
+	switch {
+	case c.Name != "" && (c.Command != "" || c.ExitCode != 0 || c.Output != "" || c.Timeout != 0):
+		return &FieldError{field, "has both check and what only a command has; leave one out"}
+	case c.Name != "" && !CheckName.MatchString(c.Name):
+		return &FieldError{field + ".check", fmt.Sprintf("is %.80q, which is no name of a check", c.Name)}
+	case c.Name != "":
+		return nil
+	case by != SourceHuman:
+		return &FieldError{field + ".command", "can be set by people only; name a check of pfl-forge.yaml: {check: tests}"}
+	case strings.TrimSpace(c.Command) == "" || strings.ContainsRune(c.Command, 0):
+		return &FieldError{field + ".command", "is empty, or holds a NUL character"}
+	case c.ExitCode < 0 || c.ExitCode > 255:
+		return &FieldError{field + ".expect.exit_code", fmt.Sprintf("is %d; it can be 0 to 255", c.ExitCode)}
+	case err != nil:
+		return &FieldError{field + ".expect.output", "is no regular expression: " + err.Error()}
+	case c.Timeout != 0 && (c.Timeout < time.Second || c.Timeout > 24*time.Hour):
+		return &FieldError{field + ".timeout", fmt.Sprintf("is %s; it can be 1s to 24h", c.Timeout)}
+	}
+	return nil
 }
 
 // CheckRun is one run of a command of the project on exactly one tree.

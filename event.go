@@ -237,6 +237,8 @@ type QueueMerge struct {
 	Claims []string
 	// Scripted says that nothing of the change is a model's or another system's: see Intent.
 	Scripted bool
+	// Checks decide criteria of a goal, and have to pass also where the base branch has moved.
+	Checks []Check
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.

@@ -85,6 +85,9 @@ func validGoal(in *Intent) *FieldError {
 	if len(in.Criteria) > 0 && !in.IsGoal() {
 		return &FieldError{"criteria", unjudged(in)}
 	}
+	if e := validChecks(in); e != nil {
+		return e
+	}
 	g := in.Goal
 	if g == nil {
 		return nil

@@ -55,6 +55,8 @@ type Settings struct {
 	DependsOn []IntentID
 	// Criteria make the intent a goal: it is done when each of them is met.
 	Criteria []string
+	// Checks are those of the criteria that a command decides, in their order.
+	Checks []Check
 	// Goal says how a goal is worked on; nil for the defaults, and without Criteria.
 	Goal *GoalOptions
 	// Labels are for people and systems to find intents by. No rule reads them.

@@ -41,9 +41,17 @@ type Task struct {
 	Failure string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
+	// Aims decide whether the task is done.
+	Aims
+}
+
+// Aims list all that has to hold when a task is done.
+type Aims struct {
 	// Criteria are those of a goal's task; nil otherwise.
 	Criteria []string
-	// Requirements are answered by a review, by their numbers, which count from 1. See Required.
+	// Checks are those of the criteria that a command decides, in their order.
+	Checks []Check
+	// Requirements are answered by a review, by their numbers, which count from 1. See Task.Required.
 	Requirements []string
 }
 

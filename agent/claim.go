@@ -58,7 +58,7 @@ func claims(at string, in []Claim) ([]forge.Claim, error) {
 		for n, e := range c.Evidence {
 			kind := forge.CitationKind(e.Kind)
 			switch {
-			case !slices.Contains(forge.CitationKinds(), kind):
+			case !slices.Contains(citationKinds, kind):
 				return nil, invalid("%s.evidence[%d].kind is %q; must be command, file, diff or absence", at, n, short(e.Kind))
 			case len(e.Ref) > maxRef:
 				return nil, invalid("%s.evidence[%d].ref has %d bytes; at most %d are allowed", at, n, len(e.Ref), maxRef)
@@ -92,3 +92,6 @@ func requirements(at string, in []string) ([]string, error) {
 	}
 	return out, nil
 }
+
+// citationKinds lists the kinds of citations that an answer can have.
+var citationKinds = []forge.CitationKind{forge.CitationCommand, forge.CitationFile, forge.CitationDiff, forge.CitationAbsence}

@@ -36,7 +36,7 @@ const (
 )
 
 // ParseIntake returns the answer of an intake call, or a *Failure. It has either
-// questions, or a task and criteria. wanted lists the criteria that the person wrote:
+// questions, or a task and criteria. wanted lists the criteria that the person wrote, without those that commands decide:
 // those that the answer keeps are returned in the person's words; if one was changed,
 // the notes have to say why.
 func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observation, error) {
@@ -109,7 +109,7 @@ func criteria(list, wanted []string) ([]string, error) {
 		}
 	}
 	switch {
-	case len(out) == 0:
+	case len(out) == 0 && len(wanted) > 0: // otherwise commands decide every criterion
 		return nil, invalid("criteria is empty; a goal has at least one")
 	case len(out) > forge.MaxCriteria:
 		return nil, invalid("has %d criteria; at most %d are allowed: leave out what follows from the others", len(out), forge.MaxCriteria)

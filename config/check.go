@@ -55,6 +55,7 @@ func (c *checker) project(p *Project) {
 	c.agents(p)
 	c.commands("verify", p.Verify)
 	c.commands("worktree_setup", p.WorktreeSetup)
+	c.checks(p.Checks)
 	c.dir("worktree_dir", p.WorktreeDir)
 	c.timeout("timeouts.analyze", p.Timeouts.Analyze)
 	c.timeout("timeouts.implement", p.Timeouts.Implement)

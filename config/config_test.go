@@ -28,6 +28,9 @@ agent: recipe
 verify:
   - go build ./...
   - 0123
+checks:
+  tests: go test ./...
+  lint: {command: make lint, timeout: 2m}
 worktree_dir: /var/tmp/trees
 worktree_setup:
   - npm ci
@@ -88,10 +91,10 @@ func TestParse(t *testing.T) {
 		Review: config.Review{
 			MinConfidence: 0.7, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles, Second: config.Default().Review.Second,
 		},
-		Agent:         "recipe",
-		Verify:        []string{"go build ./...", "0123"},
-		WorktreeDir:   "/var/tmp/trees",
-		WorktreeSetup: []string{"npm ci"},
+		Agent:     "recipe",
+		Verify:    []string{"go build ./...", "0123"},
+		Checkouts: config.Checkouts{WorktreeDir: "/var/tmp/trees", WorktreeSetup: []string{"npm ci"}},
+		Checks:    map[string]config.Check{"tests": {Command: "go test ./..."}, "lint": {Command: "make lint", Timeout: 2 * time.Minute}},
 		Timeouts: config.Timeouts{
 			Analyze: 10 * time.Minute, Implement: 90 * time.Minute, Verify: 15 * time.Minute,
 			Review: 10 * time.Minute, Idle: 90 * time.Second,
@@ -196,6 +199,12 @@ func TestParseRefuses(t *testing.T) {
 		{"verify: go build", "verify: must be a list"},
 		{"verify: ['  ']", "verify[0]: is an empty command"},
 		{"worktree_dir: .git/trees", "must be a directory of its own"},
+		{"checks: {tests: ''}", "checks.tests: has no command"},
+		{"checks: {tests: {timeout: 1m}}", "checks.tests: has no command"},
+		{"checks: {tests: [go]}", "checks.tests: must be a mapping"},
+		{"checks: {tests: {command: x, timeout: 1ms}}", "checks.tests.timeout: is 1ms; must be between 1s"},
+		{"checks: {tests: {run: x}}", "checks.tests.run: unknown key"},
+		{"checks: {a/b: x}", "checks.a/b: is no name of a check"},
 		{"worktree_dir: ..", "must be a directory of its own"},
 		{"worktree_dir: ../..", "must be a directory of its own"},
 		{"timeouts: {idle: 10}", `must be a duration such as 90s or 10m, not "10"`},

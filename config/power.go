@@ -39,6 +39,7 @@ type class struct {
 // compares it to the types, so that a new setting is put into one of the two classes.
 var classes = map[string]class{
 	"verify":                {means: "runs on every change, before and after it is reviewed"},
+	"checks.*.command":      {means: "runs on every change of a goal that names the check, and decides"},
 	"worktree_setup":        {means: "runs in every fresh checkout, with the machine's network"},
 	"recipes.*.run":         {means: "runs for an intent that names the recipe"},
 	"recipes.*.check":       {means: "runs to review what the recipe made"},
@@ -67,7 +68,8 @@ var classes = map[string]class{
 	"review.min_confidence":        {means: "is how sure a reviewer or judge has to be", weakens: true, stricter: atLeast},
 	"policy.protected_paths":       {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
-	"review.proof": {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {},
+	"checks.*.timeout": {},
+	"review.proof":     {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {},
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},
@@ -137,6 +139,10 @@ type walk struct{ found []Power }
 func (w *walk) structure(v, standard reflect.Value, path, pattern string) {
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("yaml")
+		if key == ",inline" {
+			w.structure(v.Field(i), standard.Field(i), path, pattern)
+			continue
+		}
 		w.value(v.Field(i), standard.Field(i), path+key, pattern+key)
 	}
 }

@@ -19,6 +19,10 @@ func patterns(t reflect.Type, path string) []string {
 	var out []string
 	for f := range t.Fields() {
 		at := f.Tag.Get("yaml")
+		if at == ",inline" {
+			out = append(out, patterns(f.Type, path)...)
+			continue
+		}
 		if path != "" {
 			at = path + "." + at
 		}

@@ -47,10 +47,10 @@ type Project struct {
 	// Verify lists shell commands that must all exit with 0 before a change is reviewed,
 	// and again before it is merged.
 	Verify []string `yaml:"verify"`
-	// WorktreeDir is the directory for checkouts, relative to the repository's root.
-	WorktreeDir string `yaml:"worktree_dir"`
-	// WorktreeSetup lists shell commands that run in a fresh checkout before anything else.
-	WorktreeSetup []string `yaml:"worktree_setup"`
+	// Checks are commands that criteria of goals can name: {check: tests}.
+	Checks map[string]Check `yaml:"checks"`
+	// Checkouts says where changes are made.
+	Checkouts `yaml:",inline"`
 	// Timeouts bounds agent calls and commands in time.
 	Timeouts Timeouts `yaml:"timeouts"`
 	// Budget bounds the costs of agents.
@@ -59,6 +59,14 @@ type Project struct {
 	Policy Policy `yaml:"policy"`
 	// Reflection bounds the intents that pfl-forge proposes by itself.
 	Reflection Reflection `yaml:"reflection"`
+}
+
+// Checkouts says where checkouts are, and how they are set up.
+type Checkouts struct {
+	// WorktreeDir is the directory for checkouts, relative to the repository's root.
+	WorktreeDir string `yaml:"worktree_dir"`
+	// WorktreeSetup lists shell commands that run in a fresh checkout before anything else.
+	WorktreeSetup []string `yaml:"worktree_setup"`
 }
 
 // Models names the model for each kind of work, as the back end calls it. For back ends
@@ -258,7 +266,7 @@ func Default() *Project {
 		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
 		Agent:            AgentClaude,
 		Recipes:          map[string]Recipe{},
-		WorktreeDir:      ".forge/worktrees",
+		Checkouts:        Checkouts{WorktreeDir: ".forge/worktrees"},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

@@ -52,7 +52,7 @@ func TestEveryFieldIsInEveryDocument(t *testing.T) {
 		}
 		i := &v.Intent
 		d := Draft{
-			Title: i.Title, Type: i.Type, Risk: string(i.Risk), Criteria: i.Criteria, Goal: GoalOptionsOf(i.Goal),
+			Title: i.Title, Type: i.Type, Risk: string(i.Risk), Criteria: CriteriaOf(i.Criteria, i.Checks), Goal: GoalOptionsOf(i.Goal),
 			DependsOn: idTexts(i.DependsOn), Settings: SettingsOf(i),
 		}
 		if got := d.Intent(); !reflect.DeepEqual(got, v.Intent) {

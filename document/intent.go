@@ -32,7 +32,7 @@ type Draft struct {
 	Title     string       `yaml:"title"`                      // one line; without it the first line of the text
 	Type      string       `schema:"type"   yaml:"type"`       // such as feature, fix, refactor, test, audit; judged if left out
 	Risk      string       `schema:"Risk"   yaml:"risk"`       // at least this; judged if left out
-	Criteria  []string     `yaml:"criteria"`                   // what has to hold in the end; makes it a goal
+	Criteria  []Criterion  `yaml:"criteria"`                   // what has to hold in the end; makes it a goal
 	Goal      *GoalOptions `yaml:"goal"`                       // how the criteria are reached
 	DependsOn []string     `schema:"intent" yaml:"depends_on"` // what has to be done before: names of files, without .md
 	Settings  `yaml:",inline"`
@@ -41,7 +41,8 @@ type Draft struct {
 // Intent returns the intent that a draft describes, with the fields of the front matter
 // only.
 func (d *Draft) Intent() forge.Intent {
-	i := forge.Intent{Settings: forge.Settings{Title: d.Title, Type: d.Type, Risk: forge.Risk(d.Risk), Criteria: d.Criteria, Goal: d.Goal.Options()}}
+	i := forge.Intent{Settings: forge.Settings{Title: d.Title, Type: d.Type, Risk: forge.Risk(d.Risk), Goal: d.Goal.Options()}}
+	i.Criteria, i.Checks = Criteria(d.Criteria)
 	for _, id := range d.DependsOn {
 		i.DependsOn = append(i.DependsOn, forge.IntentID(id))
 	}
@@ -66,7 +67,7 @@ type Intent struct {
 	Condition      `yaml:",inline"`
 	Family         `yaml:",inline"`
 	DependsOn      []string     `schema:"intent"         yaml:"depends_on,omitempty"` // what has to be done before
-	Criteria       []string     `edit:"goal"             yaml:"criteria,omitempty"`   // what has to hold in the end
+	Criteria       []Criterion  `edit:"goal"             yaml:"criteria,omitempty"`   // what has to hold in the end
 	Goal           *GoalOptions `edit:"goal"             yaml:"goal,omitempty"`       // how the criteria are reached
 	Settings       `yaml:",inline"`
 	Origin         *Origin         `yaml:"origin,omitempty"`                                                    // who published it
@@ -120,7 +121,7 @@ func IntentOf(v *forge.View) Intent {
 		Title: i.Title, Body: i.Body, Type: i.Type, Source: string(i.Source), Risk: string(i.Risk),
 		Condition: Condition{string(s.Status), string(s.Waiting), s.Reason},
 		Family:    Family{Depth: i.Depth, Generation: i.Generation}, DependsOn: idTexts(i.DependsOn),
-		Criteria: i.Criteria, Goal: GoalOptionsOf(i.Goal), Settings: SettingsOf(i), Requester: s.Requester, Approver: askingOf(s).Approver,
+		Criteria: CriteriaOf(i.Criteria, i.Checks), Goal: GoalOptionsOf(i.Goal), Settings: SettingsOf(i), Requester: s.Requester, Approver: askingOf(s).Approver,
 		CreatedAt: i.CreatedAt.UTC(), Clarifications: []Clarification{}, Plan: s.Plan,
 	}
 	if d.Status == "" {

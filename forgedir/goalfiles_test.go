@@ -27,7 +27,7 @@ func goalAt(n int) time.Time { return time.Date(2026, 1, 23, 10, 0, n, 0, time.U
 func goalView(id forge.IntentID, iterations int) forge.View {
 	v := sample()
 	v.Intent.ID, v.Intent.Criteria, v.Summary.Key.Intent = id, []string{"it works"}, id
-	v.Tasks = []forge.Task{{ID: forge.TaskID(id + "-001"), IntentID: id, Title: "Do it", Criteria: v.Intent.Criteria}}
+	v.Tasks = []forge.Task{{ID: forge.TaskID(id + "-001"), IntentID: id, Title: "Do it", Aims: forge.Aims{Criteria: v.Intent.Criteria}}}
 	v.Reviews, v.History, v.Observations = nil, nil, nil
 	v.Goal = &forge.GoalView{}
 	for range iterations {

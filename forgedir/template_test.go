@@ -39,7 +39,7 @@ func TestConfigTemplate(t *testing.T) {
 	if len(p.Verify) != 2 || len(p.Recipes) != 3 || p.BaseBranch != "main" || len(p.WorktreeSetup) != 1 ||
 		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.SandboxRead) != 1 || len(p.Policy.SandboxWrite) != 1 ||
 		len(p.Policy.Approvers) != 1 || len(p.Calls.Escalate.Implement) != 2 || len(p.Calls.Escalate.Review) != 1 ||
-		p.Review.Second.Agent == "" || len(p.Roles) != 1 || len(p.Fallback) != 2 || len(p.Agents) != 2 {
+		p.Review.Second.Agent == "" || len(p.Roles) != 1 || len(p.Fallback) != 2 || len(p.Agents) != 2 || len(p.Checks) != 2 {
 		t.Errorf("an example is missing: %+v", p)
 	}
 	for _, key := range keys(reflect.TypeFor[config.Project]()) {
@@ -57,7 +57,7 @@ func TestConfigTemplate(t *testing.T) {
 	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
 	p.Policy.SandboxWrite, p.Policy.Approvers = d.Policy.SandboxWrite, d.Policy.Approvers
 	p.Policy.Approvals.NotRequester = d.Policy.Approvals.NotRequester
-	p.Review.Second = d.Review.Second
+	p.Review.Second, p.Checks = d.Review.Second, d.Checks
 	p.Roles, p.Fallback, p.Agents, p.Calls.Escalate = d.Roles, d.Fallback, d.Agents, d.Calls.Escalate
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)
@@ -71,7 +71,10 @@ func keys(of reflect.Type) (names []string) {
 		return keys(of.Elem())
 	case reflect.Struct:
 		for f := range of.Fields() {
-			names = append(append(names, f.Tag.Get("yaml")), keys(f.Type)...)
+			if name := f.Tag.Get("yaml"); name != ",inline" {
+				names = append(names, name)
+			}
+			names = append(names, keys(f.Type)...)
 		}
 	}
 	return names

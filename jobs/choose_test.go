@@ -73,7 +73,7 @@ func TestWhoStandsIn(t *testing.T) {
 	if _, err := j.Agent(); err == nil || err.Error() != `config: there is no agent "nobody" here; known are recipe, claude, codex, gemini, careful, ours` {
 		t.Errorf("got %v", err)
 	}
-	if got := jobs.Policy(j.Config).Fallbacks; got != 4 {
+	if got := j.Config.Rules().Fallbacks; got != 4 {
 		t.Errorf("there are %d fallbacks", got)
 	}
 }

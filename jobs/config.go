@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -69,7 +67,7 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 // PolicyOf returns the project's policy as of the job's Tip, as the rules of the flow read it. Whether a requester may
 // approve is settled here if the project does not say: not where more than one person could.
 func PolicyOf(j *Job) *forge.Policy {
-	policy := Policy(j.Config)
+	policy := j.Config.Rules()
 	a := &policy.Approvals
 	a.Commit = string(j.Tip)
 	if j.Repository.host.Alone {
@@ -81,28 +79,4 @@ func PolicyOf(j *Job) *forge.Policy {
 		a.NotRequester = *said
 	}
 	return policy
-}
-
-// Policy returns the part of a configuration that the rules of the flow read.
-func Policy(p *config.Project) *forge.Policy {
-	policy := forge.DefaultPolicy()
-	policy.MaxReviewRetries = p.MaxReviewRetries
-	policy.TrustedOrigins = p.Policy.TrustedOrigins
-	policy.Budget = forge.Budget(p.Budget)
-	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
-	policy.Approvals = forge.Approvals{Count: p.Policy.Approvals.Count, Persons: len(p.Policy.Approvers)}
-	policy.MaxDepth, policy.MinConfidence = p.Policy.MaxDepth, p.Review.MinConfidence
-	policy.Reflection = forge.ReflectionPolicy{
-		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
-		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
-	}
-	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
-	policy.Second = p.SecondPolicy()
-	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
-		policy.Fallbacks--
-	}
-	// An implementation is set up, then implemented; what a replica does besides is short.
-	const besides = 10 * time.Minute
-	policy.AttemptTimeout = p.Timeouts.Implement + time.Duration(len(p.WorktreeSetup))*p.Timeouts.Verify + besides
-	return &policy
 }

@@ -1,12 +1,13 @@
 package jobs
 
 import (
-	"slices"
-	"strings"
+	"context"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
 )
 
 // configureGoal applies the goal's own model and tools to a call of its executing
@@ -21,37 +22,66 @@ func (j *Job) configureGoal(call *agent.Call, chosen bool) (err error) {
 		call.Model = g.Model
 	}
 	if len(g.Tools) > 0 {
-		call.Tools, err = goalTools(g.Tools, call.Tools)
+		call.Tools, err = goals.Tools(g.Tools, call.Tools)
 	}
 	return err
 }
 
-// goalTools returns those of the wanted tools that the project allows. A restriction
-// such as Bash(go test) of the project stays in force; if nothing is left, that is a
-// forge.FailConfig.
-func goalTools(wanted, allowed []string) ([]string, error) {
-	var out []string
-	for _, want := range wanted {
-		if slices.Contains(allowed, toolName(want)) {
-			out = append(out, want)
-			continue
-		}
-		for _, a := range allowed {
-			if toolName(a) == toolName(want) {
-				out = append(out, a)
-			}
-		}
+// VerifyGoal verifies a commit as Verify does, then runs the checks that decide criteria of its goal, all of
+// them, each in a fresh checkout of its own: nothing that verify commands or other checks leave behind
+// decides. Where verify commands fail, no check is run.
+func VerifyGoal(ctx context.Context, j *Job, commit git.OID, checks []forge.Check) (*forge.VerifyReport, error) {
+	list, err := goals.Commands(j.Config, j.Tip, checks)
+	if err != nil {
+		return nil, err
 	}
-	if len(out) == 0 {
-		return nil, agent.Fail(forge.FailConfig, "goal.tools (allowed_tools in a file) has none of the tools that worker_tools in %s allows: %s",
-			config.FileName, strings.Join(allowed, ", "))
+	report, err := j.Verify(ctx, commit)
+	if err != nil || len(list) == 0 || report != nil && !report.Passed {
+		return report, err
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	if report == nil {
+		report = &forge.VerifyReport{Passed: true}
+	}
+	tree, err := j.Store.Tree(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	// All of them run, also after one that fails: whoever goes on is told everything at once.
+	for i := range list {
+		traced, end := telemetry.Span(ctx, "check")
+		run, err := check(traced, j, commit, &list[i], i)
+		end(err)
+		if err != nil {
+			return nil, err
+		}
+		report.Checks = append(report.Checks, list[i].Named(run, string(tree)))
+	}
+	boundRuns(report.Checks)
+	return report, nil
 }
 
-// toolName returns the name of a tool without its restriction in parentheses.
-func toolName(tool string) string {
-	name, _, _ := strings.Cut(tool, "(")
-	return name
+// check runs one check on a commit. One whose checkout cannot be set up does not pass.
+func check(ctx context.Context, j *Job, commit git.OID, c *goals.Command, index int) (run forge.CheckRun, err error) {
+	co, done, err := j.View(ctx, "verify", commit)
+	if err != nil {
+		return run, err
+	}
+	defer done()
+	layer, remove, err := j.host.scratch()
+	if err != nil {
+		return run, err
+	}
+	defer remove()
+	if set, err := j.setUp(ctx, co, layer); err != nil || !set.Passed {
+		return goals.NotSetUp(set), err
+	}
+	s, remove, err := shell(ctx, j, co, layer, j.Config.Policy.CommandNetwork)
+	if err != nil {
+		return run, err
+	}
+	defer remove()
+	s.Command, s.For, s.Index, s.Limits = c.Line, telemetry.CommandCheck, index, agent.Limits{Wall: c.Timeout}
+	run, whole, err := runOne(ctx, s)
+	c.Decide(&run, whole)
+	return run, err
 }

@@ -163,7 +163,7 @@ timeouts: {implement: 1h}
 	want.MaxDepth, want.Approvals.Count = 1, 1
 	want.Budget = forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD}
 	want.Reflection = forge.ReflectionPolicy{Off: true, MaxGeneration: 3, ProposalsADay: 4, ProposalsATime: 6}
-	if diff := cmp.Diff(&want, jobs.Policy(c)); diff != "" {
+	if diff := cmp.Diff(&want, c.Rules()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Bounds of the outputs that are reported, in bytes; the end is kept.
@@ -96,33 +97,43 @@ func (j *Job) commands(
 	if len(lines) == 0 { // then it does not matter whether there is a sandbox
 		return report, nil
 	}
-	scratch, remove, err := j.host.scratch()
+	s, remove, err := shell(ctx, j, c, layer, network)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	confined, err := j.confine(ctx, place{dir: c.Dir(), scratch: scratch, layer: layer, by: byCommands, network: network})
-	if err != nil {
-		return nil, err
-	}
-	env := append(j.environment(byCommands, c.Env()...),
-		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
+	s.For, s.Limits = what, agent.Limits{Wall: j.Config.Timeouts.Verify}
 	for n, line := range lines {
-		run, whole, err := runOne(ctx, agent.Shell{
-			Command: line, For: what, Index: n, Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined,
-			Limits: agent.Limits{Wall: j.Config.Timeouts.Verify}, Sink: j.sink(""),
-		})
+		s.Command, s.Index = line, n
+		run, whole, err := runOne(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		report.Runs = append(report.Runs, run)
 		if !run.Passed {
-			report.Passed, report.Command, report.Output = false, line, lastBytes(whole, maxVerifyOutput)
+			report.Passed, report.Command, report.Output = false, line, term.Last(whole, maxVerifyOutput)
 			break
 		}
 	}
 	boundRuns(report.Runs)
 	return report, nil
+}
+
+// shell returns how command lines are run in a checkout, without the line itself, and a function that removes
+// their scratch directory.
+func shell(ctx context.Context, j *Job, c *checkout.Checkout, layer string, network config.Network) (s agent.Shell, remove func(), err error) {
+	scratch, remove, err := j.host.scratch()
+	if err != nil {
+		return s, nil, err
+	}
+	confined, err := j.confine(ctx, place{dir: c.Dir(), scratch: scratch, layer: layer, by: byCommands, network: network})
+	if err != nil {
+		remove()
+		return s, nil, err
+	}
+	env := append(j.environment(byCommands, c.Env()...),
+		"FORGE_INTENT="+string(j.Intent()), "FORGE_TASK="+string(j.Task()))
+	return agent.Shell{Dir: c.Dir(), ScratchDir: scratch, Owner: j.host.Owner, Env: env, Sandbox: confined, Sink: j.sink("")}, remove, nil
 }
 
 // runOne runs one command line. A command that fails or overruns its limits is a run that did
@@ -148,7 +159,7 @@ func runOne(ctx context.Context, s agent.Shell) (run forge.CheckRun, whole strin
 func boundRuns(runs []forge.CheckRun) {
 	room := maxRunsOutput
 	for n := range slices.Backward(runs) {
-		runs[n].Output = lastBytes(runs[n].Output, min(room, maxRunOutput))
+		runs[n].Output = term.Last(runs[n].Output, min(room, maxRunOutput))
 		room -= len(runs[n].Output)
 	}
 }
@@ -158,17 +169,4 @@ func boundRuns(runs []forge.CheckRun) {
 func overran(err error) bool {
 	f, ok := errors.AsType[*agent.Failure](err)
 	return ok && (f.Reason == forge.FailTimeout || f.Reason == forge.FailIdle || f.Reason == forge.FailOutputLimit)
-}
-
-// lastBytes returns the end of a text, bounded to most bytes of valid UTF-8, marked if
-// something is left out.
-func lastBytes(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	const mark = "...\n"
-	if most <= len(mark) {
-		return ""
-	}
-	return mark + strings.ToValidUTF8(s[len(s)-most+len(mark):], "")
 }

@@ -277,6 +277,11 @@ func fieldSchema(f *document.Field) doc {
 		return doc{"type": "number", "minimum": 0}
 	case *[]string, *[]forge.IntentID:
 		list := listOf(doc{"type": "string"})
+		if f.Name == criteria {
+			list["items"] = doc{"oneOf": []doc{{"type": "string"}, {
+				"type": "object", "additionalProperties": false, "required": []string{"check"}, "properties": doc{"check": doc{"type": "string"}},
+			}}}
+		}
 		list["maxItems"] = forge.MaxListLength
 		return list
 	case *map[string]string:

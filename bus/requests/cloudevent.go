@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -19,11 +20,49 @@ func readIntentObject(o *jsonObject, further ...string) forge.Intent {
 	var in forge.Intent
 	var known []string
 	for _, f := range document.FieldsBy(document.Systems) {
-		o.read(f.Name, f.Of(&in), f.Kind())
+		if f.Name == criteria {
+			readCriteria(o, &in)
+		} else {
+			o.read(f.Name, f.Of(&in), f.Kind())
+		}
 		known = append(known, f.Name)
 	}
 	o.only(append(known, further...)...)
 	return in
+}
+
+// criteria is the field of an intent that has texts and checks.
+const criteria = "criteria"
+
+// readCriteria reads the criteria of a system's submission: texts, and checks of the project by their
+// names. It names no commands: what runs here is said by the project or by its people. What a protobuf event
+// says of checks is refused by forge.Intent.Validate in the same words.
+func readCriteria(o *jsonObject, in *forge.Intent) {
+	var entries []json.RawMessage
+	o.read(criteria, &entries, "a list")
+	var list []document.Criterion
+	for i, entry := range entries {
+		var c document.Criterion
+		field := fmt.Sprintf("%s[%d]", criteria, i)
+		if json.Unmarshal(entry, &c.Text) != nil {
+			inner, err := readObject(entry, o.path+field+".", o.errs)
+			if err != nil {
+				o.note(field, "is neither a string nor an object with check")
+				continue
+			}
+			inner.text("check", &c.Check)
+			if inner.hasAny("type", "command", "expect", "timeout") {
+				inner.note("command", "can be set by people only; name a check of the project: {\"check\": \"tests\"}")
+			} else {
+				inner.only("check")
+			}
+			if c.Check == "" && !inner.hasAny("command", "type") {
+				inner.note("check", "is empty")
+			}
+		}
+		list = append(list, c)
+	}
+	in.Criteria, in.Checks = document.Criteria(list)
 }
 
 // readOrigin reads who asks. What is missing stays empty; the subject says who it really is.

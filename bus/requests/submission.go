@@ -281,6 +281,7 @@ func undecided(in forge.Intent, by document.Setter) forge.Intent {
 		reflect.ValueOf(f.Of(&in)).Elem().SetZero()
 	}
 	in.ID, in.Project, in.Origin = "", "", forge.Origin{}
+	in.Checks = nil // they come with the criteria
 	if by == document.Persons {
 		in.Status, in.CreatedAt = "", time.Time{} // as they are at the beginning
 	}

@@ -34,6 +34,7 @@ func check(in *person.Input, f *document.Draft, i *forge.Intent, pos *strictyaml
 	c.dependencies(i.ID)
 	c.parameters()
 	c.goal()
+	c.criteria()
 	if len(c.problems) == 0 {
 		if e := i.Validate(); e != nil {
 			c.refuse(person.FieldInFiles(e.Field), e.Reason, "")
@@ -95,6 +96,19 @@ func (c *frontCheck) parameters() {
 			c.refuse("with."+name, err.Error(), "")
 		} else if strings.ContainsRune(v, 0) {
 			c.refuse("with."+name, "holds a NUL character", "")
+		}
+	}
+}
+
+// criteria refuses criteria that say nothing, and commands: what a draft asks for may have been copied from
+// anywhere, and runs nothing that pfl-forge.yaml does not name.
+func (c *frontCheck) criteria() {
+	if e := document.CheckCriteria(c.front.Criteria); e != nil {
+		c.refuse(e.Field, e.Reason, "")
+	}
+	for i, criterion := range c.front.Criteria {
+		if criterion.Command != "" {
+			c.refuse(fmt.Sprintf("criteria[%d].command", i), "is for task.yaml only: pfl-forge goal run", "name a check of pfl-forge.yaml: {check: tests}")
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
 // schemaMaker makes schemas of types: descriptions come from the comments of
@@ -147,7 +148,14 @@ func (g *schemaMaker) schema(of reflect.Type, what string) map[string]any {
 	case reflect.Map:
 		return g.optional(map[string]any{"type": "object", "additionalProperties": g.schema(of.Elem(), what)})
 	case reflect.Struct:
-		return g.optional(g.structure(of))
+		schema := g.structure(of)
+		if _, short := reflect.TypeAssert[strictyaml.Short](reflect.New(of)); short { // also one text
+			schema["type"] = []any{"string", "object"}
+			if g.byHand {
+				schema["type"] = append(slices.Clone(scalars), "object")
+			}
+		}
+		return g.optional(schema)
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Int, reflect.Int64:
@@ -217,6 +225,9 @@ func (g *schemaMaker) structure(of reflect.Type) map[string]any {
 func (g *schemaMaker) fields(of reflect.Type, props map[string]any, required *[]string) {
 	for f := range of.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" {
+			continue
+		}
 		if strings.Contains(opts, "inline") {
 			g.fields(f.Type, props, required)
 			continue

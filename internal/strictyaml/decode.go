@@ -16,6 +16,18 @@ const nullTag = "!!null"
 // maxErrors bounds the report on a file that is something else entirely.
 const maxErrors = 20
 
+// Short lets a struct be written as one text in place of a mapping. A pointer to the struct implements it.
+type Short interface {
+	// SetShort takes the text, which stands for the whole of the struct.
+	SetShort(text string)
+}
+
+// Shorter lets Encode write a struct as one text.
+type Shorter interface {
+	// Short returns the text, and whether it says all that the struct does.
+	Short() (text string, ok bool)
+}
+
 // decoder fills Go values from the nodes of one document. It goes on after an error, so
 // that a person reads all of them at once.
 type decoder struct {
@@ -39,6 +51,10 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) 
 	}
 	if v.Kind() == reflect.Pointer {
 		d.pointer(n, v, field, depth)
+		return
+	}
+	if short, ok := reflect.TypeAssert[Short](v.Addr()); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+		short.SetShort(n.Value)
 		return
 	}
 	if isScalar(v) {

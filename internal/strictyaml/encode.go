@@ -48,6 +48,10 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		return scalar("!!str", x.String()), nil
 	case time.Time:
 		return scalar("!!timestamp", x.Format(time.RFC3339Nano)), nil
+	case Shorter:
+		if s, ok := x.Short(); ok {
+			return text(s)
+		}
 	case encoding.TextMarshaler:
 		s, err := x.MarshalText()
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
@@ -32,6 +33,8 @@ type Change struct {
 	Base, Head git.OID
 	// Files are the paths that differ.
 	Files []string
+	// Checks decide criteria of the change's goal. Those that are commands are run besides those of the configuration.
+	Checks []forge.Check
 }
 
 // Findings are about one change.
@@ -54,6 +57,11 @@ func (g *Guard) Look(ctx context.Context, c Change, p *config.Project) (f Findin
 	}
 	run := commandFiles("verify", p.Verify)
 	run.addAll(commandFiles("worktree_setup", p.WorktreeSetup))
+	// Checks that this change's goal does not name decide over other goals.
+	run.addAll(commandFiles("a check", p.CheckCommands()))
+	for _, check := range c.Checks {
+		run.addAll(commandFiles("a criterion", []string{check.Command}))
+	}
 	for _, file := range c.Files {
 		why, runs := run.why(file)
 		if runs {

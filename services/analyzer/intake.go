@@ -8,6 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // intake has the agent state a goal's task and criteria. Criteria that a person gave
@@ -18,7 +20,10 @@ func (a *Analyzer) intake(ctx context.Context, j *jobs.Job) error {
 		if err := j.NeedModel(); err != nil {
 			return err
 		}
-		wanted := j.Command.Intent.Criteria
+		if _, err := goals.Commands(j.Config, j.Tip, j.Command.Intent.Checks); err != nil {
+			return err
+		}
+		wanted, _ := verdict.Texts(j.Command.Intent.Criteria, j.Command.Intent.Checks)
 		call := agent.Call{Role: agent.RoleIntake, Schema: agent.IntakeSchema, Check: func(answer []byte) error {
 			_, _, err := agent.ParseIntake(answer, wanted)
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/words"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 //go:embed prompts
@@ -56,7 +57,11 @@ type promptData struct {
 	// Parts says that the request may be divided into children.
 	Parts bool
 	// Checks are the project's verify commands.
-	Checks  string
+	Checks string
+	// Criteria are those of a goal that no command decides.
+	Criteria []string
+	// Decided are the others, a line each.
+	Decided string
 	Answers []forge.Clarification
 	Others  []other
 	// More counts the other intents that are not shown.
@@ -77,8 +82,10 @@ type other struct {
 func prompts(cmd *forge.Command, active []forge.Summary, c *config.Project, resumes bool) (system, text string, err error) {
 	q := promptData{
 		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
-		Parts: mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
+		Decided: decided(cmd.Intent.Checks),
+		Parts:   mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
 	}
+	q.Criteria, _ = verdict.Texts(cmd.Intent.Criteria, cmd.Intent.Checks)
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })
 	q.Others, q.More = others(cmd, active)
 	q.Knowledge = agent.KnowledgeLines(cmd.Analyze().Knowledge)
@@ -122,4 +129,13 @@ func others(cmd *forge.Command, active []forge.Summary) (list []other, more int)
 		list[i].Cut = room < 0
 	}
 	return list, more
+}
+
+// decided returns the criteria that commands decide, a line each.
+func decided(checks []forge.Check) string {
+	var lines []string
+	for i := range checks {
+		lines = append(lines, checks[i].Text())
+	}
+	return strings.Join(lines, "\n")
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
 	"github.com/pfl-forge/pfl-forge/jobs/guard"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // verifyOnTip is how every change is verified, also one that is about to be merged on a tip that
@@ -19,11 +21,12 @@ import (
 // decide over themselves: then the commands run once more with the files as they are on the tip,
 // and the person who has to approve is told if those fail.
 func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string) (report *forge.VerifyReport, guarded []string, err error) {
-	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files}, j.Config)
+	checks := goals.Checks(j.Command)
+	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files, Checks: checks}, j.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	if report, err = j.Verify(ctx, head); err != nil || report == nil || !report.Passed {
+	if report, err = jobs.VerifyGoal(ctx, j, head, checks); err != nil || report == nil || !report.Passed {
 		return report, found.Reasons, err
 	}
 	if err := prove(ctx, j, report, head, files); err != nil || len(found.Run) == 0 {
@@ -37,11 +40,14 @@ func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string)
 	if err != nil || before == head {
 		return report, found.Reasons, err
 	}
-	was, err := j.Verify(ctx, before)
-	if err != nil || was.Passed {
+	was, err := jobs.VerifyGoal(ctx, j, before, checks)
+	if err != nil {
 		return report, found.Reasons, err
 	}
-	return report, append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, was.Command)), nil
+	if line := verdict.Failing(was); line != "" {
+		found.Reasons = append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, line))
+	}
+	return report, found.Reasons, nil
 }
 
 // prove adds to the report of a fix whether its tests fail without it. Where the project requires
@@ -72,6 +78,6 @@ func guardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	found, err := j.Guard.Look(ctx, guard.Change{Base: base, Head: head, Files: jobs.Files(changes)}, p)
+	found, err := j.Guard.Look(ctx, guard.Change{Base: base, Head: head, Files: jobs.Files(changes), Checks: goals.Checks(j.Command)}, p)
 	return found.Reasons, err
 }

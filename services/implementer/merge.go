@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 const (
@@ -133,8 +134,8 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 		return nil
 	case len(moved.Conflicts) > 0:
 		return &forge.MergeResult{Outcome: forge.MergeConflict, Files: moved.Conflicts}
-	case moved.Verify != nil && !moved.Verify.Passed:
-		return &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: moved.Verify, Candidate: moved}
+	case verdict.Failing(moved.Verify) != "":
+		return &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: verdict.Strict(moved.Verify), Candidate: moved}
 	case moved.PatchID != patch:
 		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -82,7 +83,7 @@ func verifyUnchanged(ctx context.Context, j *jobs.Job) (*forge.Rebase, error) {
 		return nil, err
 	}
 	r := &forge.Rebase{Base: string(j.Tip), Head: string(j.Tip), Tree: string(tree)}
-	r.Verify, err = j.Verify(ctx, j.Tip)
+	r.Verify, err = jobs.VerifyGoal(ctx, j, j.Tip, goals.Checks(j.Command))
 	return r, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/evidence"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // hearing is one call whose answer has claims: it looks their evidence up in the tree
@@ -55,7 +56,7 @@ func (h *hearing) check(ctx context.Context, answer []byte, claims []forge.Claim
 	if err != nil {
 		return err
 	}
-	weighed, wrong := forge.Weigh(h.asked, resolved, h.least)
+	weighed, wrong := verdict.Weigh(h.asked, resolved, h.least)
 	for i := range wrong {
 		wrong[i] = h.noun + " " + wrong[i]
 	}
@@ -99,7 +100,7 @@ func (h *hearing) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte
 // shown reports whether an answer counts as an approval, by the same comparison that the rules make:
 // what is signed is never more than what they accept.
 func (h *hearing) shown(claims []forge.Claim) bool {
-	weighed, against := forge.Weigh(h.asked, claims, h.least)
-	said, found := forge.Shortfalls(weighed)
+	weighed, against := verdict.Weigh(h.asked, claims, h.least)
+	said, found := verdict.Shortfalls(weighed)
 	return len(said)+len(found)+len(against) == 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/evidence"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // judge carries out the step judge.
@@ -20,10 +21,13 @@ func (r *Reviewer) judge(ctx context.Context, cmd forge.Command, progress servic
 // judgeGoal has the intent's agent decide whether each criterion of a goal is met by the
 // head of its task, or by the base branch if nothing was changed.
 func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
+	criteria := j.Command.Iteration().Goal.Criteria
+	if len(criteria) == 0 && len(j.Command.Task.Checks) > 0 {
+		return r.checked(ctx, j)
+	}
 	if err := j.NeedModel(); err != nil {
 		return err
 	}
-	criteria := j.Command.Iteration().Goal.Criteria
 	if len(criteria) == 0 {
 		return agent.Fail(forge.FailInvalidOutput, "goal.criteria: is empty; there is nothing to judge by")
 	}
@@ -63,8 +67,45 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	if !g.Changed {
 		return nil
 	}
-	verdict.Statement, err = r.state(ctx, j, git.OID(j.Command.Task.Base), git.OID(j.Command.Task.Head), verdict.Complete && h.shown(verdict.Claims))
+	return r.stateJudgment(ctx, j, &verdict, verdict.Complete && h.shown(verdict.Claims))
+}
+
+// stateJudgment adds the signed statement to a judgment of a change. What it approves has passed the checks that
+// decide criteria, too, as far as the command says so of exactly its tree.
+func (r *Reviewer) stateJudgment(ctx context.Context, j *jobs.Job, out *forge.Judgment, approved bool) error {
+	t := &j.Command.Task
+	tree, err := j.Store.Tree(ctx, git.OID(t.Head))
+	if err != nil {
+		return err
+	}
+	for _, c := range verdict.OfChecks(t.Criteria, t.Checks, j.Command.Iteration().Verify, string(tree)) {
+		approved = approved && c.Counts()
+	}
+	out.Statement, err = r.state(ctx, j, git.OID(t.Base), git.OID(t.Head), approved)
 	return err
+}
+
+// checked gives the judgment of a goal of which commands decide every criterion: no model is asked. The step stays,
+// because a merge carries the statement of a second worker beside that of the one which ran the commands.
+func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
+	t := &j.Command.Task
+	out := &forge.Judgment{Head: t.Head, Complete: true, Reason: "commands decide every criterion"}
+	j.Result.Output = out
+	if t.Head == "" || t.Head == t.Base {
+		return nil
+	}
+	base, err := jobs.OID("base", t.Base)
+	if err != nil {
+		return err
+	}
+	head, err := jobs.OID("head", t.Head)
+	if err != nil {
+		return err
+	}
+	if err := j.Bring(ctx, j.Command.To.Intent, base, head); err != nil {
+		return err
+	}
+	return r.stateJudgment(ctx, j, out, true)
 }
 
 // hearing returns how the claims of a judgment are looked up: in the task's head, or, where nothing

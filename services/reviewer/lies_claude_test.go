@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // TestClaudeLies has the real CLI answer as reviewer and judge with claims that do not hold. It
@@ -57,8 +58,8 @@ func TestClaudeLies(t *testing.T) {
 // fails checks that claims do not show what was asked, for a reason.
 func fails(t *testing.T, asked []string, claims []forge.Claim, want string) {
 	t.Helper()
-	weighed, _ := forge.Weigh(asked, claims, 0)
-	if _, found := forge.Shortfalls(weighed); len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), want) {
+	weighed, _ := verdict.Weigh(asked, claims, 0)
+	if _, found := verdict.Shortfalls(weighed); len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), want) {
 		t.Errorf("%+v count: %q, want %q", claims, found, want)
 	}
 }

@@ -35,7 +35,7 @@ func command() *forge.Command {
 		},
 		Instructions: "Keep the old messages.",
 		Task: forge.Task{
-			Title: "The form", Plan: "Mend it.\nTest it.", Requirements: []string{"An empty password says why.", "A test shows it." + injection},
+			Title: "The form", Plan: "Mend it.\nTest it.", Aims: forge.Aims{Requirements: []string{"An empty password says why.", "A test shows it." + injection}},
 		},
 		Input: &forge.ReviewInput{
 			Verify: &forge.VerifyReport{Passed: true, Runs: []forge.CheckRun{

@@ -4252,6 +4252,7 @@ type QueueMerge struct {
 	xxx_hidden_Statements  []string               `protobuf:"bytes,11,rep,name=statements"`
 	xxx_hidden_Claims      []string               `protobuf:"bytes,12,rep,name=claims"`
 	xxx_hidden_Scripted    bool                   `protobuf:"varint,13,opt,name=scripted"`
+	xxx_hidden_Checks      *[]*Check              `protobuf:"bytes,14,rep,name=checks"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4395,39 +4396,48 @@ func (x *QueueMerge) GetScripted() bool {
 	return false
 }
 
+func (x *QueueMerge) GetChecks() []*Check {
+	if x != nil {
+		if x.xxx_hidden_Checks != nil {
+			return *x.xxx_hidden_Checks
+		}
+	}
+	return nil
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 14)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 14)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4436,12 +4446,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 14)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
 }
 
 func (x *QueueMerge) SetStatements(v []string) {
@@ -4454,7 +4464,11 @@ func (x *QueueMerge) SetClaims(v []string) {
 
 func (x *QueueMerge) SetScripted(v bool) {
 	x.xxx_hidden_Scripted = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
+}
+
+func (x *QueueMerge) SetChecks(v []*Check) {
+	x.xxx_hidden_Checks = &v
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4610,6 +4624,9 @@ type QueueMerge_builder struct {
 	// scripted says that nothing of the change is a model's or another system's:
 	// see Intent.
 	Scripted *bool
+	// checks decide criteria of a goal, and have to pass also where the base
+	// branch has moved.
+	Checks []*Check
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -4617,48 +4634,49 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 14)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 14)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 14)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Statements = b.Statements
 	x.xxx_hidden_Claims = b.Claims
 	if b.Scripted != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
 		x.xxx_hidden_Scripted = *b.Scripted
 	}
+	x.xxx_hidden_Checks = &b.Checks
 	return m0
 }
 
@@ -6648,7 +6666,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xbd\x02\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xe6\x02\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -6666,7 +6684,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"statements\x18\v \x03(\tR\n" +
 	"statements\x12\x16\n" +
 	"\x06claims\x18\f \x03(\tR\x06claims\x12\x1a\n" +
-	"\bscripted\x18\r \x01(\bR\bscripted\"\xc4\x01\n" +
+	"\bscripted\x18\r \x01(\bR\bscripted\x12'\n" +
+	"\x06checks\x18\x0e \x03(\v2\x0f.forge.v1.CheckR\x06checks\"\xc4\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -6774,16 +6793,17 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*PastRun)(nil),               // 39: forge.v1.PastRun
 	(*Observation)(nil),           // 40: forge.v1.Observation
 	(Status)(0),                   // 41: forge.v1.Status
-	(*MergeResult)(nil),           // 42: forge.v1.MergeResult
-	(*Failure)(nil),               // 43: forge.v1.Failure
-	(Executor)(0),                 // 44: forge.v1.Executor
-	(*Attempt)(nil),               // 45: forge.v1.Attempt
-	(*History)(nil),               // 46: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 47: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 48: forge.v1.StepRecord
-	(*Proposal)(nil),              // 49: forge.v1.Proposal
-	(*Adjustment)(nil),            // 50: forge.v1.Adjustment
-	(*Overlap)(nil),               // 51: forge.v1.Overlap
+	(*Check)(nil),                 // 42: forge.v1.Check
+	(*MergeResult)(nil),           // 43: forge.v1.MergeResult
+	(*Failure)(nil),               // 44: forge.v1.Failure
+	(Executor)(0),                 // 45: forge.v1.Executor
+	(*Attempt)(nil),               // 46: forge.v1.Attempt
+	(*History)(nil),               // 47: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 48: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 49: forge.v1.StepRecord
+	(*Proposal)(nil),              // 50: forge.v1.Proposal
+	(*Adjustment)(nil),            // 51: forge.v1.Adjustment
+	(*Overlap)(nil),               // 52: forge.v1.Overlap
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -6829,33 +6849,34 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	35, // 40: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
 	38, // 41: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
 	41, // 42: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	42, // 43: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	43, // 44: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	44, // 45: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	41, // 46: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	39, // 47: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 48: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	40, // 49: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	35, // 50: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	45, // 51: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	33, // 52: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	46, // 53: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	47, // 54: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	41, // 55: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	48, // 56: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	49, // 57: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	50, // 58: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	51, // 59: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	45, // 60: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	38, // 61: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	45, // 62: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	45, // 63: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	45, // 64: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	42, // 43: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	43, // 44: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	44, // 45: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	45, // 46: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	41, // 47: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	39, // 48: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 49: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	40, // 50: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	35, // 51: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	46, // 52: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	33, // 53: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	47, // 54: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	48, // 55: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	41, // 56: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	49, // 57: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	50, // 58: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	51, // 59: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	52, // 60: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	46, // 61: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	38, // 62: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	46, // 63: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	46, // 64: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	46, // 65: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	unsafe "unsafe"
@@ -232,6 +233,7 @@ type Intent struct {
 	xxx_hidden_Goal           *GoalOptions           `protobuf:"bytes,23,opt,name=goal"`
 	xxx_hidden_Team           *string                `protobuf:"bytes,24,opt,name=team"`
 	xxx_hidden_Requesters     *[]*Identity           `protobuf:"bytes,25,rep,name=requesters"`
+	xxx_hidden_Checks         *[]*Check              `protobuf:"bytes,26,rep,name=checks"`
 	XXX_raceDetectHookData    protoimpl.RaceDetectHookData
 	XXX_presence              [1]uint32
 	unknownFields             protoimpl.UnknownFields
@@ -475,49 +477,58 @@ func (x *Intent) GetRequesters() []*Identity {
 	return nil
 }
 
+func (x *Intent) GetChecks() []*Check {
+	if x != nil {
+		if x.xxx_hidden_Checks != nil {
+			return *x.xxx_hidden_Checks
+		}
+	}
+	return nil
+}
+
 func (x *Intent) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 26)
 }
 
 func (x *Intent) SetProject(v string) {
 	x.xxx_hidden_Project = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
 }
 
 func (x *Intent) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 26)
 }
 
 func (x *Intent) SetBody(v string) {
 	x.xxx_hidden_Body = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 26)
 }
 
 func (x *Intent) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 26)
 }
 
 func (x *Intent) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 26)
 }
 
 func (x *Intent) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 26)
 }
 
 func (x *Intent) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
 }
 
 func (x *Intent) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
 }
 
 func (x *Intent) SetDependsOn(v []string) {
@@ -538,7 +549,7 @@ func (x *Intent) SetLabels(v []string) {
 
 func (x *Intent) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
 }
 
 func (x *Intent) SetOrigin(v *Origin) {
@@ -547,17 +558,17 @@ func (x *Intent) SetOrigin(v *Origin) {
 
 func (x *Intent) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 26)
 }
 
 func (x *Intent) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
 }
 
 func (x *Intent) SetRecipe(v string) {
 	x.xxx_hidden_Recipe = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 26)
 }
 
 func (x *Intent) SetWith(v map[string]string) {
@@ -570,12 +581,12 @@ func (x *Intent) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Intent) SetDepth(v int32) {
 	x.xxx_hidden_Depth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 26)
 }
 
 func (x *Intent) SetGeneration(v int32) {
 	x.xxx_hidden_Generation = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 26)
 }
 
 func (x *Intent) SetGoal(v *GoalOptions) {
@@ -584,11 +595,15 @@ func (x *Intent) SetGoal(v *GoalOptions) {
 
 func (x *Intent) SetTeam(v string) {
 	x.xxx_hidden_Team = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
 }
 
 func (x *Intent) SetRequesters(v []*Identity) {
 	x.xxx_hidden_Requesters = &v
+}
+
+func (x *Intent) SetChecks(v []*Check) {
+	x.xxx_hidden_Checks = &v
 }
 
 func (x *Intent) HasId() bool {
@@ -882,6 +897,8 @@ type Intent_builder struct {
 	// requesters are the people whose words are in the intent. Senders leave it
 	// out.
 	Requesters []*Identity
+	// checks are those of the criteria that a command decides, in their order.
+	Checks []*Check
 }
 
 func (b0 Intent_builder) Build() *Intent {
@@ -889,39 +906,39 @@ func (b0 Intent_builder) Build() *Intent {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 26)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.Project != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
 		x.xxx_hidden_Project = b.Project
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 26)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Body != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 26)
 		x.xxx_hidden_Body = b.Body
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 26)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 26)
 		x.xxx_hidden_Source = *b.Source
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 26)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
@@ -929,38 +946,277 @@ func (b0 Intent_builder) Build() *Intent {
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Labels = b.Labels
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	x.xxx_hidden_Origin = b.Origin
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 26)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Recipe != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 26)
 		x.xxx_hidden_Recipe = b.Recipe
 	}
 	x.xxx_hidden_With = b.With
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Depth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 26)
 		x.xxx_hidden_Depth = *b.Depth
 	}
 	if b.Generation != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 26)
 		x.xxx_hidden_Generation = *b.Generation
 	}
 	x.xxx_hidden_Goal = b.Goal
 	if b.Team != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
 		x.xxx_hidden_Team = b.Team
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
+	x.xxx_hidden_Checks = &b.Checks
+	return m0
+}
+
+// Check decides a criterion of a goal by a command, and nobody's word.
+type Check struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Criterion   int32                  `protobuf:"varint,1,opt,name=criterion"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,2,opt,name=name"`
+	xxx_hidden_Command     *string                `protobuf:"bytes,3,opt,name=command"`
+	xxx_hidden_ExitCode    int32                  `protobuf:"varint,4,opt,name=exit_code,json=exitCode"`
+	xxx_hidden_Output      *string                `protobuf:"bytes,5,opt,name=output"`
+	xxx_hidden_Timeout     *durationpb.Duration   `protobuf:"bytes,6,opt,name=timeout"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Check) GetCriterion() int32 {
+	if x != nil {
+		return x.xxx_hidden_Criterion
+	}
+	return 0
+}
+
+func (x *Check) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Check) GetCommand() string {
+	if x != nil {
+		if x.xxx_hidden_Command != nil {
+			return *x.xxx_hidden_Command
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Check) GetExitCode() int32 {
+	if x != nil {
+		return x.xxx_hidden_ExitCode
+	}
+	return 0
+}
+
+func (x *Check) GetOutput() string {
+	if x != nil {
+		if x.xxx_hidden_Output != nil {
+			return *x.xxx_hidden_Output
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Check) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_Timeout
+	}
+	return nil
+}
+
+func (x *Check) SetCriterion(v int32) {
+	x.xxx_hidden_Criterion = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *Check) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *Check) SetCommand(v string) {
+	x.xxx_hidden_Command = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *Check) SetExitCode(v int32) {
+	x.xxx_hidden_ExitCode = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *Check) SetOutput(v string) {
+	x.xxx_hidden_Output = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *Check) SetTimeout(v *durationpb.Duration) {
+	x.xxx_hidden_Timeout = v
+}
+
+func (x *Check) HasCriterion() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Check) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Check) HasCommand() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Check) HasExitCode() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Check) HasOutput() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *Check) HasTimeout() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Timeout != nil
+}
+
+func (x *Check) ClearCriterion() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Criterion = 0
+}
+
+func (x *Check) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *Check) ClearCommand() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Command = nil
+}
+
+func (x *Check) ClearExitCode() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_ExitCode = 0
+}
+
+func (x *Check) ClearOutput() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Output = nil
+}
+
+func (x *Check) ClearTimeout() {
+	x.xxx_hidden_Timeout = nil
+}
+
+type Check_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// criterion is the number of the criterion, from 1, whose text is that of
+	// the check.
+	Criterion *int32
+	// name is a check of the project's configuration; empty for a command.
+	Name *string
+	// command is a command line that a person wrote; empty for a name.
+	Command *string
+	// exit_code is the exit status that is expected.
+	ExitCode *int32
+	// output is a regular expression that the output has to match, too; empty
+	// for any output.
+	Output *string
+	// timeout bounds the command; 0 for what the project says.
+	Timeout *durationpb.Duration
+}
+
+func (b0 Check_builder) Build() *Check {
+	m0 := &Check{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Criterion != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_Criterion = *b.Criterion
+	}
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Command != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Command = b.Command
+	}
+	if b.ExitCode != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_ExitCode = *b.ExitCode
+	}
+	if b.Output != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Output = b.Output
+	}
+	x.xxx_hidden_Timeout = b.Timeout
 	return m0
 }
 
@@ -977,7 +1233,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1245,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[1]
+	mi := &file_forge_v1_intent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1344,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1356,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[2]
+	mi := &file_forge_v1_intent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1465,7 @@ type GoalOptions struct {
 
 func (x *GoalOptions) Reset() {
 	*x = GoalOptions{}
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1477,7 @@ func (x *GoalOptions) String() string {
 func (*GoalOptions) ProtoMessage() {}
 
 func (x *GoalOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[3]
+	mi := &file_forge_v1_intent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1826,7 @@ type Clarification struct {
 
 func (x *Clarification) Reset() {
 	*x = Clarification{}
-	mi := &file_forge_v1_intent_proto_msgTypes[4]
+	mi := &file_forge_v1_intent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1838,7 @@ func (x *Clarification) String() string {
 func (*Clarification) ProtoMessage() {}
 
 func (x *Clarification) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[4]
+	mi := &file_forge_v1_intent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +2056,7 @@ type Origin struct {
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_forge_v1_intent_proto_msgTypes[5]
+	mi := &file_forge_v1_intent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2068,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_intent_proto_msgTypes[5]
+	mi := &file_forge_v1_intent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2195,7 @@ var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x06\n" +
+	"\x15forge/v1/intent.proto\x12\bforge.v1\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\a\n" +
 	"\x06Intent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x14\n" +
@@ -1973,10 +2229,18 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x04team\x18\x18 \x01(\tR\x04team\x122\n" +
 	"\n" +
 	"requesters\x18\x19 \x03(\v2\x12.forge.v1.IdentityR\n" +
-	"requesters\x1a7\n" +
+	"requesters\x12'\n" +
+	"\x06checks\x18\x1a \x03(\v2\x0f.forge.v1.CheckR\x06checks\x1a7\n" +
 	"\tWithEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbd\x01\n" +
+	"\x05Check\x12\x1c\n" +
+	"\tcriterion\x18\x01 \x01(\x05R\tcriterion\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\acommand\x18\x03 \x01(\tR\acommand\x12\x1b\n" +
+	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06output\x18\x05 \x01(\tR\x06output\x123\n" +
+	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"6\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06proven\x18\x02 \x01(\bR\x06proven\"<\n" +
@@ -2030,35 +2294,39 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
 	(Status)(0),                   // 2: forge.v1.Status
 	(*Intent)(nil),                // 3: forge.v1.Intent
-	(*Identity)(nil),              // 4: forge.v1.Identity
-	(*Attributes)(nil),            // 5: forge.v1.Attributes
-	(*GoalOptions)(nil),           // 6: forge.v1.GoalOptions
-	(*Clarification)(nil),         // 7: forge.v1.Clarification
-	(*Origin)(nil),                // 8: forge.v1.Origin
-	nil,                           // 9: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Check)(nil),                 // 4: forge.v1.Check
+	(*Identity)(nil),              // 5: forge.v1.Identity
+	(*Attributes)(nil),            // 6: forge.v1.Attributes
+	(*GoalOptions)(nil),           // 7: forge.v1.GoalOptions
+	(*Clarification)(nil),         // 8: forge.v1.Clarification
+	(*Origin)(nil),                // 9: forge.v1.Origin
+	nil,                           // 10: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
 	1,  // 1: forge.v1.Intent.risk:type_name -> forge.v1.Risk
 	2,  // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
-	7,  // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
-	8,  // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	9,  // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	10, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
-	6,  // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
-	4,  // 8: forge.v1.Intent.requesters:type_name -> forge.v1.Identity
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	8,  // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
+	9,  // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
+	10, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	11, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	7,  // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
+	5,  // 8: forge.v1.Intent.requesters:type_name -> forge.v1.Identity
+	4,  // 9: forge.v1.Intent.checks:type_name -> forge.v1.Check
+	12, // 10: forge.v1.Check.timeout:type_name -> google.protobuf.Duration
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_intent_proto_init() }
@@ -2072,7 +2340,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2781,6 +2781,7 @@ type VerifyReport struct {
 	xxx_hidden_Output      *string                `protobuf:"bytes,3,opt,name=output"`
 	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
 	xxx_hidden_Proof       *CheckRun              `protobuf:"bytes,5,opt,name=proof"`
+	xxx_hidden_Checks      *[]*CheckRun           `protobuf:"bytes,6,rep,name=checks"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2855,19 +2856,28 @@ func (x *VerifyReport) GetProof() *CheckRun {
 	return nil
 }
 
+func (x *VerifyReport) GetChecks() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Checks != nil {
+			return *x.xxx_hidden_Checks
+		}
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
 func (x *VerifyReport) SetRuns(v []*CheckRun) {
@@ -2876,6 +2886,10 @@ func (x *VerifyReport) SetRuns(v []*CheckRun) {
 
 func (x *VerifyReport) SetProof(v *CheckRun) {
 	x.xxx_hidden_Proof = v
+}
+
+func (x *VerifyReport) SetChecks(v []*CheckRun) {
+	x.xxx_hidden_Checks = &v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2939,6 +2953,9 @@ type VerifyReport_builder struct {
 	// proof says whether the change's tests fail without the change; nil where
 	// that was not looked at.
 	Proof *CheckRun
+	// checks are the runs that decide criteria of a goal. They say nothing of
+	// passed.
+	Checks []*CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2946,324 +2963,20 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
 		x.xxx_hidden_Output = b.Output
 	}
 	x.xxx_hidden_Runs = &b.Runs
 	x.xxx_hidden_Proof = b.Proof
-	return m0
-}
-
-// CheckRun is one run of a command of the project on exactly one tree.
-type CheckRun struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
-	xxx_hidden_Name        *string                `protobuf:"bytes,2,opt,name=name"`
-	xxx_hidden_Command     *string                `protobuf:"bytes,3,opt,name=command"`
-	xxx_hidden_Tree        *string                `protobuf:"bytes,4,opt,name=tree"`
-	xxx_hidden_Passed      bool                   `protobuf:"varint,5,opt,name=passed"`
-	xxx_hidden_ExitCode    int32                  `protobuf:"varint,6,opt,name=exit_code,json=exitCode"`
-	xxx_hidden_Output      *string                `protobuf:"bytes,7,opt,name=output"`
-	xxx_hidden_Duration    *durationpb.Duration   `protobuf:"bytes,8,opt,name=duration"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *CheckRun) Reset() {
-	*x = CheckRun{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckRun) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckRun) ProtoMessage() {}
-
-func (x *CheckRun) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *CheckRun) GetId() string {
-	if x != nil {
-		if x.xxx_hidden_Id != nil {
-			return *x.xxx_hidden_Id
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *CheckRun) GetName() string {
-	if x != nil {
-		if x.xxx_hidden_Name != nil {
-			return *x.xxx_hidden_Name
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *CheckRun) GetCommand() string {
-	if x != nil {
-		if x.xxx_hidden_Command != nil {
-			return *x.xxx_hidden_Command
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *CheckRun) GetTree() string {
-	if x != nil {
-		if x.xxx_hidden_Tree != nil {
-			return *x.xxx_hidden_Tree
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *CheckRun) GetPassed() bool {
-	if x != nil {
-		return x.xxx_hidden_Passed
-	}
-	return false
-}
-
-func (x *CheckRun) GetExitCode() int32 {
-	if x != nil {
-		return x.xxx_hidden_ExitCode
-	}
-	return 0
-}
-
-func (x *CheckRun) GetOutput() string {
-	if x != nil {
-		if x.xxx_hidden_Output != nil {
-			return *x.xxx_hidden_Output
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *CheckRun) GetDuration() *durationpb.Duration {
-	if x != nil {
-		return x.xxx_hidden_Duration
-	}
-	return nil
-}
-
-func (x *CheckRun) SetId(v string) {
-	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
-}
-
-func (x *CheckRun) SetName(v string) {
-	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
-}
-
-func (x *CheckRun) SetCommand(v string) {
-	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
-}
-
-func (x *CheckRun) SetTree(v string) {
-	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
-}
-
-func (x *CheckRun) SetPassed(v bool) {
-	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
-}
-
-func (x *CheckRun) SetExitCode(v int32) {
-	x.xxx_hidden_ExitCode = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
-}
-
-func (x *CheckRun) SetOutput(v string) {
-	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
-}
-
-func (x *CheckRun) SetDuration(v *durationpb.Duration) {
-	x.xxx_hidden_Duration = v
-}
-
-func (x *CheckRun) HasId() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *CheckRun) HasName() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *CheckRun) HasCommand() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
-}
-
-func (x *CheckRun) HasTree() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
-}
-
-func (x *CheckRun) HasPassed() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
-}
-
-func (x *CheckRun) HasExitCode() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
-}
-
-func (x *CheckRun) HasOutput() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
-}
-
-func (x *CheckRun) HasDuration() bool {
-	if x == nil {
-		return false
-	}
-	return x.xxx_hidden_Duration != nil
-}
-
-func (x *CheckRun) ClearId() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Id = nil
-}
-
-func (x *CheckRun) ClearName() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Name = nil
-}
-
-func (x *CheckRun) ClearCommand() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Command = nil
-}
-
-func (x *CheckRun) ClearTree() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
-	x.xxx_hidden_Tree = nil
-}
-
-func (x *CheckRun) ClearPassed() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
-	x.xxx_hidden_Passed = false
-}
-
-func (x *CheckRun) ClearExitCode() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
-	x.xxx_hidden_ExitCode = 0
-}
-
-func (x *CheckRun) ClearOutput() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
-	x.xxx_hidden_Output = nil
-}
-
-func (x *CheckRun) ClearDuration() {
-	x.xxx_hidden_Duration = nil
-}
-
-type CheckRun_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// id is unique within its report, such as v1 for the first verify command.
-	Id *string
-	// name is the name of a check of the project; empty if the command has none.
-	Name *string
-	// command is the command line that ran.
-	Command *string
-	// tree is the tree that it ran on.
-	Tree *string
-	// passed says that it did what was expected of it.
-	Passed *bool
-	// exit_code is its exit status; -1 if it was ended because it overran a
-	// limit.
-	ExitCode *int32
-	// output is the end of what it printed.
-	Output *string
-	// duration is how long it ran.
-	Duration *durationpb.Duration
-}
-
-func (b0 CheckRun_builder) Build() *CheckRun {
-	m0 := &CheckRun{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
-		x.xxx_hidden_Id = b.Id
-	}
-	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
-		x.xxx_hidden_Name = b.Name
-	}
-	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
-		x.xxx_hidden_Command = b.Command
-	}
-	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
-		x.xxx_hidden_Tree = b.Tree
-	}
-	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
-		x.xxx_hidden_Passed = *b.Passed
-	}
-	if b.ExitCode != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
-		x.xxx_hidden_ExitCode = *b.ExitCode
-	}
-	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
-		x.xxx_hidden_Output = b.Output
-	}
-	x.xxx_hidden_Duration = b.Duration
+	x.xxx_hidden_Checks = &b.Checks
 	return m0
 }
 
@@ -3286,7 +2999,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3011,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3276,7 @@ type Reflection struct {
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3288,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3370,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3382,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4102,7 +3815,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +3827,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +3903,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +3915,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4020,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4319,7 +4032,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +4193,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4492,7 +4205,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4650,7 +4363,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4375,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4905,22 +4618,14 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\xaa\x01\n" +
+	" \x01(\tR\tstatement\"\xd6\x01\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
-	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\"\xe0\x01\n" +
-	"\bCheckRun\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\acommand\x18\x03 \x01(\tR\acommand\x12\x12\n" +
-	"\x04tree\x18\x04 \x01(\tR\x04tree\x12\x16\n" +
-	"\x06passed\x18\x05 \x01(\bR\x06passed\x12\x1b\n" +
-	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x16\n" +
-	"\x06output\x18\a \x01(\tR\x06output\x125\n" +
-	"\bduration\x18\b \x01(\v2\x19.google.protobuf.DurationR\bduration\"\x94\x02\n" +
+	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
+	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\"\x94\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -4987,7 +4692,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4998,93 +4703,93 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Implementation)(nil),        // 6: forge.v1.Implementation
 	(*Rebase)(nil),                // 7: forge.v1.Rebase
 	(*VerifyReport)(nil),          // 8: forge.v1.VerifyReport
-	(*CheckRun)(nil),              // 9: forge.v1.CheckRun
-	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
-	(*Reflection)(nil),            // 11: forge.v1.Reflection
-	(*Policy)(nil),                // 12: forge.v1.Policy
-	(*SecondReview)(nil),          // 13: forge.v1.SecondReview
-	(*Stronger)(nil),              // 14: forge.v1.Stronger
-	(*Approvals)(nil),             // 15: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 16: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 17: forge.v1.Budget
-	(*Key)(nil),                   // 18: forge.v1.Key
-	(*Attempt)(nil),               // 19: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*Usage)(nil),                 // 22: forge.v1.Usage
-	(*Observation)(nil),           // 23: forge.v1.Observation
-	(*Failure)(nil),               // 24: forge.v1.Failure
-	(*Review)(nil),                // 25: forge.v1.Review
-	(*Audit)(nil),                 // 26: forge.v1.Audit
-	(*Observed)(nil),              // 27: forge.v1.Observed
-	(*Abstraction)(nil),           // 28: forge.v1.Abstraction
-	(*Intake)(nil),                // 29: forge.v1.Intake
-	(*Summarization)(nil),         // 30: forge.v1.Summarization
-	(*Judgment)(nil),              // 31: forge.v1.Judgment
-	(Executor)(0),                 // 32: forge.v1.Executor
-	(*Clarification)(nil),         // 33: forge.v1.Clarification
-	(Risk)(0),                     // 34: forge.v1.Risk
-	(Complexity)(0),               // 35: forge.v1.Complexity
-	(*FileWrite)(nil),             // 36: forge.v1.FileWrite
-	(*Execution)(nil),             // 37: forge.v1.Execution
-	(*Overlap)(nil),               // 38: forge.v1.Overlap
+	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
+	(*Reflection)(nil),            // 10: forge.v1.Reflection
+	(*Policy)(nil),                // 11: forge.v1.Policy
+	(*SecondReview)(nil),          // 12: forge.v1.SecondReview
+	(*Stronger)(nil),              // 13: forge.v1.Stronger
+	(*Approvals)(nil),             // 14: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 15: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 16: forge.v1.Budget
+	(*Key)(nil),                   // 17: forge.v1.Key
+	(*Attempt)(nil),               // 18: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Usage)(nil),                 // 21: forge.v1.Usage
+	(*Observation)(nil),           // 22: forge.v1.Observation
+	(*Failure)(nil),               // 23: forge.v1.Failure
+	(*Review)(nil),                // 24: forge.v1.Review
+	(*Audit)(nil),                 // 25: forge.v1.Audit
+	(*Observed)(nil),              // 26: forge.v1.Observed
+	(*Abstraction)(nil),           // 27: forge.v1.Abstraction
+	(*Intake)(nil),                // 28: forge.v1.Intake
+	(*Summarization)(nil),         // 29: forge.v1.Summarization
+	(*Judgment)(nil),              // 30: forge.v1.Judgment
+	(Executor)(0),                 // 31: forge.v1.Executor
+	(*Clarification)(nil),         // 32: forge.v1.Clarification
+	(Risk)(0),                     // 33: forge.v1.Risk
+	(Complexity)(0),               // 34: forge.v1.Complexity
+	(*FileWrite)(nil),             // 35: forge.v1.FileWrite
+	(*Execution)(nil),             // 36: forge.v1.Execution
+	(*Overlap)(nil),               // 37: forge.v1.Overlap
+	(*CheckRun)(nil),              // 38: forge.v1.CheckRun
 	(*Intent)(nil),                // 39: forge.v1.Intent
 	(*Reviewer)(nil),              // 40: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	18, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	19, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	20, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	21, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	22, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	23, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	17, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	18, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	19, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	20, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	21, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	22, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	24, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	23, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	25, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
-	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
-	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	26, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	27, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	28, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	29, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	30, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	31, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
-	12, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	32, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	24, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
+	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	25, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	26, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	27, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	28, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	29, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	30, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	31, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	33, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	34, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	12, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	32, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	33, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	34, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	35, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	36, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	37, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	38, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	33, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	33, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	34, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	35, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	36, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	37, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	32, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	38, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	9,  // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	9,  // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	21, // 37: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	37, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	38, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	38, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	38, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
 	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
 	39, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	21, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	21, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	21, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	17, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	16, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	15, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	14, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	14, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	13, // 50: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	20, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	20, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	20, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	16, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	15, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	14, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	13, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	13, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	12, // 50: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
 	40, // 51: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	34, // 52: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	33, // 52: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
 	53, // [53:53] is the sub-list for method output_type
 	53, // [53:53] is the sub-list for method input_type
 	53, // [53:53] is the sub-list for extension type_name
@@ -5125,7 +4830,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

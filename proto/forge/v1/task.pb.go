@@ -367,6 +367,7 @@ type Task struct {
 	xxx_hidden_Write         *FileWrite             `protobuf:"bytes,18,opt,name=write"`
 	xxx_hidden_Criteria      []string               `protobuf:"bytes,19,rep,name=criteria"`
 	xxx_hidden_Requirements  []string               `protobuf:"bytes,20,rep,name=requirements"`
+	xxx_hidden_Checks        *[]*Check              `protobuf:"bytes,21,rep,name=checks"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -575,24 +576,33 @@ func (x *Task) GetRequirements() []string {
 	return nil
 }
 
+func (x *Task) GetChecks() []*Check {
+	if x != nil {
+		if x.xxx_hidden_Checks != nil {
+			return *x.xxx_hidden_Checks
+		}
+	}
+	return nil
+}
+
 func (x *Task) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 21)
 }
 
 func (x *Task) SetIntentId(v string) {
 	x.xxx_hidden_IntentId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 21)
 }
 
 func (x *Task) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 21)
 }
 
 func (x *Task) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 21)
 }
 
 func (x *Task) SetRelevantFiles(v []string) {
@@ -605,12 +615,12 @@ func (x *Task) SetSteps(v []string) {
 
 func (x *Task) SetContext(v string) {
 	x.xxx_hidden_Context = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 21)
 }
 
 func (x *Task) SetComplexity(v Complexity) {
 	x.xxx_hidden_Complexity = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 21)
 }
 
 func (x *Task) SetDependsOn(v []string) {
@@ -619,42 +629,42 @@ func (x *Task) SetDependsOn(v []string) {
 
 func (x *Task) SetStatus(v TaskStatus) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 21)
 }
 
 func (x *Task) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 21)
 }
 
 func (x *Task) SetItem(v string) {
 	x.xxx_hidden_Item = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 21)
 }
 
 func (x *Task) SetAttempts(v int32) {
 	x.xxx_hidden_Attempts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 21)
 }
 
 func (x *Task) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 21)
 }
 
 func (x *Task) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 21)
 }
 
 func (x *Task) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 21)
 }
 
 func (x *Task) SetFailure(v string) {
 	x.xxx_hidden_Failure = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 21)
 }
 
 func (x *Task) SetWrite(v *FileWrite) {
@@ -667,6 +677,10 @@ func (x *Task) SetCriteria(v []string) {
 
 func (x *Task) SetRequirements(v []string) {
 	x.xxx_hidden_Requirements = v
+}
+
+func (x *Task) SetChecks(v []*Check) {
+	x.xxx_hidden_Checks = &v
 }
 
 func (x *Task) HasId() bool {
@@ -893,6 +907,8 @@ type Task_builder struct {
 	Criteria []string
 	// requirements are what a review answers by their numbers, which count from 1.
 	Requirements []string
+	// checks are those of the criteria that a command decides, in their order.
+	Checks []*Check
 }
 
 func (b0 Task_builder) Build() *Task {
@@ -900,67 +916,68 @@ func (b0 Task_builder) Build() *Task {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 21)
 		x.xxx_hidden_Id = b.Id
 	}
 	if b.IntentId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 21)
 		x.xxx_hidden_IntentId = b.IntentId
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 21)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 21)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
 	x.xxx_hidden_Steps = b.Steps
 	if b.Context != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 21)
 		x.xxx_hidden_Context = b.Context
 	}
 	if b.Complexity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 21)
 		x.xxx_hidden_Complexity = *b.Complexity
 	}
 	x.xxx_hidden_DependsOn = b.DependsOn
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 21)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 21)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Item != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 21)
 		x.xxx_hidden_Item = b.Item
 	}
 	if b.Attempts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 21)
 		x.xxx_hidden_Attempts = *b.Attempts
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 21)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 21)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 21)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Failure != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 21)
 		x.xxx_hidden_Failure = b.Failure
 	}
 	x.xxx_hidden_Write = b.Write
 	x.xxx_hidden_Criteria = b.Criteria
 	x.xxx_hidden_Requirements = b.Requirements
+	x.xxx_hidden_Checks = &b.Checks
 	return m0
 }
 
@@ -1644,6 +1661,7 @@ type Claim struct {
 	xxx_hidden_Note        *string                `protobuf:"bytes,5,opt,name=note"`
 	xxx_hidden_Evidence    *[]*Citation           `protobuf:"bytes,6,rep,name=evidence"`
 	xxx_hidden_Unproven    *string                `protobuf:"bytes,7,opt,name=unproven"`
+	xxx_hidden_Run         *CheckRun              `protobuf:"bytes,8,opt,name=run"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1735,29 +1753,36 @@ func (x *Claim) GetUnproven() string {
 	return ""
 }
 
+func (x *Claim) GetRun() *CheckRun {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return nil
+}
+
 func (x *Claim) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *Claim) SetText(v string) {
 	x.xxx_hidden_Text = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *Claim) SetMet(v bool) {
 	x.xxx_hidden_Met = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *Claim) SetConfidence(v float64) {
 	x.xxx_hidden_Confidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *Claim) SetNote(v string) {
 	x.xxx_hidden_Note = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *Claim) SetEvidence(v []*Citation) {
@@ -1766,7 +1791,11 @@ func (x *Claim) SetEvidence(v []*Citation) {
 
 func (x *Claim) SetUnproven(v string) {
 	x.xxx_hidden_Unproven = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *Claim) SetRun(v *CheckRun) {
+	x.xxx_hidden_Run = v
 }
 
 func (x *Claim) HasNumber() bool {
@@ -1811,6 +1840,13 @@ func (x *Claim) HasUnproven() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *Claim) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Run != nil
+}
+
 func (x *Claim) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -1841,6 +1877,10 @@ func (x *Claim) ClearUnproven() {
 	x.xxx_hidden_Unproven = nil
 }
 
+func (x *Claim) ClearRun() {
+	x.xxx_hidden_Run = nil
+}
+
 type Claim_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1859,6 +1899,9 @@ type Claim_builder struct {
 	// unproven says why the claim does not count although it says met. Only the
 	// rules set it.
 	Unproven *string
+	// run is that of the command which decides a criterion; nil where a model
+	// answered.
+	Run *CheckRun
 }
 
 func (b0 Claim_builder) Build() *Claim {
@@ -1866,30 +1909,336 @@ func (b0 Claim_builder) Build() *Claim {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Text != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Text = b.Text
 	}
 	if b.Met != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Met = *b.Met
 	}
 	if b.Confidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Confidence = *b.Confidence
 	}
 	if b.Note != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Note = b.Note
 	}
 	x.xxx_hidden_Evidence = &b.Evidence
 	if b.Unproven != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Unproven = b.Unproven
 	}
+	x.xxx_hidden_Run = b.Run
+	return m0
+}
+
+// CheckRun is one run of a command of the project on exactly one tree.
+type CheckRun struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Id          *string                `protobuf:"bytes,1,opt,name=id"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,2,opt,name=name"`
+	xxx_hidden_Command     *string                `protobuf:"bytes,3,opt,name=command"`
+	xxx_hidden_Tree        *string                `protobuf:"bytes,4,opt,name=tree"`
+	xxx_hidden_Passed      bool                   `protobuf:"varint,5,opt,name=passed"`
+	xxx_hidden_ExitCode    int32                  `protobuf:"varint,6,opt,name=exit_code,json=exitCode"`
+	xxx_hidden_Output      *string                `protobuf:"bytes,7,opt,name=output"`
+	xxx_hidden_Duration    *durationpb.Duration   `protobuf:"bytes,8,opt,name=duration"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *CheckRun) Reset() {
+	*x = CheckRun{}
+	mi := &file_forge_v1_task_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckRun) ProtoMessage() {}
+
+func (x *CheckRun) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_task_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *CheckRun) GetId() string {
+	if x != nil {
+		if x.xxx_hidden_Id != nil {
+			return *x.xxx_hidden_Id
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetCommand() string {
+	if x != nil {
+		if x.xxx_hidden_Command != nil {
+			return *x.xxx_hidden_Command
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetTree() string {
+	if x != nil {
+		if x.xxx_hidden_Tree != nil {
+			return *x.xxx_hidden_Tree
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetPassed() bool {
+	if x != nil {
+		return x.xxx_hidden_Passed
+	}
+	return false
+}
+
+func (x *CheckRun) GetExitCode() int32 {
+	if x != nil {
+		return x.xxx_hidden_ExitCode
+	}
+	return 0
+}
+
+func (x *CheckRun) GetOutput() string {
+	if x != nil {
+		if x.xxx_hidden_Output != nil {
+			return *x.xxx_hidden_Output
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *CheckRun) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_Duration
+	}
+	return nil
+}
+
+func (x *CheckRun) SetId(v string) {
+	x.xxx_hidden_Id = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+}
+
+func (x *CheckRun) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+}
+
+func (x *CheckRun) SetCommand(v string) {
+	x.xxx_hidden_Command = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+}
+
+func (x *CheckRun) SetTree(v string) {
+	x.xxx_hidden_Tree = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+}
+
+func (x *CheckRun) SetPassed(v bool) {
+	x.xxx_hidden_Passed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+}
+
+func (x *CheckRun) SetExitCode(v int32) {
+	x.xxx_hidden_ExitCode = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+}
+
+func (x *CheckRun) SetOutput(v string) {
+	x.xxx_hidden_Output = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *CheckRun) SetDuration(v *durationpb.Duration) {
+	x.xxx_hidden_Duration = v
+}
+
+func (x *CheckRun) HasId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *CheckRun) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *CheckRun) HasCommand() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *CheckRun) HasTree() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *CheckRun) HasPassed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *CheckRun) HasExitCode() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *CheckRun) HasOutput() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *CheckRun) HasDuration() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Duration != nil
+}
+
+func (x *CheckRun) ClearId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Id = nil
+}
+
+func (x *CheckRun) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *CheckRun) ClearCommand() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Command = nil
+}
+
+func (x *CheckRun) ClearTree() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Tree = nil
+}
+
+func (x *CheckRun) ClearPassed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Passed = false
+}
+
+func (x *CheckRun) ClearExitCode() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_ExitCode = 0
+}
+
+func (x *CheckRun) ClearOutput() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Output = nil
+}
+
+func (x *CheckRun) ClearDuration() {
+	x.xxx_hidden_Duration = nil
+}
+
+type CheckRun_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// id is unique within its report, such as v1 for the first verify command.
+	Id *string
+	// name is the name of a check of the project; empty if the command has none.
+	Name *string
+	// command is the command line that ran.
+	Command *string
+	// tree is the tree that it ran on.
+	Tree *string
+	// passed says that it did what was expected of it.
+	Passed *bool
+	// exit_code is its exit status; -1 if it was ended because it overran a
+	// limit.
+	ExitCode *int32
+	// output is the end of what it printed.
+	Output *string
+	// duration is how long it ran.
+	Duration *durationpb.Duration
+}
+
+func (b0 CheckRun_builder) Build() *CheckRun {
+	m0 := &CheckRun{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Id != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		x.xxx_hidden_Id = b.Id
+	}
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Command != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		x.xxx_hidden_Command = b.Command
+	}
+	if b.Tree != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		x.xxx_hidden_Tree = b.Tree
+	}
+	if b.Passed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		x.xxx_hidden_Passed = *b.Passed
+	}
+	if b.ExitCode != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		x.xxx_hidden_ExitCode = *b.ExitCode
+	}
+	if b.Output != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		x.xxx_hidden_Output = b.Output
+	}
+	x.xxx_hidden_Duration = b.Duration
 	return m0
 }
 
@@ -1910,7 +2259,7 @@ type Citation struct {
 
 func (x *Citation) Reset() {
 	*x = Citation{}
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2271,7 @@ func (x *Citation) String() string {
 func (*Citation) ProtoMessage() {}
 
 func (x *Citation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[6]
+	mi := &file_forge_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2499,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2511,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[7]
+	mi := &file_forge_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2618,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2630,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[8]
+	mi := &file_forge_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2874,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2886,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[9]
+	mi := &file_forge_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +3141,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_forge_v1_task_proto_msgTypes[10]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +3153,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[10]
+	mi := &file_forge_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3525,7 @@ type Adjustment struct {
 
 func (x *Adjustment) Reset() {
 	*x = Adjustment{}
-	mi := &file_forge_v1_task_proto_msgTypes[11]
+	mi := &file_forge_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3537,7 @@ func (x *Adjustment) String() string {
 func (*Adjustment) ProtoMessage() {}
 
 func (x *Adjustment) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[11]
+	mi := &file_forge_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3709,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_forge_v1_task_proto_msgTypes[12]
+	mi := &file_forge_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3721,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_task_proto_msgTypes[12]
+	mi := &file_forge_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3769,7 +4118,7 @@ var File_forge_v1_task_proto protoreflect.FileDescriptor
 
 const file_forge_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x04\n" +
+	"\x13forge/v1/task.proto\x12\bforge.v1\x1a\x15forge/v1/intent.proto\x1a\x13forge/v1/step.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe9\x04\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tintent_id\x18\x02 \x01(\tR\bintentId\x12\x14\n" +
@@ -3794,7 +4143,8 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\afailure\x18\x11 \x01(\tR\afailure\x12)\n" +
 	"\x05write\x18\x12 \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\x1a\n" +
 	"\bcriteria\x18\x13 \x03(\tR\bcriteria\x12\"\n" +
-	"\frequirements\x18\x14 \x03(\tR\frequirements\"9\n" +
+	"\frequirements\x18\x14 \x03(\tR\frequirements\x12'\n" +
+	"\x06checks\x18\x15 \x03(\v2\x0f.forge.v1.CheckR\x06checks\"9\n" +
 	"\tFileWrite\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
@@ -3817,7 +4167,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x06second\x18\v \x01(\bR\x06second\"6\n" +
 	"\bReviewer\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
-	"\x05model\x18\x02 \x01(\tR\x05model\"\xc5\x01\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\"\xeb\x01\n" +
 	"\x05Claim\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
@@ -3827,7 +4177,17 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"confidence\x12\x12\n" +
 	"\x04note\x18\x05 \x01(\tR\x04note\x12.\n" +
 	"\bevidence\x18\x06 \x03(\v2\x12.forge.v1.CitationR\bevidence\x12\x1a\n" +
-	"\bunproven\x18\a \x01(\tR\bunproven\"\xb0\x01\n" +
+	"\bunproven\x18\a \x01(\tR\bunproven\x12$\n" +
+	"\x03run\x18\b \x01(\v2\x12.forge.v1.CheckRunR\x03run\"\xe0\x01\n" +
+	"\bCheckRun\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\acommand\x18\x03 \x01(\tR\acommand\x12\x12\n" +
+	"\x04tree\x18\x04 \x01(\tR\x04tree\x12\x16\n" +
+	"\x06passed\x18\x05 \x01(\bR\x06passed\x12\x1b\n" +
+	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06output\x18\a \x01(\tR\x06output\x125\n" +
+	"\bduration\x18\b \x01(\v2\x19.google.protobuf.DurationR\bduration\"\xb0\x01\n" +
 	"\bCitation\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.forge.v1.CitationKindR\x04kind\x12\x10\n" +
 	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x14\n" +
@@ -3931,7 +4291,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x15CITATION_KIND_ABSENCE\x10\x04B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_forge_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_forge_v1_task_proto_goTypes = []any{
 	(Complexity)(0),               // 0: forge.v1.Complexity
 	(TaskStatus)(0),               // 1: forge.v1.TaskStatus
@@ -3945,54 +4305,59 @@ var file_forge_v1_task_proto_goTypes = []any{
 	(*Review)(nil),                // 9: forge.v1.Review
 	(*Reviewer)(nil),              // 10: forge.v1.Reviewer
 	(*Claim)(nil),                 // 11: forge.v1.Claim
-	(*Citation)(nil),              // 12: forge.v1.Citation
-	(*Evidence)(nil),              // 13: forge.v1.Evidence
-	(*Observation)(nil),           // 14: forge.v1.Observation
-	(*Usage)(nil),                 // 15: forge.v1.Usage
-	(*StepRecord)(nil),            // 16: forge.v1.StepRecord
-	(*Adjustment)(nil),            // 17: forge.v1.Adjustment
-	(*History)(nil),               // 18: forge.v1.History
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(Step)(0),                     // 20: forge.v1.Step
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(Executor)(0),                 // 22: forge.v1.Executor
-	(Risk)(0),                     // 23: forge.v1.Risk
-	(Source)(0),                   // 24: forge.v1.Source
+	(*CheckRun)(nil),              // 12: forge.v1.CheckRun
+	(*Citation)(nil),              // 13: forge.v1.Citation
+	(*Evidence)(nil),              // 14: forge.v1.Evidence
+	(*Observation)(nil),           // 15: forge.v1.Observation
+	(*Usage)(nil),                 // 16: forge.v1.Usage
+	(*StepRecord)(nil),            // 17: forge.v1.StepRecord
+	(*Adjustment)(nil),            // 18: forge.v1.Adjustment
+	(*History)(nil),               // 19: forge.v1.History
+	(*Check)(nil),                 // 20: forge.v1.Check
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(Step)(0),                     // 23: forge.v1.Step
+	(Executor)(0),                 // 24: forge.v1.Executor
+	(Risk)(0),                     // 25: forge.v1.Risk
+	(Source)(0),                   // 26: forge.v1.Source
 }
 var file_forge_v1_task_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Task.complexity:type_name -> forge.v1.Complexity
 	1,  // 1: forge.v1.Task.status:type_name -> forge.v1.TaskStatus
 	7,  // 2: forge.v1.Task.write:type_name -> forge.v1.FileWrite
-	2,  // 3: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
-	19, // 4: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
-	11, // 5: forge.v1.Review.claims:type_name -> forge.v1.Claim
-	10, // 6: forge.v1.Review.by:type_name -> forge.v1.Reviewer
-	12, // 7: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
-	5,  // 8: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
-	3,  // 9: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
-	13, // 10: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
-	20, // 11: forge.v1.Observation.source:type_name -> forge.v1.Step
-	19, // 12: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
-	20, // 13: forge.v1.StepRecord.step:type_name -> forge.v1.Step
-	21, // 14: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
-	15, // 15: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
-	19, // 16: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	22, // 17: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
-	19, // 18: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	23, // 19: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	24, // 20: forge.v1.History.source:type_name -> forge.v1.Source
-	20, // 21: forge.v1.History.flow:type_name -> forge.v1.Step
-	17, // 22: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	16, // 23: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 24: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	14, // 25: forge.v1.History.observations:type_name -> forge.v1.Observation
-	19, // 26: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	19, // 27: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	20, // 3: forge.v1.Task.checks:type_name -> forge.v1.Check
+	2,  // 4: forge.v1.Review.verdict:type_name -> forge.v1.Verdict
+	21, // 5: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
+	11, // 6: forge.v1.Review.claims:type_name -> forge.v1.Claim
+	10, // 7: forge.v1.Review.by:type_name -> forge.v1.Reviewer
+	13, // 8: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
+	12, // 9: forge.v1.Claim.run:type_name -> forge.v1.CheckRun
+	22, // 10: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	5,  // 11: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
+	3,  // 12: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
+	14, // 13: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
+	23, // 14: forge.v1.Observation.source:type_name -> forge.v1.Step
+	21, // 15: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
+	23, // 16: forge.v1.StepRecord.step:type_name -> forge.v1.Step
+	22, // 17: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
+	16, // 18: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
+	21, // 19: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
+	24, // 20: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
+	21, // 21: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	25, // 22: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	26, // 23: forge.v1.History.source:type_name -> forge.v1.Source
+	23, // 24: forge.v1.History.flow:type_name -> forge.v1.Step
+	18, // 25: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	17, // 26: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 27: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	15, // 28: forge.v1.History.observations:type_name -> forge.v1.Observation
+	21, // 29: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	21, // 30: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }
@@ -4008,7 +4373,7 @@ func file_forge_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_task_proto_rawDesc), len(file_forge_v1_task_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2,14 +2,17 @@ package flow_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // towards plays the workers of a goal's steps, and reports whether the step is one of
@@ -55,6 +58,35 @@ func (s *script) towards(t *testing.T, r *forge.Result, c forge.Command, d *data
 		return false
 	}
 	return true
+}
+
+// checksOf has a check for each criterion that says that one of these checks passes.
+func checksOf(criteria, names []string) []forge.Check {
+	var list []forge.Check
+	for i, text := range criteria {
+		for _, name := range names {
+			if c := (forge.Check{Criterion: i + 1, Name: name}); c.Text() == text {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// check reports runs of checks. Those that fail and those that ran on another commit are named.
+func (s *script) check(out *forge.Rebase, checks []forge.Check, failing, elsewhere []string) {
+	for _, c := range checks {
+		run := forge.CheckRun{
+			ID: verdict.RunID(c.Criterion), Name: c.Name, Command: "make " + c.Name, Tree: out.Tree, Passed: true, Output: "ok", Duration: time.Second,
+		}
+		if slices.Contains(failing, c.Name) {
+			run.Passed, run.ExitCode, run.Output = false, 1, "FAIL"
+		}
+		if slices.Contains(elsewhere, c.Name) {
+			run.Tree = "another"
+		}
+		out.Verify.Checks = append(out.Verify.Checks, run)
+	}
 }
 
 // judgmentOf is a judgment by which as many criteria are met as met says, all if it
@@ -104,6 +136,11 @@ func describeLoop(l *forge.GoalContext) string {
 }
 
 func (s *script) showGoal(g *forge.GoalView) {
+	if j := g.FinalJudgment(); j != nil && slices.ContainsFunc(j.Claims, func(c forge.Claim) bool { return c.Run != nil }) {
+		for _, c := range j.Claims {
+			s.print("criterion %d, met: %t, %s: %s", c.Number, c.Counts(), c.Text, c.Note)
+		}
+	}
 	s.print("goal: iteration %d, %d of %d used, %d of %d criteria met, %q %s", g.Iteration, g.Used, g.Most, g.Met, g.Criteria, g.Status, g.Error)
 	for _, it := range g.Iterations {
 		s.print("  #%d at %s, summed up: %t, judged: %t", it.Number, it.Head, it.Summary != nil, it.Judgment != nil)

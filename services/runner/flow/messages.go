@@ -133,7 +133,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
-		Scripted: s.Intent.Scripted(),
+		Scripted: s.Intent.Scripted(), Checks: t.Checks,
 	}}
 }
 

@@ -163,6 +163,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 			}, Source: forge.SourceHuman,
 			Origin: forge.Origin{System: "draft", EventID: arg("event")},
 		}
+		in.Checks = checksOf(in.Criteria, list("checks"))
 		if by := arg("by"); by != "" {
 			in.Requesters = []forge.Identity{{Name: by, Proven: true}}
 		}

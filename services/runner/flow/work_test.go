@@ -103,6 +103,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
 			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+			s.check(out, c.Task.Checks, list("failing"), list("elsewhere"))
 			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
 			}
@@ -349,6 +350,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if goal := c.Goal(); goal != nil {
 		b.WriteString(describeLoop(goal))
+		if c.Attempt.Step == forge.StepJudge && len(c.Task.Checks) > 0 {
+			fmt.Fprintf(&b, ", of %q", goal.Criteria)
+		}
 	}
 	if c.Instructions != "" {
 		fmt.Fprintf(&b, " instructions %q", c.Instructions)

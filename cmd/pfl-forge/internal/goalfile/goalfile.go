@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -21,21 +22,22 @@ const MaxBytes = 512 << 10
 type Goal struct {
 	Task     string
 	Criteria []string
+	Checks   []forge.Check // those of the criteria that a command decides
 	Options  forge.GoalOptions
 	Notices  []string // what it says that has no effect here, a sentence each
 }
 
 // file has the keys of a task.yaml.
 type file struct {
-	Task           string   `yaml:"task"`
-	Criteria       []string `yaml:"criteria"`
-	MaxIterations  *int     `yaml:"max_iterations"`
-	Persist        *string  `yaml:"persist"`
-	Knowledge      *string  `yaml:"knowledge"`
-	HistoryContext *int     `yaml:"history_context_size"`
-	Logging        logging  `yaml:"logging"`
-	Claude         claude   `yaml:"claude_options"`
-	Prompts        prompts  `yaml:"prompts"`
+	Task           string               `yaml:"task"`
+	Criteria       []document.Criterion `yaml:"criteria"`
+	MaxIterations  *int                 `yaml:"max_iterations"`
+	Persist        *string              `yaml:"persist"`
+	Knowledge      *string              `yaml:"knowledge"`
+	HistoryContext *int                 `yaml:"history_context_size"`
+	Logging        logging              `yaml:"logging"`
+	Claude         claude               `yaml:"claude_options"`
+	Prompts        prompts              `yaml:"prompts"`
 }
 
 // logging has the keys about the raw output of agents.
@@ -100,6 +102,9 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 	case len(f.Criteria) == 0:
 		fail("criteria", "is empty; give at least one condition that must hold in the end")
 	}
+	if e := document.CheckCriteria(f.Criteria); e != nil {
+		fail(e.Field, "%s", e.Reason)
+	}
 	for _, n := range []struct {
 		field string
 		value *int
@@ -121,13 +126,14 @@ func (f *file) check(pos *strictyaml.Positions) strictyaml.Errors {
 // goal returns the file's content as a goal. Values that are left out stay
 // zero, so that the project's defaults hold for them.
 func (f *file) goal() *Goal {
-	g := &Goal{Task: f.Task, Criteria: f.Criteria, Options: forge.GoalOptions{
+	g := &Goal{Task: f.Task, Options: forge.GoalOptions{
 		MaxIterations: value(f.MaxIterations), HistoryContext: value(f.HistoryContext),
 		Model: value(f.Claude.Model), Tools: f.Claude.AllowedTools,
 		SystemPrompt: value(f.Prompts.AppendSystem), JudgePrompt: value(f.Prompts.Judgment),
 		HistoryFile: clean(f.Persist), KnowledgeFile: clean(f.Knowledge),
 		RawLog: f.Logging.RawLog, LogDir: clean(f.Logging.RawLogDir),
 	}}
+	g.Criteria, g.Checks = document.Criteria(f.Criteria)
 	if f.Claude.OutputFormat != streamJSON {
 		g.Notices = append(g.Notices, fmt.Sprintf("claude_options.output_format: %s has no effect: pfl-forge reads the agent's event stream",
 			f.Claude.OutputFormat))
@@ -164,6 +170,7 @@ func validate(g *Goal) *forge.FieldError {
 			Title:    "t",
 			Body:     g.Task,
 			Criteria: g.Criteria,
+			Checks:   g.Checks,
 			Goal:     &g.Options,
 		}, Source: forge.SourceHuman,
 	}

@@ -251,7 +251,7 @@ func rebase(r *forge.Rebase) (string, Tone) {
 	case r.Verify != nil && !r.Verify.Passed:
 		return verifyFailed("verify failed", r.Verify), Bad
 	case r.Verify != nil:
-		return "verified", Plain
+		return checks(r.Verify, "verified")
 	}
 	return "no conflict", Plain
 }

@@ -37,7 +37,28 @@ func intake(i *forge.Intake) string {
 	if n := len(i.Clarifications); n > 0 {
 		return Count(n, "question")
 	}
+	if len(i.Criteria) == 0 {
+		return "commands decide every criterion"
+	}
 	return Criteria(len(i.Criteria))
+}
+
+// checks returns how many of the criteria that commands decide are met, after what is said of verify commands.
+func checks(v *forge.VerifyReport, said string) (string, Tone) {
+	if v == nil || len(v.Checks) == 0 {
+		return said, Plain
+	}
+	passed := 0
+	for i := range v.Checks {
+		if v.Checks[i].Passed {
+			passed++
+		}
+	}
+	text := fmt.Sprintf("%s, %d of %s passed", said, passed, Count(len(v.Checks), "check"))
+	if passed < len(v.Checks) {
+		return text, Bad
+	}
+	return text, Plain
 }
 
 func execution(i *forge.Implementation) (string, Tone) {
@@ -69,6 +90,9 @@ func judgment(j *forge.Judgment) (string, Tone) {
 		}
 	}
 	text := fmt.Sprintf("%d of %s met", met, Criteria(len(j.Claims)))
+	if len(j.Claims) == 0 {
+		text = "no judge was asked: commands decide every criterion"
+	}
 	if j.Complete {
 		return text, Good
 	}

@@ -6,6 +6,9 @@
 //	   ^                               |           |
 //	   +-------- verify failed --------+-----------+ not every criterion is met
 //
+// Criteria that a command decides are decided where the change is verified. Where one of them is
+// not met, no judge is asked; otherwise the judge is asked for the others, if there are any.
+//
 // What agents found out on the way is kept as knowledge, which the project is told
 // of when the run ends.
 package goal
@@ -64,6 +67,7 @@ var Table = slices.Concat(task.Table{
 	{From: task.Rebasing, On: task.Conflict, To: task.Locking},
 	{From: task.Summarizing, On: task.Summarized, To: task.Reviewing},
 	{From: task.Summarizing, On: task.VerifyFailed, To: task.Implementing, Rule: rule.VerifyFailed, Spends: true},
+	{From: task.Summarizing, On: task.Rejected, To: task.Implementing, Rule: rule.NextIteration, Spends: true},
 	{From: task.Reviewing, On: task.Approved, To: task.Merging},
 	{From: task.Reviewing, On: task.Unchanged, To: task.Done},
 	{From: task.Reviewing, On: task.Rejected, To: task.Implementing, Rule: rule.NextIteration, Spends: true},
@@ -123,6 +127,9 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 	most := g.Options.Iterations()
 	switch {
 	case row.On == task.Rejected && g.Used < most:
+		if in.Feedback != "" {
+			t.Feedback = strings.TrimSpace(in.Feedback + "\n\n" + g.Leftover)
+		}
 		x.Adjust(row.Rule, t.ID, in.Detail)
 	case row.On == task.Rejected:
 	case row.Spends:
@@ -229,6 +236,10 @@ func (g Strategy) sumUp(x *task.Turn, t *task.Task, sum forge.ExecutionSummary) 
 		t.Happened(x, task.Input{On: task.VerifyFailed, Feedback: feedback})
 		return
 	}
+	if claims := checked(t); slices.ContainsFunc(claims, func(c forge.Claim) bool { return !c.Counts() }) {
+		g.unchecked(x, t, claims)
+		return
+	}
 	t.Happened(x, task.Input{On: task.Summarized})
 }
 
@@ -241,6 +252,7 @@ func (g Strategy) Judged(x *task.Turn, t *task.Task, judgment *forge.Judgment) e
 		return fmt.Errorf("the judgment is not about commit %s", JudgedHead(t))
 	}
 	t.Review.Worked()
+	j.Claims = append(renumbered(t, j.Claims), checked(t)...)
 	Decide(&j, t.Criteria, x.Policy.MinConfidence)
 	boundJudgment(&j)
 	g.newest().Judgment = &j

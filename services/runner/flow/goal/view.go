@@ -6,6 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Loop returns the part of a command that describes the goal. A rebase has none.
@@ -15,6 +16,7 @@ func (g Strategy) Loop(t *task.Task, step forge.Step) forge.GoalContext {
 		Summaries: g.summaries(g.Options.History()),
 	}
 	if step == forge.StepJudge {
+		l.Criteria, _ = verdict.Texts(t.Criteria, t.Checks)
 		l.Summaries = rule.Last(l.Summaries, 1)
 	} else {
 		l.Knowledge = slices.Concat(g.Known, rule.Last(g.Learned, maxTaught))

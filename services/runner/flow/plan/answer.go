@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -113,7 +114,8 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 	if len(in.Clarifications) > 0 {
 		return Outcome{Questions: in.Clarifications}
 	}
-	if err := checkIntake(in); err != nil {
+	criteria, checks := withChecks(p.Intent, in.Criteria)
+	if err := checkIntake(in, criteria); err != nil {
 		return Outcome{Err: err}
 	}
 	tasks, err := tasksOf(p.Intent.ID, []forge.TaskPlan{{
@@ -122,21 +124,56 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	tasks[0].Criteria = in.Criteria
+	tasks[0].Criteria, tasks[0].Checks = criteria, checks
 	return Outcome{Plan: &Plan{Tasks: tasks, Goal: true, Type: in.Type, Risk: in.Risk}}
 }
 
+// withChecks returns the criteria of an intake with those that a command decides in their places, whatever
+// the intake made of them, and their checks. Where a command decides every criterion, an intake adds none.
+//
+// That a command decides is the word of whoever asked for the goal. An agent that could drop or reword a check
+// would decide what others are measured by.
+func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
+	if len(in.Checks) == 0 {
+		return answered, nil
+	}
+	texts := slices.DeleteFunc(slices.Clone(answered), func(c string) bool {
+		return slices.ContainsFunc(in.Checks, func(check forge.Check) bool { return check.Text() == c })
+	})
+	// Nobody would have to be asked; what an intake adds by itself does not change that.
+	if len(in.Checks) == len(in.Criteria) {
+		texts = nil
+	}
+	// A check has its place by what was asked for; the texts keep the order of the answer around it.
+	var criteria []string
+	var checks []forge.Check
+	left := in.Checks
+	for i := range in.Criteria {
+		switch {
+		case len(left) > 0 && left[0].Criterion == i+1:
+			check := left[0]
+			left = left[1:]
+			criteria = append(criteria, check.Text())
+			check.Criterion = len(criteria)
+			checks = append(checks, check)
+		case len(texts) > 0:
+			criteria, texts = append(criteria, texts[0]), texts[1:]
+		}
+	}
+	return append(criteria, texts...), checks
+}
+
 // checkIntake says what of an intake cannot be worked with.
-func checkIntake(in *forge.Intake) error {
+func checkIntake(in *forge.Intake, criteria []string) error {
 	switch {
 	case strings.TrimSpace(in.Task) == "":
 		return &forge.FieldError{Field: "task", Reason: "is empty"}
-	case len(in.Criteria) == 0:
+	case len(criteria) == 0:
 		return &forge.FieldError{Field: "criteria", Reason: "is empty; a goal has at least one"}
-	case len(in.Criteria) > forge.MaxCriteria:
-		return &forge.FieldError{Field: "criteria", Reason: fmt.Sprintf("has %d entries; at most %d are allowed", len(in.Criteria), forge.MaxCriteria)}
+	case len(criteria) > forge.MaxCriteria:
+		return &forge.FieldError{Field: "criteria", Reason: fmt.Sprintf("has %d entries; at most %d are allowed", len(criteria), forge.MaxCriteria)}
 	}
-	for i, c := range in.Criteria {
+	for i, c := range criteria {
 		if strings.TrimSpace(c) == "" || len(c) > forge.MaxCriterion {
 			return &forge.FieldError{Field: fmt.Sprintf("criteria[%d]", i), Reason: fmt.Sprintf("must have 1 to %d bytes", forge.MaxCriterion)}
 		}

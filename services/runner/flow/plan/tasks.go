@@ -31,7 +31,7 @@ func tasksOf(intent forge.IntentID, plans []forge.TaskPlan) ([]*task.Task, error
 		t := &task.Task{Stage: task.Pending, Task: forge.Task{
 			ID: forge.NewTaskID(intent, i+1), IntentID: intent, Title: p.Title, Plan: p.Plan,
 			RelevantFiles: p.RelevantFiles, Steps: p.Steps, Context: p.Context, Complexity: p.Complexity,
-			Status: forge.TaskPending, Name: p.Name, Item: p.Item, Write: p.Write, Requirements: p.Requirements,
+			Status: forge.TaskPending, Name: p.Name, Item: p.Item, Write: p.Write, Aims: forge.Aims{Requirements: p.Requirements},
 		}}
 		for _, d := range p.DependsOn {
 			id, ok := ids[d]

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Bounds of the claims that a decision keeps, in bytes and entries.
@@ -19,8 +20,8 @@ const (
 // in the words of the model, and what code found. Both are empty if it is. noun names one entry
 // of asked: Requirement or Criterion.
 func Verdict(noun string, asked []string, claims []forge.Claim, least float64) (weighed []forge.Claim, said, found []string) {
-	weighed, against := forge.Weigh(asked, claims, least)
-	said, found = forge.Shortfalls(weighed)
+	weighed, against := verdict.Weigh(asked, claims, least)
+	said, found = verdict.Shortfalls(weighed)
 	found = append(found, against...)
 	for _, list := range [][]string{said, found} {
 		for i := range list {
@@ -37,10 +38,23 @@ func Verdict(noun string, asked []string, claims []forge.Claim, least float64) (
 func bound(c *forge.Claim) {
 	c.Note, c.Unproven = valid(c.Note, maxNote), valid(c.Unproven, maxNote)
 	c.Evidence = c.Evidence[:min(len(c.Evidence), maxCitations)]
+	if c.Run != nil {
+		run := *c.Run
+		run.Command, run.Output = valid(run.Command, maxNote), tail(run.Output, maxNote)
+		c.Run = &run
+	}
 	for i := range c.Evidence {
 		e := &c.Evidence[i]
 		e.Ref, e.Quote, e.Reason = valid(e.Ref, maxQuote), valid(e.Quote, maxQuote), valid(e.Reason, maxQuote)
 	}
+}
+
+// tail returns the end of a text.
+func tail(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return "..." + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
 // valid returns a text of at most so many bytes, cut between characters.

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Start begins a task whose dependencies are done.
@@ -95,6 +96,9 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	t.ReportOverlaps(x, rb.Overlaps)
 	broken := rb.Verify != nil && !rb.Verify.Passed
 	if !broken {
+		if verdict.Failing(rb.Verify) != "" { // what follows is the strategy's to say
+			x.Correct("check failed")
+		}
 		t.step(x, Input{On: Verified})
 		return
 	}

@@ -29,6 +29,24 @@ type Claim struct {
 	Unproven string `json:"unproven,omitempty" yaml:"unproven,omitempty"`
 	// Evidence has the pieces that were cited, each with the result of its lookup.
 	Evidence []Citation `json:"evidence" yaml:"evidence"`
+	// Run is that of the command which decides the criterion; left out where a model answered.
+	Run *Run `json:"run,omitempty" yaml:"run,omitempty"`
+}
+
+// Run is how a command ended that decides a criterion.
+type Run struct {
+	// Name is that of the project's check; left out for a command of the criterion's own.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
+	// Command is the command line.
+	Command string `json:"command" yaml:"command"`
+	// Tree is the tree of the commit that it ran on.
+	Tree string `json:"tree" yaml:"tree"`
+	// ExitCode is -1 if it was ended because it overran a limit.
+	ExitCode int `json:"exit_code" yaml:"exit_code"`
+	// Duration is how long it ran, such as 1.2s.
+	Duration string `json:"duration" yaml:"duration"`
+	// Output is the end of what it printed.
+	Output string `json:"output,omitempty" yaml:"output,omitempty"`
 }
 
 // Citation is one piece of evidence, with what code found of it.
@@ -65,13 +83,19 @@ func claimOf(c *forge.Claim) Claim {
 	for i, e := range c.Evidence {
 		d.Evidence[i] = Citation(e)
 	}
+	if r := c.Run; r != nil {
+		d.Run = &Run{Name: r.Name, Command: r.Command, Tree: r.Tree, ExitCode: r.ExitCode, Duration: r.Duration.String(), Output: r.Output}
+	}
 	return d
 }
 
 // printClaim prints a claim with its evidence: a line for each piece, and why one was not found.
 func printClaim(a *kit.App, c *Claim) {
 	style := a.Style(a.Out)
-	text := kit.Safe(c.Text) + fmt.Sprintf(" (confidence %.2f)", c.Confidence)
+	text := kit.Safe(c.Text)
+	if c.Run == nil {
+		text += fmt.Sprintf(" (confidence %.2f)", c.Confidence)
+	}
 	if c.Met {
 		fmt.Fprintln(a.Out, hanging("  "+style.Good("met")+"      ", text))
 	} else {
@@ -81,6 +105,13 @@ func printClaim(a *kit.App, c *Claim) {
 		if text = kit.Safe(text); text != "" {
 			fmt.Fprintln(a.Out, style.Faint(kit.Indent(text, strings.Repeat(" ", criterionIndent))))
 		}
+	}
+	if c.Run != nil {
+		below(c.Note + " in " + c.Run.Duration + ": " + c.Run.Command)
+		if !c.Met {
+			below(c.Run.Output)
+		}
+		return
 	}
 	below(c.Note)
 	for i := range c.Evidence {

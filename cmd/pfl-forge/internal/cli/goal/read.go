@@ -86,7 +86,7 @@ func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 		return nil, err
 	}
 	i := create.New(title, g.Task)
-	i.Risk, i.Criteria, i.Goal, i.Agent, i.BudgetUSD = said.Risk, g.Criteria, &g.Options, said.Agent, said.BudgetUSD
+	i.Risk, i.Criteria, i.Checks, i.Goal, i.Agent, i.BudgetUSD = said.Risk, g.Criteria, g.Checks, &g.Options, said.Agent, said.BudgetUSD
 	if f.id != "" {
 		if i.ID, err = forge.ParseIntentID(f.id); err != nil {
 			return nil, kit.Usage(fmt.Errorf("--id: %w", err))

@@ -168,7 +168,7 @@ func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forg
 		if err != nil {
 			return "", err
 		}
-		if v.Intent.Body == i.Body && slices.Equal(v.Intent.Criteria, i.Criteria) {
+		if v.Intent.Body == i.Body && slices.Equal(v.Intent.Criteria, i.Criteria) && slices.Equal(v.Intent.Checks, i.Checks) {
 			return v.Intent.ID, nil
 		}
 	}

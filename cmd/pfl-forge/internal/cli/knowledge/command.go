@@ -39,7 +39,7 @@ func Command(a *kit.App) *cobra.Command {
 		Args: kit.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(listCommand(a), showCommand(a), addCommand(a), editCommand(a), forgetCommand(a))
+	cmd.AddCommand(listCommand(a), showCommand(a), addCommand(a), editCommand(a), forgetCommand(a), applyCommand(a))
 	return cmd
 }
 

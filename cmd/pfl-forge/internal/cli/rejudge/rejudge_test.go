@@ -21,7 +21,7 @@ func TestCompare(t *testing.T) {
 	review := func(v forge.Verdict, issues []string, claims ...forge.Claim) *forge.Result {
 		return &forge.Result{Agent: "a", Output: &forge.Review{Verdict: v, Issues: issues, Claims: claims}}
 	}
-	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepReview}, Task: forge.Task{Requirements: []string{"one", "two"}}}
+	c := &forge.Command{Attempt: forge.Attempt{Step: forge.StepReview}, Task: forge.Task{Aims: forge.Aims{Requirements: []string{"one", "two"}}}}
 	good := review(forge.VerdictApproved, nil, claim(1, ""), claim(2, ""))
 	for name, test := range map[string]struct {
 		now     *forge.Result
