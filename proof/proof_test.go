@@ -197,11 +197,13 @@ func TestChain(t *testing.T) {
 		"a header that hides":       {object: []byte(strings.Replace(string(p.commit()), "\n\n", "\nmergetag x\n\n", 1)), want: []string{"mergetag"}},
 		"NUL":                       {object: append(p.commit(), 0), want: []string{"cannot be read"}},
 
-		"not verified":    {bundle: []forge.Envelope{review, plan}, want: []string{"no proof that it was verified"}},
-		"not reviewed":    {bundle: []forge.Envelope{verify, plan}, want: []string{"no proof that it was reviewed"}},
-		"not planned":     {bundle: []forge.Envelope{verify, review}, want: []string{"no proof which plan"}},
-		"twice reviewed":  {bundle: []forge.Envelope{verify, review, review, plan}, want: []string{"2 proofs that it was reviewed"}},
-		"reviewed by two": {bundle: []forge.Envelope{verify, review, p.state("reviewer", change, second(proof.VerdictApproved)), p.state("runner", change, twice())}},
+		"not verified":   {bundle: []forge.Envelope{review, plan}, want: []string{"no proof that it was verified"}},
+		"not reviewed":   {bundle: []forge.Envelope{verify, plan}, want: []string{"no proof that it was reviewed"}},
+		"not planned":    {bundle: []forge.Envelope{verify, review}, want: []string{"no proof which plan"}},
+		"twice reviewed": {bundle: []forge.Envelope{verify, review, review, plan}, want: []string{"2 proofs that it was reviewed"}},
+		"reviewed by two": {bundle: []forge.Envelope{
+			verify, review, p.state("reviewer", change, second(proof.VerdictApproved)), p.state("runner", change, twice()),
+		}},
 		"the second was not asked": {
 			bundle: []forge.Envelope{verify, review, p.state("runner", change, twice())},
 			want:   []string{"two reviewers had to approve it, and there is no proof that the second one reviewed it"},
