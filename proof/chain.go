@@ -156,6 +156,9 @@ func (r *Report) reviews() {
 	if one && first[0].Verdict != VerdictApproved {
 		r.problem("the review did not approve it: its verdict is %q", clip(first[0].Verdict))
 	}
+	if plans := find[*Plan](r); len(plans) == 1 && plans[0].Reviews > 1 && len(second) == 0 {
+		r.problem("two reviewers had to approve it, and there is no proof that the second one reviewed it")
+	}
 	if len(second) == 0 || !count(r, len(second), "that the second reviewer reviewed it", NamespaceReview) {
 		return
 	}
@@ -241,6 +244,18 @@ func (r *Report) Hold(n Need, floor Floor) {
 			r.problem("%s approved the %s, and is not among policy.approvers at %s", clip(a.By), clip(n.What), clip(n.Policy))
 		}
 	}
+}
+
+// Reviewed returns the risk of the change and the commit by whose configuration its plan was reviewed, for
+// those who look up whether it takes two reviewers. single reports that one reviewed it whose verdict was
+// an opinion: not a judge of criteria, and not a recipe's check.
+func (r *Report) Reviewed() (risk, policy string, single bool) {
+	reviews, plans := find[*Review](r), find[*Plan](r)
+	if len(reviews) != 1 || len(plans) != 1 {
+		return "", "", false
+	}
+	v := reviews[0]
+	return plans[0].Risk, plans[0].Policy, v.Step == string(forge.StepReview) && v.Agent != "" && v.Agent != "recipe"
 }
 
 // Doubt adds a problem that was found where the repository had to be read.

@@ -63,6 +63,18 @@ func reviewed(verdict string) *proof.Review {
 	return &proof.Review{Of: of, Step: "review", Verdict: verdict, Agent: "claude", Replica: "v1"}
 }
 
+// second is the verdict of the second reviewer.
+func second(verdict string) *proof.Review {
+	return &proof.Review{Of: of, Step: "review", Second: true, Verdict: verdict, Agent: "codex", Replica: "v1"}
+}
+
+// twice is a plan whose changes two reviewers have to approve.
+func twice(needs ...string) *proof.Plan {
+	p := planned(needs...)
+	p.Reviews, p.Policy = 2, parent
+	return p
+}
+
 func planned(needs ...string) *proof.Plan {
 	p := &proof.Plan{Of: of, Run: 1, Plan: "0123456789ab", Requirement: patch}
 	for _, what := range needs {
@@ -189,6 +201,53 @@ func TestChain(t *testing.T) {
 		"not reviewed":   {bundle: []forge.Envelope{verify, plan}, want: []string{"no proof that it was reviewed"}},
 		"not planned":    {bundle: []forge.Envelope{verify, review}, want: []string{"no proof which plan"}},
 		"twice reviewed": {bundle: []forge.Envelope{verify, review, review, plan}, want: []string{"2 proofs that it was reviewed"}},
+		"reviewed by two": {bundle: []forge.Envelope{
+			verify, review, p.state("reviewer", change, second(proof.VerdictApproved)), p.state("runner", change, twice()),
+		}},
+		"the second was not asked": {
+			bundle: []forge.Envelope{verify, review, p.state("runner", change, twice())},
+			want:   []string{"two reviewers had to approve it, and there is no proof that the second one reviewed it"},
+		},
+		"the first again": {
+			bundle: []forge.Envelope{verify, review, review, p.state("runner", change, twice())},
+			want:   []string{"2 proofs that it was reviewed", "no proof that the second one reviewed it"},
+		},
+		"only the second": {
+			bundle: []forge.Envelope{verify, p.state("reviewer", change, second(proof.VerdictApproved)), p.state("runner", change, twice())},
+			want:   []string{"no proof that it was reviewed"},
+		},
+		"the second is the first": {
+			bundle: []forge.Envelope{verify, review, p.state("reviewer", change, &proof.Review{
+				Of: of, Step: "review", Second: true, Verdict: proof.VerdictApproved, Agent: "claude", Replica: "v1",
+			}), p.state("runner", change, twice())},
+			want: []string{"both reviews are by claude"},
+		},
+		"the second of another change": {
+			bundle: []forge.Envelope{verify, review, p.state("reviewer", elsewhere, second(proof.VerdictApproved)), p.state("runner", change, twice())},
+			want:   []string{"review/v1: it is about another change", "no proof that the second one reviewed it"},
+		},
+		"the second rejected": {
+			bundle: []forge.Envelope{verify, review, p.state("reviewer", change, second(proof.VerdictRejected)), p.state("runner", change, twice())},
+			want:   []string{"the second reviewer did not approve it"},
+		},
+		"the second rejected, a person decided": {bundle: []forge.Envelope{
+			verify, review, p.state("reviewer", change, second(proof.VerdictRejected)), p.state("runner", change, twice(proof.OfChanges)),
+			p.state("runner", change, approved(proof.OfChanges, "ba9876543210")),
+		}},
+		"the second rejected, a person approved the plan": {
+			bundle: []forge.Envelope{
+				verify, review, p.state("reviewer", change, second(proof.VerdictRejected)), p.state("runner", change, twice(proof.OfPlan)),
+				p.state("runner", change, approved(proof.OfPlan, "0123456789ab")),
+			},
+			want: []string{"the second reviewer did not approve it"},
+		},
+		"the first rejected, the second did not": {
+			bundle: []forge.Envelope{
+				verify, p.state("reviewer", change, reviewed(proof.VerdictRejected)), p.state("reviewer", change, second(proof.VerdictApproved)),
+				p.state("runner", change, twice(proof.OfChanges)), p.state("runner", change, approved(proof.OfChanges, "ba9876543210")),
+			},
+			want: []string{`the review did not approve it: its verdict is "rejected"`},
+		},
 		"rejected": {
 			bundle: []forge.Envelope{verify, p.state("reviewer", change, reviewed(proof.VerdictRejected)), plan},
 			want:   []string{`verdict is "rejected"`},

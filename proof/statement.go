@@ -113,6 +113,11 @@ type Plan struct {
 	// Needs are the approvals that the rules ask for: of the plan, of changes, or of
 	// both.
 	Needs []Need `json:"needs,omitempty"`
+	// Reviews is how many reviewers had to approve the change; 0 stands for one.
+	Reviews int `json:"reviews,omitempty"`
+	// Policy is the commit of the base branch by whose configuration that is so; empty
+	// of the goals, which are judged, and in the statements of older versions.
+	Policy string `json:"policy,omitempty"`
 }
 
 // Requester is a person who asked for the intent, or put it into words.

@@ -83,6 +83,11 @@ type ReviewDoc struct {
 	// Head is exactly the commit that was reviewed.
 	Head    string `schema:"commit"  yaml:"head"`
 	Verdict string `schema:"Verdict" yaml:"verdict"`
+	// Agent made the review, asked for Model; a recipe's check has neither.
+	Agent string `yaml:"agent,omitempty"`
+	Model string `yaml:"model,omitempty"`
+	// Second tells the review of the second reviewer from that of the first.
+	Second bool `yaml:"second,omitempty"`
 	// Claims answer the requirements; a recipe's check has none.
 	Claims []claimDoc `yaml:"requirements,omitempty"`
 	// Issues are the reasons of a rejection.
@@ -94,7 +99,7 @@ type ReviewDoc struct {
 
 func reviewDocOf(r *forge.Review) ReviewDoc {
 	return ReviewDoc{
-		TaskID: string(r.TaskID), Attempt: r.Attempt, Head: r.Head, Verdict: string(r.Verdict),
+		TaskID: string(r.TaskID), Attempt: r.Attempt, Head: r.Head, Verdict: string(r.Verdict), Agent: r.By.Agent, Model: r.By.Model, Second: r.Second,
 		Claims: claimDocs(r.Claims), Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
 	}
 }

@@ -38,7 +38,7 @@ func TestClaimsAreSigned(t *testing.T) {
 	}
 	change := &forge.QueueMerge{
 		Task: "fix-001", Base: "b", Tree: "t", PatchID: "p", Statements: []forge.Envelope{"of a worker"},
-		Claims: gate.Claims(&in, 2, "fix-001", changes),
+		Claims: gate.Claims(&in, &plan.Change{Run: 2, Task: "fix-001", Approved: changes, Reviews: 2, Policy: "b"}),
 	}
 	eff := forge.Effects{Commands: []forge.Command{
 		{Attempt: forge.Attempt{Step: forge.StepReview}},
@@ -68,7 +68,7 @@ func TestClaimsAreSigned(t *testing.T) {
 		}
 		switch p := p.(type) {
 		case *proof.Plan:
-			if p.Plan != gate.Hash || p.Run != 2 || p.Of.Task != "fix-001" ||
+			if p.Plan != gate.Hash || p.Run != 2 || p.Of.Task != "fix-001" || p.Reviews != 2 || p.Policy != "b" ||
 				!slices.Equal(p.Needs, []proof.Need{{What: "plan", Count: 2, NotRequester: true, Policy: "c"}, {What: "changes", Count: 1}}) ||
 				!slices.Equal(p.Requesters, []proof.Requester{{Name: "zoe", Proven: true}, {Name: "bot"}}) {
 				t.Errorf("got %+v", p)

@@ -130,7 +130,9 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
 		Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Statements: s.statements(t),
-		Claims:   s.Plan.Gate.Claims(&s.Intent, s.Run, t.ID, t.Cleared.Of(c)),
+		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
+			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
+		}),
 		Scripted: s.Intent.Scripted(), Checks: t.Checks,
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
@@ -14,6 +15,24 @@ import (
 // whose evidence code did not find is none: the rules have the change made again, and the line
 // says why.
 func review(r *forge.Review) (string, Tone) {
+	text, tone := verdict(r)
+	if r.Second { // of the first, the line of its step says enough
+		text = Reviewer(r.By, true) + ": " + text
+	}
+	return text, tone
+}
+
+// Reviewer returns who made a review: "claude with opus", or "the second reviewer, codex".
+func Reviewer(by forge.Reviewer, second bool) string {
+	name := config.Named(by)
+	if second {
+		name = "the second reviewer, " + name
+	}
+	return name
+}
+
+// verdict returns that without the name of the reviewer.
+func verdict(r *forge.Review) (string, Tone) {
 	if r.Verdict == forge.VerdictApproved {
 		if why := notShown(r.Claims); why != "" {
 			return "approved, but " + term.Short(why, 200), Bad

@@ -333,6 +333,48 @@ func TestLiars(t *testing.T) {
 	}
 }
 
+// TestTheFirstsAnswerGivenAsTheSeconds has a first reviewer that approves, and its answer, which the real worker reported, as
+// that of the second in several ways: none of them lands the change, and none sends it back either. The second's own does.
+func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
+	c := newCourt(t)
+	first, second := honest()
+	one := c.task()
+	one.Requirements = asked
+	x := c.turn(task.Change{})
+	x.Intent.Risk = forge.RiskHigh
+	x.Policy.Second = forge.SecondReview{By: forge.Reviewer{Agent: "codex"}, When: []forge.Risk{forge.RiskHigh}}
+	cmd := c.command(forge.StepReview, one, &forge.ReviewInput{Verify: c.verify})
+	r := c.say(t, cmd, object{"requirements": []object{first, second}, "verdict": forge.VerdictApproved, "issues": []string{}})
+	said := *forge.As[*forge.Review](r.Output)
+	if err := one.Reviewed(x, &said); err != nil || one.Stage != task.Reviewing || one.Second == nil {
+		t.Fatalf("after the first: %v, %s", err, one.Stage)
+	}
+	for name, lie := range map[string]func(*forge.Review){
+		"as it is":             func(*forge.Review) {},
+		"with the second word": func(v *forge.Review) { v.Second = true },
+		"in another's name":    func(v *forge.Review) { v.By.Agent = "codex" },
+		"of the base":          func(v *forge.Review) { v.Second, v.By.Agent, v.Head = true, "codex", string(c.repo.Head("main")) },
+		"of another task":      func(v *forge.Review) { v.Second, v.By.Agent, v.TaskID = true, "codex", "fix-002" },
+	} {
+		again := said
+		lie(&again)
+		if err := one.Reviewed(x, &again); err == nil || one.Stage != task.Reviewing || len(one.Reviews) != 1 {
+			t.Errorf("%s: %v, %s", name, err, one.Stage)
+		}
+	}
+	// Its claims are looked up like the first's: no evidence, no approval.
+	empty := said
+	empty.Second, empty.By.Agent, empty.Claims = true, "codex", nil
+	other := *one
+	if err := other.Reviewed(x, &empty); err != nil || other.Stage != task.Implementing || !strings.Contains(other.Feedback, "it was left out") {
+		t.Errorf("without claims: %v, %s, %q", err, other.Stage, other.Feedback)
+	}
+	said.Second, said.By.Agent = true, "codex"
+	if err := one.Reviewed(x, &said); err != nil || one.Stage != task.Merging {
+		t.Errorf("the second's own: %v, %s", err, one.Stage)
+	}
+}
+
 // fair are honest pieces of evidence, in the forms in which models cite.
 var fair = [][]object{
 	{cite("diff", "sum.go:5", "result := a + b")},

@@ -27,6 +27,22 @@ type claimedPlan struct {
 	Risk        string            `json:"risk,omitempty"`
 	Requesters  []claimedIdentity `json:"requesters,omitempty"`
 	Needs       []claimedNeed     `json:"needs,omitempty"`
+	Reviews     int               `json:"reviews,omitempty"`
+	Policy      string            `json:"policy,omitempty"`
+}
+
+// Change is a change that follows a plan.
+type Change struct {
+	// Run is that of the intent, and Task the one that made the change.
+	Run  int
+	Task forge.TaskID
+	// Approved is by whom; nil if it did not need an approval of its own.
+	Approved *approval.Granted
+	// Reviews is how many reviews the verdict on it took.
+	Reviews int
+	// Policy is the commit of the base branch whose file says how many it takes; empty
+	// of a goal, which is judged.
+	Policy string
 }
 
 // claimedIdentity is a person whose words are in the intent.
@@ -56,10 +72,13 @@ type claimedApproval struct {
 // Claims describes the plan of a task's change for those who look at the commit
 // later, and the approvals that it has: of the plan, and of the changes if they needed
 // one. A runner signs it.
-func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changes *approval.Granted) []string {
+func (g *Gate) Claims(in *forge.Intent, c *Change) []string {
 	text := sha256.Sum256([]byte(in.Title + "\x00" + in.Body))
-	of := claimedTask{in.Project, in.ID, task}
-	p := claimedPlan{Of: of, Run: run, Plan: g.Hash, Requirement: hex.EncodeToString(text[:]), Risk: string(in.Risk)}
+	of := claimedTask{in.Project, in.ID, c.Task}
+	p := claimedPlan{Of: of, Run: c.Run, Plan: g.Hash, Requirement: hex.EncodeToString(text[:]), Risk: string(in.Risk), Policy: c.Policy}
+	if c.Reviews > 1 {
+		p.Reviews = c.Reviews
+	}
 	for _, r := range in.Requesters {
 		p.Requesters = append(p.Requesters, claimedIdentity(r))
 	}
@@ -75,8 +94,8 @@ func (g *Gate) Claims(in *forge.Intent, run int, task forge.TaskID, changes *app
 	if g.Approved != nil {
 		need(approval.OfPlan, g.Approved)
 	}
-	if changes != nil {
-		need(approval.OfChanges, changes)
+	if c.Approved != nil {
+		need(approval.OfChanges, c.Approved)
 	}
 	claims := []string{claim("plan", p)}
 	for _, a := range approvals {

@@ -136,6 +136,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	}
 	on := Combine(first, second, t.Second != nil || NeedsSecond(x.Policy, x.Intent))
 	t.Reviews = append(slices.Clip(t.Reviews), rv)
+	t.Policy = x.Policy.Approvals.Commit
 	if on != Disagreed && on != FirstApproved {
 		t.Disputes = 0 // of a disagreement in a row the first's word alone says nothing
 	}

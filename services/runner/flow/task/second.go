@@ -31,6 +31,9 @@ type Seconded struct {
 	// Disputes counts how often in a row the second rejected what the first
 	// approved.
 	Disputes int
+	// Policy is the commit of the base branch whose file said how many reviewers the
+	// newest verdict takes.
+	Policy string
 }
 
 // Pair decides on the reviews of two. The methods stand on a type of their own,

@@ -17,6 +17,9 @@ type Review struct {
 	Claims      []Claim       `json:"requirements"          yaml:"requirements"` // empty for the check of a recipe
 	Issues      []string      `json:"issues,omitempty"      yaml:"issues,omitempty"`
 	Suggestions []string      `json:"suggestions,omitempty" yaml:"suggestions,omitempty"`
+	Agent       string        `json:"agent,omitempty"       yaml:"agent,omitempty"`  // who made it; empty for the check of a recipe
+	Model       string        `json:"model,omitempty"       yaml:"model,omitempty"`  // the one that it was asked for
+	Second      bool          `json:"second,omitempty"      yaml:"second,omitempty"` // it is the second reviewer's
 }
 
 // ReviewsOf returns the reviews of a task, the oldest first.
@@ -24,7 +27,9 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	var list []Review
 	for i := range v.Reviews {
 		if r := &v.Reviews[i]; r.TaskID == id {
-			list = append(list, Review{r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions})
+			list = append(list, Review{
+				r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions, r.By.Agent, r.By.Model, r.Second,
+			})
 		}
 	}
 	return list
@@ -32,7 +37,11 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 
 // PrintReview prints a review with its claims, issues and suggestions.
 func PrintReview(a *kit.App, r *Review) {
-	fmt.Fprintf(a.Out, "  attempt %d, %s: %s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict)
+	by := ""
+	if r.Agent != "" {
+		by = " by " + kit.Safe(render.Reviewer(forge.Reviewer{Agent: r.Agent, Model: r.Model}, r.Second))
+	}
+	fmt.Fprintf(a.Out, "  attempt %d, %s: %s%s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict, by)
 	for i := range r.Claims {
 		printClaim(a, &r.Claims[i])
 	}

@@ -172,7 +172,11 @@ func describe(p proof.Predicate) (kind, says string) {
 	case *proof.Verify:
 		return "verify", fmt.Sprintf("%s passed", render.Count(len(p.Commands), "command"))
 	case *proof.Review:
-		return "review", strings.TrimSpace(fmt.Sprintf("%s by %s %s", p.Verdict, cmp.Or(p.Agent, "no agent"), p.Model))
+		who := strings.TrimSpace(fmt.Sprintf("%s by %s %s", p.Verdict, cmp.Or(p.Agent, "no agent"), p.Model))
+		if p.Second {
+			who += " as the second reviewer"
+		}
+		return "review", who
 	case *proof.Plan:
 		return "plan", fmt.Sprintf("plan %s, run %d", p.Plan, p.Run)
 	case *proof.Approval:

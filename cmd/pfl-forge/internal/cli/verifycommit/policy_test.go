@@ -1,6 +1,7 @@
 package verifycommit
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -45,6 +46,49 @@ func TestApprovalsByThePolicyOfTheBase(t *testing.T) {
 		tt.need.What, tt.need.Policy = proof.OfPlan, string(tt.policy)
 		var report proof.Report
 		if err := c.hold(t.Context(), objects, &report, tt.commit, tt.need); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Join(report.Problems, "; "); (tt.want == "") != report.OK() || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestTwoReviewersByThePolicyOfTheBase has changes that one reviewer reviewed. Whether that is enough is said by a commit which
+// the change is built on: the change cannot turn the second reviewer off, and no plan does by naming no commit.
+func TestTwoReviewersByThePolicyOfTheBase(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "a\n"})
+	before := r.Head("main")
+	base := r.Commit("two", map[string]string{"pfl-forge.yaml": "review: {second: {agent: codex}}\n"})
+	off := r.Commit("turn it off", map[string]string{"pfl-forge.yaml": "agent: claude\n"})
+	later := r.Commit("on it", map[string]string{"a": "b\n"})
+	repo, err := open(t.Context(), &kit.App{Where: kit.Where{Dir: r.Dir}, Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer repo.close()
+	c := checker{repo: repo}
+	objects := repo.NewReader(t.Context())
+	defer objects.Close()
+	two := "asks for two reviewers, and there is proof of one"
+	for name, tt := range map[string]struct {
+		commit, policy    git.OID
+		risk, step, agent string
+		want              string
+	}{
+		"it takes two":              {commit: off, policy: base, risk: "med", want: two},
+		"of a risk that takes one":  {commit: off, policy: base, risk: "low"},
+		"the plan names no commit":  {commit: off, risk: "high", want: two},
+		"its own commit":            {commit: off, policy: off, risk: "high", want: "which it is not built on"},
+		"since it was turned off":   {commit: later, policy: off, risk: "high"},
+		"reviewed before it was on": {commit: off, policy: before, risk: "high"},
+		"judged by criterion":       {commit: off, policy: base, risk: "med", step: "judge"},
+		"a recipe's check":          {commit: off, policy: base, risk: "med", agent: "recipe"},
+	} {
+		review := &proof.Review{Step: cmp.Or(tt.step, "review"), Verdict: proof.VerdictApproved, Agent: cmp.Or(tt.agent, "claude")}
+		plan := &proof.Plan{Risk: tt.risk, Policy: string(tt.policy)}
+		report := proof.Report{Statements: []proof.Shown{{Predicate: review}, {Predicate: plan}}}
+		if err := c.second(t.Context(), objects, &report, tt.commit); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := strings.Join(report.Problems, "; "); (tt.want == "") != report.OK() || !strings.Contains(got, tt.want) {

@@ -206,6 +206,9 @@ func (c *checker) check(ctx context.Context, commit git.OID) (document, error) {
 			return document{}, err
 		}
 	}
+	if err := c.second(ctx, objects, &report, commit); err != nil {
+		return document{}, err
+	}
 	if c.approved {
 		report.NeedApproval()
 	}
