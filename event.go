@@ -153,6 +153,7 @@ type RunAdmitted struct {
 	Unread []Observation
 	// Knowledge comes from the project's goals, the most relevant first.
 	Knowledge []Knowledge
+	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
 }
 
 // RunPlanned tells the project what an intent is going to do, and which intents it
