@@ -5,6 +5,9 @@ import "time"
 // Task is one unit of implementation: one branch, one reviewed change, one commit
 // on the base branch.
 type Task struct {
+	// Aims decide whether the task is done.
+	Aims
+
 	// ID is the intent's id and a number.
 	ID TaskID
 	// IntentID is the intent that the task belongs to.
@@ -41,8 +44,6 @@ type Task struct {
 	Failure string
 	// Write is a file to write instead of calling an agent; nil otherwise.
 	Write *FileWrite
-	// Aims decide whether the task is done.
-	Aims
 }
 
 // Aims list all that has to hold when a task is done.

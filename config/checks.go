@@ -46,7 +46,7 @@ func (p *Project) ClosestCheck(name string) string {
 	return strictyaml.Closest(name, p.CheckNames())
 }
 
-// checks checks the commands that criteria can name.
+// checks looks at the commands that criteria can name.
 func (c *checker) checks(all map[string]Check) {
 	for name, check := range all {
 		field := "checks." + name

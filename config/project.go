@@ -12,6 +12,9 @@ const FileName = "pfl-forge.yaml"
 // Project holds the values of pfl-forge.yaml. Every key is optional; [Default] has the values of
 // those that are not given.
 type Project struct {
+	// Checkouts says where changes are made.
+	Checkouts `yaml:",inline"`
+
 	// BaseBranch is the branch that changes are merged into. Empty means the branch that is
 	// checked out, or the HEAD of the origin where nothing is.
 	BaseBranch string `yaml:"base_branch"`
@@ -49,8 +52,6 @@ type Project struct {
 	Verify []string `yaml:"verify"`
 	// Checks are commands that criteria of goals can name: {check: tests}.
 	Checks map[string]Check `yaml:"checks"`
-	// Checkouts says where changes are made.
-	Checkouts `yaml:",inline"`
 	// Timeouts bounds agent calls and commands in time.
 	Timeouts Timeouts `yaml:"timeouts"`
 	// Budget bounds the costs of agents.

@@ -38,7 +38,7 @@ const TypeCommand = "command"
 func (c *Criterion) SetShort(text string) { *c = Criterion{Text: text} }
 
 // Short returns a criterion in words; false for a command.
-func (c Criterion) Short() (string, bool) { return c.Text, c.Check == "" && c.Command == "" }
+func (c *Criterion) Short() (string, bool) { return c.Text, c.Check == "" && c.Command == "" }
 
 // CriteriaOf returns the criteria of an intent as they were submitted.
 func CriteriaOf(texts []string, checks []forge.Check) []Criterion {
@@ -88,7 +88,7 @@ func CheckCriteria(list []Criterion) *forge.FieldError {
 		case words && c.Text == "" && (c.Type != "" || c.Expect != nil || c.Timeout != 0):
 			return &forge.FieldError{Field: field, Reason: "has no command"}
 		case words && c.Text == "":
-			return &forge.FieldError{Field: field, Reason: "is empty; write a text, check: with the name of a check of pfl-forge.yaml, or type: command and a command"}
+			return &forge.FieldError{Field: field, Reason: "is empty; write a text, or check: with a name of pfl-forge.yaml, or type: command and a command"}
 		case c.Command != "" && c.Type != TypeCommand:
 			return &forge.FieldError{Field: field, Reason: fmt.Sprintf("has a command, and the type %.40q; write type: command", c.Type)}
 		case c.Check != "" && (c.Type != "" || c.Expect != nil):

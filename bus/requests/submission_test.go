@@ -3,6 +3,7 @@ package requests
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,20 @@ func TestOwnIdentity(t *testing.T) {
 	}
 }
 
+// A system names checks of the project, and their criteria are in words that say so.
+func TestSubmittedChecks(t *testing.T) {
+	const data = `{"title": "t", "body": "b", "origin": {"system": "s"}, "criteria": ["it is documented", {"check": "tests"}]}`
+	ev, err := submission{from: shop, data: []byte(data), fallback: "1"}.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := forge.As[*forge.Submit](ev.Message).Intent
+	checks, criteria := []forge.Check{{Criterion: 2, Name: "tests"}}, []string{"it is documented", "check tests passes"}
+	if !slices.Equal(in.Checks, checks) || !slices.Equal(in.Criteria, criteria) {
+		t.Errorf("got %q with %+v", in.Criteria, in.Checks)
+	}
+}
+
 // What is wrong is told by field, all of it at once.
 func TestSubmissionErrors(t *testing.T) {
 	const ok = `"title": "t", "body": "b", "origin": {"system": "s", "event_id": "1"}`
@@ -120,6 +135,23 @@ func TestSubmissionErrors(t *testing.T) {
 		{
 			`{` + ok + `, "titel": "x", "priority": "high", "labels": "a"}`,
 			`labels: is not a list of strings; priority: is not a whole number; titel: is not known`,
+		},
+		{
+			`{` + ok + `, "criteria": ["a", {"type": "command", "command": "true"}, {"check": "tests", "timeout": "1s"}, {"name": "x"}, {}, 5]}`,
+			`criteria[1].command: can be set by people only; name a check of the project: {"check": "tests"}; criteria[2].command: can be set by people only`,
+		},
+		{`{` + ok + `, "criteria": [{"name": "x"}]}`, `criteria[0].check: is empty; criteria[0].name: is not known; what is: check`},
+		{`{` + ok + `, "criteria": [5]}`, `criteria[0]: is neither a string nor an object with check`},
+		{`{` + ok + `, "criteria": [{"check": "a b"}]}`, `criteria[0].check: is "a b", which is no name of a check`},
+		{`{` + ok + `, "criteria": ["check tests passes", {"check": "tests"}]}`, `criteria[1]: is given twice`},
+		{`{` + ok + `, "checks": [{"criterion": 1, "name": "tests"}]}`, `checks: is not known`},
+		{
+			`{"submit": {"intent": {` + ok + `, "criteria": ["` + "`true` exits with 0" + `"], "checks": [{"criterion": 1, "command": "true"}]}}}`,
+			`criteria[0].command: can be set by people only; name a check of pfl-forge.yaml`,
+		},
+		{
+			`{"submit": {"intent": {` + ok + `, "criteria": ["all is well"], "checks": [{"criterion": 1, "name": "tests"}]}}}`,
+			`checks: do not belong to the criteria`,
 		},
 		{`{` + ok + `, "source": "human"}`, `source: is "human"; what comes this way is from a system`},
 		{`{` + ok + `, "source": "reflection"}`, `source: is "reflection"`},

@@ -22,7 +22,7 @@ type Short interface {
 	SetShort(text string)
 }
 
-// Shorter lets Encode write a struct as one text.
+// Shorter lets Encode write a struct as one text. A pointer to the struct implements it.
 type Shorter interface {
 	// Short returns the text, and whether it says all that the struct does.
 	Short() (text string, ok bool)

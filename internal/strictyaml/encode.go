@@ -48,16 +48,15 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		return scalar("!!str", x.String()), nil
 	case time.Time:
 		return scalar("!!timestamp", x.Format(time.RFC3339Nano)), nil
-	case Shorter:
-		if s, ok := x.Short(); ok {
-			return text(s)
-		}
 	case encoding.TextMarshaler:
 		s, err := x.MarshalText()
 		if err != nil {
 			return nil, err
 		}
 		return text(string(s))
+	}
+	if s, ok := short(v); ok {
+		return text(s)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -80,6 +79,19 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		return structure(v)
 	}
 	return nil, fmt.Errorf("cannot write %s as YAML", v.Type())
+}
+
+// short returns the text that says all that a struct does; false if there is none.
+func short(v reflect.Value) (string, bool) {
+	if v.Kind() != reflect.Struct {
+		return "", false
+	}
+	p := reflect.New(v.Type()) // a copy that has an address
+	p.Elem().Set(v)
+	if s, ok := reflect.TypeAssert[Shorter](p); ok {
+		return s.Short()
+	}
+	return "", false
 }
 
 // scalar returns a single value that is written without quotes.

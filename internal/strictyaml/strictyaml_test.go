@@ -3,6 +3,7 @@ package strictyaml_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,5 +299,36 @@ func TestValue(t *testing.T) {
 	}
 	if got, err := strictyaml.Value([]byte("# nothing\n"), strictyaml.Options{}); got != nil || err != nil {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// named is a struct that may be written as one text.
+type named struct {
+	Name string `yaml:"name"`
+	Size int    `yaml:"size,omitempty"`
+}
+
+func (n *named) SetShort(text string) { n.Name = text }
+
+func (n *named) Short() (string, bool) { return n.Name, n.Size == 0 }
+
+func TestShort(t *testing.T) {
+	const text = "all:\n  - a: b\n  - 5\n  - name: c\n    size: 2\n"
+	var got struct {
+		All []named `yaml:"all"`
+	}
+	if _, err := strictyaml.Decode([]byte("all: ['a: b', 5, {name: c, size: 2}]"), &got, strictyaml.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []named{{"a: b", 0}, {"5", 0}, {"c", 2}}; !slices.Equal(got.All, want) {
+		t.Errorf("got %+v", got.All)
+	}
+	data, err := strictyaml.Encode(got)
+	if want := strings.ReplaceAll(strings.ReplaceAll(text, "- a: b", "- 'a: b'"), "- 5", `- "5"`); err != nil || string(data) != want {
+		t.Errorf("got %s, %v", data, err)
+	}
+	_, err = strictyaml.Decode([]byte("all: [[a]]"), &got, strictyaml.Options{})
+	if err == nil || !strings.Contains(err.Error(), "all[0]: must be a mapping of keys to values, not a list") {
+		t.Errorf("got %v", err)
 	}
 }

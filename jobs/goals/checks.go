@@ -1,5 +1,8 @@
 // Package goals knows what a goal says of the work on it: which tools its agent may use, and which commands
 // decide its criteria. It runs nothing.
+//
+// What it reads is the configuration of the base branch and the goal as it was asked for. A change has no say in
+// how it is measured; which of its files a check runs, package guard finds.
 package goals
 
 import (

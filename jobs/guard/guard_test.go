@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
@@ -56,7 +57,9 @@ func TestChangesThatOnlyAPersonMayApprove(t *testing.T) {
 		"cd web && make -j2 all", "test -f notes.txt && [ -f docs/free.md ]", "! grep -c run ./elsewhere/x", "bash ci/check.sh --input ci/data.txt",
 		"echo 'no notes.txt'; env X=1 python3 lib/run.py || (sh -c './hidden.sh now')",
 	}
+	p.Checks = map[string]config.Check{"style": {Command: "sh ci/style.sh --max 3"}}
 	p.WorktreeSetup = []string{"npm --prefix=web ci", "if"}
+	own := []forge.Check{{Criterion: 1, Name: "style"}, {Criterion: 2, Command: "test -e RESULT.txt && bash ci/own.sh"}}
 	for file, want := range map[string]string{
 		"docs/free.md": "", "notes.txt": "", "team.md": "", "ci/data.txt": "", "elsewhere/x": "", "tools/x": "",
 		"docs/rules.md": "CLAUDE.md imports it", "docs/style/go.md": "docs/rules.md imports it", "docs/all.md": "CLAUDE.md imports it",
@@ -69,11 +72,11 @@ func TestChangesThatOnlyAPersonMayApprove(t *testing.T) {
 		"tools":       ".claude links there", // a link in the place of a directory above
 		"docs":        "CLAUDE.md imports it",
 		"ci/check.sh": "verify runs it", "lib/run.py": "verify runs it", "hidden.sh": "verify runs it", "web/GNUmakefile": "",
-		"if": "worktree_setup runs it", // cannot be parsed
-
+		"if":          "worktree_setup runs it", // cannot be parsed
+		"ci/style.sh": "a check runs it", "ci/own.sh": "a criterion runs it", "RESULT.txt": "",
 	} {
 		t.Run(strings.ReplaceAll(file, "/", "_"), func(t *testing.T) {
-			got, err := g.Look(t.Context(), Change{Base: r.Head("HEAD"), Head: r.Head("HEAD"), Files: []string{file}}, p)
+			got, err := g.Look(t.Context(), Change{Base: r.Head("HEAD"), Head: r.Head("HEAD"), Files: []string{file}, Checks: own}, p)
 			if err != nil {
 				t.Fatal(err)
 			}

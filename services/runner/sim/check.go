@@ -18,7 +18,9 @@ type checker struct{ *world }
 
 // check returns the first invariant that does not hold at the end of a run.
 func (w checker) check() error {
-	for _, check := range []func() error{w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkPairs, w.checkMoney, w.checkBounds} {
+	for _, check := range []func() error{
+		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkMoney, w.checkBounds,
+	} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -222,7 +224,7 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 				approved[w.repo.heads[out.Head].patch] = true
 			}
 		case *forge.Judgment:
-			if reached(out) {
+			if reached(out, w.workers.asked[reviewed{r.Attempt.Task, out.Head}]) {
 				approved[w.repo.heads[out.Head].patch] = true
 			}
 		default:

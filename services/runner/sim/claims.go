@@ -25,6 +25,7 @@ func (w worker) claims(asked []string) []forge.Claim {
 		list = append(list, c)
 	}
 	switch {
+	case len(list) == 0: // commands decide everything
 	case w.chance(25):
 		list = list[1:]
 	case w.chance(40):

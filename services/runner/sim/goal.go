@@ -13,7 +13,7 @@ const maxIterations = 4
 func (w worker) goalStep(c *forge.Command) *forge.Result {
 	switch c.Attempt.Step {
 	case forge.StepIntake:
-		in := &forge.Intake{Task: "t", Criteria: []string{"one", "two"}, Risk: forge.RiskLow}
+		in := &forge.Intake{Task: "t", Criteria: w.texts(&c.Intent), Risk: forge.RiskLow}
 		switch {
 		case len(c.Intent.Clarifications) < 2 && w.chance(8):
 			in.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}
@@ -50,13 +50,13 @@ func (w worker) goalStep(c *forge.Command) *forge.Result {
 
 // judgment judges every criterion, well or badly.
 func (w worker) judgment(c *forge.Command) *forge.Judgment {
+	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Goal().Criteria
 	return &forge.Judgment{Head: c.Task.Head, Complete: !w.chance(20), Claims: w.claims(c.Goal().Criteria)}
 }
 
-// reached reports whether a judgment lets a change merge. Goals here have two
-// criteria.
-func reached(j *forge.Judgment) bool {
-	return j != nil && j.Complete && shown([]string{"one", "two"}, j.Claims)
+// reached reports whether a judgment lets a change merge, by what its judge was asked for: see checkMeasured for the rest.
+func reached(j *forge.Judgment, asked []string) bool {
+	return j != nil && j.Complete && shown(asked, j.Claims)
 }
 
 // checkGoal returns an error unless the goal stayed within its iterations, and

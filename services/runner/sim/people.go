@@ -76,7 +76,8 @@ func (w *world) submit() bool {
 		in.Type = []string{forge.TypeAudit, forge.TypeSkillExtraction}[w.rng.IntN(2)]
 	}
 	if w.rng.IntN(8) == 0 && in.Type == "" { // beside another type they are refused
-		in.Criteria, in.Goal = []string{"one", "two"}, &forge.GoalOptions{MaxIterations: 1 + w.rng.IntN(maxIterations)}
+		w.criteria(&in)
+		in.Goal = &forge.GoalOptions{MaxIterations: 1 + w.rng.IntN(maxIterations)}
 	}
 	if w.rng.IntN(5) == 0 {
 		in.Source = forge.SourceSystem

@@ -58,6 +58,7 @@ func (w *world) populate() {
 func (s *workers) init() {
 	s.files, s.verified, s.asked = map[forge.TaskID][]string{}, map[string]string{}, map[reviewed][]string{}
 	s.made = map[forge.TaskID]int{}
+	s.wanted, s.met = map[forge.IntentID][]string{}, map[string][]string{}
 }
 
 // play takes the actions with faults, then those without until nothing is left

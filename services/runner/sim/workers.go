@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // job is a command that a worker has.
@@ -18,6 +19,8 @@ type job struct {
 // workers remembers the choices of workers, so that all attempts of a task
 // belong together, as those of an agent do that works on one thing.
 type workers struct {
+	measured
+
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
@@ -134,9 +137,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
-			return &forge.Result{Output: w.unchanged()}
+			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}
-		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head])}
+		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head], c.Task.Checks)}
 	case forge.StepReview:
 		return w.review(c)
 	case forge.StepMerge:
@@ -288,25 +291,28 @@ func (w worker) overlaps(c commit) []forge.Overlap {
 }
 
 // rebase puts a change on the tip and verifies it, or reports the conflict.
-func (w worker) rebase(c commit) *forge.Rebase {
+func (w worker) rebase(c commit, checks []forge.Check) *forge.Rebase {
 	if conflicts := w.repo.conflicts(c); len(conflicts) > 0 {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
 	}
-	return w.candidate(w.repo.rebase(c, false))
+	return w.candidate(w.repo.rebase(c, false), checks)
 }
 
 // unchanged verifies the tip.
-func (w worker) unchanged() *forge.Rebase {
+func (w worker) unchanged(checks []forge.Check) *forge.Rebase {
 	tip := w.repo.tip()
-	return &forge.Rebase{Base: tip, Head: tip, Tree: "tree-" + tip, Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"}}
+	rb := &forge.Rebase{Base: tip, Head: tip, Tree: "tree-" + tip, Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"}}
+	w.check(rb, checks)
+	return rb
 }
 
 // candidate verifies a commit where it stands, and remembers its parent if it passes.
-func (w worker) candidate(n commit) *forge.Rebase {
+func (w worker) candidate(n commit, checks []forge.Check) *forge.Rebase {
 	rb := &forge.Rebase{
 		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
 		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
 	}
+	w.check(rb, checks)
 	rb.Overlaps = w.overlaps(n)
 	if rb.Verify.Passed {
 		w.workers.verified[n.id] = n.parent
@@ -326,7 +332,8 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
 	if head.parent != w.repo.tip() {
-		rb := w.candidate(w.repo.rebase(head, w.chance(5)))
+		rb := w.candidate(w.repo.rebase(head, w.chance(5)), merge.Checks)
+		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
 		case !rb.Verify.Passed:
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: rb.Verify, Candidate: rb}}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/goalfile"
@@ -47,6 +48,16 @@ func TestGood(t *testing.T) {
 				HistoryFile: ".e8/reset/history.jsonl", KnowledgeFile: ".e8/knowledge.jsonl", RawLog: true, LogDir: ".e8/logs",
 			},
 		}},
+		"commands": {
+			"task: a\ncriteria:\n  - b\n  - check: tests\n  - {type: command, command: go test, expect: {exit_code: 1, output: '^ok'}, timeout: 2m}\n",
+			goalfile.Goal{
+				Task: "a", Criteria: []string{"b", "check tests passes", "`go test` exits with 1, and its output matches `^ok`"},
+				Checks: []forge.Check{
+					{Criterion: 2, Name: "tests"},
+					{Criterion: 3, Command: "go test", ExitCode: 1, Output: "^ok", Timeout: 2 * time.Minute},
+				},
+			},
+		},
 		"least": {"task: a\ncriteria: [b]\n", goalfile.Goal{Task: "a", Criteria: []string{"b"}}},
 		"what the seed may leave empty": {
 			"task: a\ncriteria: [b]\npersist: null\nlogging:\nclaude_options: {}\nprompts: {judgment: null, append_system_prompt: null}\n",

@@ -12,7 +12,8 @@ import (
 )
 
 // checked returns a claim for each criterion that a command decides, by its run on exactly the tree that is
-// judged.
+// judged. No agent's word is in these claims: the worker that verifies reports the runs, and what has none is
+// not met.
 func checked(t *task.Task) []forge.Claim {
 	if t.Candidate == nil {
 		return verdict.OfChecks(t.Criteria, t.Checks, nil, "")

@@ -106,6 +106,7 @@ func printClaim(a *kit.App, c *Claim) {
 			fmt.Fprintln(a.Out, style.Faint(kit.Indent(text, strings.Repeat(" ", criterionIndent))))
 		}
 	}
+	// A command's word needs no confidence; what it printed matters where it failed.
 	if c.Run != nil {
 		below(c.Note + " in " + c.Run.Duration + ": " + c.Run.Command)
 		if !c.Met {

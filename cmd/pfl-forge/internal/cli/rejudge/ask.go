@@ -63,6 +63,25 @@ func (o *other) adjust(dir string) func(*config.Project) {
 	}
 }
 
+// command returns the command to ask again with, for so many US dollars at most. Nothing in it names an
+// agent or model in place of those that are to be tried.
+func (o *other) command(old *forge.Command, usd float64) forge.Command {
+	cmd := *old
+	cmd.BudgetUSD, cmd.Replica, cmd.LimitedAgents = usd, "", nil
+	cmd.Session, cmd.Resume = agent.NewSessionID(), false
+	if o.agent != "" {
+		cmd.Intent.Agent = ""
+	}
+	if o.model != "" {
+		cmd.Stronger = nil
+	}
+	if in := cmd.Review(); in.Second != nil && (o.agent != "" || o.model != "") {
+		in.Second, in.First = nil, forge.Reviewer{} // the question is the same for the first and the second
+		cmd.Input = &in
+	}
+	return cmd
+}
+
 // asker asks reviewers and judges of its own.
 type asker struct {
 	repos *jobs.Set
@@ -123,19 +142,7 @@ func (q *asker) close() error {
 // ask gives a command to a reviewer once more, in a conversation of its own, for so many US dollars at
 // most, and compares the answers. A failure is part of the comparison.
 func (q *asker) ask(ctx context.Context, old *question, usd float64) comparison {
-	cmd := old.command
-	cmd.BudgetUSD, cmd.Replica, cmd.LimitedAgents = usd, "", nil
-	cmd.Session, cmd.Resume = agent.NewSessionID(), false
-	if q.other.agent != "" {
-		cmd.Intent.Agent = ""
-	}
-	if q.other.model != "" {
-		cmd.Stronger = nil
-	}
-	if in := cmd.Review(); in.Second != nil && (q.other.agent != "" || q.other.model != "") {
-		in.Second, in.First = nil, forge.Reviewer{} // who is asked now is neither of the two
-		cmd.Input = &in
-	}
+	cmd := q.other.command(&old.command, usd)
 	c := comparison{
 		Intent: cmd.To.Intent, Task: cmd.Attempt.Task, Step: cmd.Attempt.Step, Attempt: cmd.Attempt.Number,
 		Head: cmd.Task.Head, Before: weigh(&cmd, &old.result, q.least),

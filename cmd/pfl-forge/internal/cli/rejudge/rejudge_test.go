@@ -112,3 +112,26 @@ func TestFlags(t *testing.T) {
 		t.Error("an id that is none")
 	}
 }
+
+// TestCommand has commands of then: whom they named has no say where somebody else is asked.
+func TestCommand(t *testing.T) {
+	second := forge.ReviewInput{Second: &forge.Reviewer{Agent: "codex"}, First: forge.Reviewer{Agent: "claude"}, Unchanged: true}
+	old := forge.Command{
+		Intent: forge.Intent{Settings: forge.Settings{Agent: "gemini"}}, Attempt: forge.Attempt{Step: forge.StepReview}, Replica: "r", Resume: true,
+		Session: "s", LimitedAgents: []string{"claude"}, Stronger: &forge.Stronger{Model: "opus"}, Input: &second,
+	}
+	same := (&other{}).command(&old, 2)
+	if same.Intent.Agent != "gemini" || same.Stronger == nil || same.Review().Second == nil || same.BudgetUSD != 2 {
+		t.Errorf("the same reviewer is asked otherwise: %+v", same)
+	}
+	if same.Replica != "" || same.Resume || same.Session == "s" || same.LimitedAgents != nil {
+		t.Errorf("it goes on with what is over: %+v", same)
+	}
+	c := (&other{agent: "claude", model: "m"}).command(&old, 2)
+	if in := c.Review(); c.Intent.Agent != "" || c.Stronger != nil || in.Second != nil || in.First != (forge.Reviewer{}) || !in.Unchanged {
+		t.Errorf("another one is named: %+v", c)
+	}
+	if second.Second == nil || old.Session != "s" {
+		t.Error("the command of then was changed")
+	}
+}

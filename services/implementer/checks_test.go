@@ -1,0 +1,104 @@
+package implementer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+const withChecks = settings + `
+checks:
+  there: test -e new.txt
+  slow: {command: exec sleep 60, timeout: 1s}
+`
+
+// Checks run on exactly the commit that is judged, each in a checkout of its own, all of them, also where nothing was
+// changed; exit status and output both have to be as expected.
+func TestChecks(t *testing.T) {
+	w := newWorld(t)
+	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": withChecks})
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "coverage: 90%"))
+	checks := []forge.Check{
+		{Criterion: 1, Name: "there"},
+		{Criterion: 3, Command: "touch left.txt"},
+		{Criterion: 4, Command: "test ! -e left.txt"}, // what the others leave behind decides nothing
+		{Criterion: 5, Command: "exit 3", ExitCode: 3},
+		{Criterion: 6, Command: "cat new.txt", Output: `coverage: (8|9)\d%`},
+		{Criterion: 7, Command: "cat new.txt; exit 1", Output: `coverage: (8|9)\d%`}, // what is printed is not enough
+		{Criterion: 8, Command: "cat b.txt", Output: `coverage`},
+		{Criterion: 9, Name: "slow"},
+	}
+	rebase := command(forge.StepRebase, 1)
+	rebase.Task.Base, rebase.Task.Head, rebase.Task.Checks = im.Base, im.Head, checks
+	passed := func(c forge.Command) (list []string) {
+		t.Helper()
+		r := w.imp.rebase(t.Context(), c, silent)
+		if r.Failure() != nil {
+			t.Fatalf("%+v", r.Failure())
+		}
+		rb := forge.As[*forge.Rebase](r.Output)
+		if !rb.Verify.Passed || len(rb.Verify.Checks) != len(checks) {
+			t.Fatalf("%+v", rb.Verify)
+		}
+		for i, run := range rb.Verify.Checks {
+			if run.Tree != rb.Tree || run.Name != checks[i].Name || run.Command == "" {
+				t.Errorf("%+v is not a run of %+v on %s", run, checks[i], rb.Tree)
+			}
+			if run.Passed {
+				list = append(list, run.ID)
+			}
+		}
+		if run := rb.Verify.Checks[len(checks)-1]; run.ExitCode != -1 || !strings.Contains(run.Output, "1s") {
+			t.Errorf("the slow one: %+v", run)
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"c1", "c3", "c4", "c5", "c6"}, passed(rebase)); diff != "" {
+		t.Error(diff)
+	}
+	unchanged := rebase
+	unchanged.Task.Head = im.Base
+	unchanged.Task.Base = im.Base
+	if diff := cmp.Diff([]string{"c3", "c4", "c5"}, passed(unchanged)); diff != "" {
+		t.Error(diff)
+	}
+	unknown := rebase
+	unknown.Task.Checks = []forge.Check{{Criterion: 2, Name: "slot"}}
+	fails(t, w.imp.rebase(t.Context(), unknown, silent), forge.FailConfig, `criteria[1].check: pfl-forge.yaml at `)
+	fails(t, w.imp.rebase(t.Context(), unknown, silent), forge.FailConfig, `has no check "slot" (did you mean "slow"?)`)
+}
+
+// A change that takes the checks out of pfl-forge.yaml is checked by those of the base branch.
+func TestChecksAreThoseOfTheBase(t *testing.T) {
+	w := newWorld(t)
+	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": strings.Replace(withChecks, "test -e new.txt", "exit 9", 1)})
+	im := w.implemented(recipe(1, "write", "FILE", "pfl-forge.yaml", "TEXT", "  there: 'true'"))
+	c := command(forge.StepRebase, 1)
+	c.Task.Base, c.Task.Head, c.Task.Checks = im.Base, im.Head, []forge.Check{{Criterion: 1, Name: "there"}}
+	r := w.imp.rebase(t.Context(), c, silent)
+	if r.Failure() != nil {
+		t.Fatalf("%+v", r.Failure())
+	}
+	if run := forge.As[*forge.Rebase](r.Output).Verify.Checks[0]; run.Passed || run.ExitCode != 9 || run.Command != "exit 9" {
+		t.Errorf("%+v", run)
+	}
+}
+
+// What a command decided before has to hold also where the base branch has moved meanwhile.
+func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	c := merge(1, rb)
+	c.Merge().Change.Checks = []forge.Check{{Criterion: 2, Command: "test ! -e more.txt"}}
+	tip := w.repo.Commit("one more", map[string]string{"more.txt": "more\n"})
+	got := w.merges(c)
+	if got.Outcome != forge.MergeVerifyFailed || got.Verify == nil || got.Verify.Passed || got.Verify.Command != "test ! -e more.txt" {
+		t.Errorf("got %+v", got)
+	}
+	if w.repo.Head("main") != tip {
+		t.Error("it merged")
+	}
+}
