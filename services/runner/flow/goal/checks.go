@@ -78,7 +78,7 @@ func renumbered(t *task.Task, claims []forge.Claim) []forge.Claim {
 		case c.Number >= 1 && c.Number <= len(numbers):
 			c.Number = numbers[c.Number-1]
 		case c.Number > 0:
-			c.Number += len(t.Criteria) // asked for nothing
+			c.Number += len(t.Criteria) - len(numbers) // of nothing that was asked for
 		}
 	}
 	return out
