@@ -152,7 +152,8 @@ type RunAdmitted struct {
 	// Unread are observations that no reflection has read. Set for intents of type skill_extraction only.
 	Unread []Observation
 	// Knowledge comes from the project's goals, the most relevant first.
-	Knowledge []Knowledge
+	Knowledge  []Knowledge
+	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
 }
 
 // RunPlanned tells the project what an intent is going to do, and which intents it

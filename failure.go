@@ -39,7 +39,7 @@ const (
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
 	// FailLost: the pod in which the command ran is gone. What it did is not known.
 	FailLost       FailureReason = "lost"
-	FailUnreserved FailureReason = "unreserved" // no agent was called: the project has a budget, and nothing is reserved; the result has the policy
+	FailUnreserved FailureReason = "unreserved" // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 
 // Failure says why an attempt did not do its job.

@@ -59,6 +59,18 @@ func Commands(p *config.Project, at git.OID, checks []forge.Check) ([]Command, e
 	return list, nil
 }
 
+// Named returns the command lines of the checks that the project names, for the agent that works towards the goal. Those
+// that are commands of the goal itself say so in the criterion.
+func Named(p *config.Project, checks []forge.Check) []string {
+	var lines []string
+	for _, c := range checks {
+		if named, ok := p.Checks[c.Name]; ok && c.Name != "" {
+			lines = append(lines, named.Command)
+		}
+	}
+	return lines
+}
+
 // Checks returns the checks that decide criteria of the goal that a command is about; none for
 // another one.
 func Checks(c *forge.Command) []forge.Check {

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
 )
 
 var (
@@ -38,7 +39,7 @@ type promptInput struct {
 	interrupted git.OID
 	// commits are the task's on the branch, newest first.
 	commits []string
-	// checks are the project's verify commands.
+	// checks are the project's verify commands, and the checks that the goal names.
 	checks []string
 	// landed are the changes that were merged near the task's files since its analysis.
 	landed []landed
@@ -209,7 +210,8 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 // prompts returns the system prompt and the prompt for the way in which the session
 // begins.
 func (w *work) prompts(ctx context.Context, o jobs.SessionStart) (system, text string, err error) {
-	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted, checks: w.Config.Verify}
+	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted}
+	b.checks = slices.Concat(w.Config.Verify, goals.Named(w.Config, w.Command.Task.Checks))
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
 	}

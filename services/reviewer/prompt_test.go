@@ -104,7 +104,7 @@ func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	text := rendered(t, newReviewData(cmd, nil))
 	allowed := []string{
 		"Command.Intent.Settings.Title.", "Command.Intent.Settings.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Requirements.",
+		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Aims.Requirements.",
 		"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		"Command.Input.Reviews.Issues.", "Command.Input.Reviews.Suggestions.", "Command.Input.Reviews.Verdict.", "Command.Inpu", // the head, shortened
 	}

@@ -3354,6 +3354,7 @@ type RunAdmitted struct {
 	xxx_hidden_Resumed     int32                  `protobuf:"varint,7,opt,name=resumed"`
 	xxx_hidden_Unread      *[]*Observation        `protobuf:"bytes,6,rep,name=unread"`
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
+	xxx_hidden_ReadPolicy  bool                   `protobuf:"varint,9,opt,name=read_policy,json=readPolicy"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3440,9 +3441,16 @@ func (x *RunAdmitted) GetKnowledge() []*Knowledge {
 	return nil
 }
 
+func (x *RunAdmitted) GetReadPolicy() bool {
+	if x != nil {
+		return x.xxx_hidden_ReadPolicy
+	}
+	return false
+}
+
 func (x *RunAdmitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *RunAdmitted) SetBudget(v *Budget) {
@@ -3455,12 +3463,12 @@ func (x *RunAdmitted) SetPast(v []*PastRun) {
 
 func (x *RunAdmitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *RunAdmitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *RunAdmitted) SetUnread(v []*Observation) {
@@ -3469,6 +3477,11 @@ func (x *RunAdmitted) SetUnread(v []*Observation) {
 
 func (x *RunAdmitted) SetKnowledge(v []*Knowledge) {
 	x.xxx_hidden_Knowledge = &v
+}
+
+func (x *RunAdmitted) SetReadPolicy(v bool) {
+	x.xxx_hidden_ReadPolicy = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *RunAdmitted) HasRun() bool {
@@ -3499,6 +3512,13 @@ func (x *RunAdmitted) HasResumed() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *RunAdmitted) HasReadPolicy() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *RunAdmitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3516,6 +3536,11 @@ func (x *RunAdmitted) ClearPaused() {
 func (x *RunAdmitted) ClearResumed() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Resumed = 0
+}
+
+func (x *RunAdmitted) ClearReadPolicy() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_ReadPolicy = false
 }
 
 type RunAdmitted_builder struct {
@@ -3537,6 +3562,9 @@ type RunAdmitted_builder struct {
 	Unread []*Observation
 	// knowledge comes from the project's goals, the most relevant first.
 	Knowledge []*Knowledge
+	// read_policy says that no intent has told the project's policy yet: it is
+	// read before an agent is called.
+	ReadPolicy *bool
 }
 
 func (b0 RunAdmitted_builder) Build() *RunAdmitted {
@@ -3544,21 +3572,25 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Resumed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
 	x.xxx_hidden_Knowledge = &b.Knowledge
+	if b.ReadPolicy != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_ReadPolicy = *b.ReadPolicy
+	}
 	return m0
 }
 
@@ -6634,7 +6666,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
 	"requesters\x12\x14\n" +
-	"\x05about\x18\t \x01(\tR\x05about\"\x92\x02\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\xb3\x02\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
@@ -6642,7 +6674,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06paused\x18\x05 \x01(\x05R\x06paused\x12\x18\n" +
 	"\aresumed\x18\a \x01(\x05R\aresumed\x12-\n" +
 	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\x121\n" +
-	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledgeJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
+	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1f\n" +
+	"\vread_policy\x18\t \x01(\bR\n" +
+	"readPolicyJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +

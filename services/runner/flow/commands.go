@@ -175,9 +175,14 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 	return c
 }
 
-// startStep issues the step that the intent as a whole is at.
+// startStep issues the step that the intent as a whole is at, after the policy has been read: so
+// that the first call has its money.
 func (s course) startStep() {
 	s.Phase = control.Analyzing
+	if s.Policy.Unread {
+		s.readPolicy()
+		return
+	}
 	s.Plan.Next(s.names())
 	c := forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,
@@ -187,7 +192,8 @@ func (s course) startStep() {
 	s.send(&c)
 }
 
-// readPolicy reads the project's policy again, because a person may have changed it.
+// readPolicy reads the project's policy: before the first call, and again because a person may have
+// changed it. It calls no agent, so it neither waits for money nor for the end of a pause.
 func (s course) readPolicy() {
 	s.Policy.Reading = true
 	s.Plan.Attempts.Next()

@@ -89,6 +89,8 @@ type policy struct {
 	forge.Policy
 	// Known says that it is the project's own, not the default.
 	Known bool
+	// Unread says that it has to be read before the first step.
+	Unread bool
 	// Reading says that it is being read again, because a person may have changed
 	// it.
 	Reading bool
@@ -291,7 +293,7 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 	switch {
 	case t != nil:
 		s.tasks(func(x *task.Turn) { t.GaveUp(x, step, why) })
-	case s.Policy.Reading:
+	case s.Policy.Reading && s.Phase != control.Analyzing:
 		s.Policy.Reading = false
 		s.Plan.Attempts.Worked()
 		why = "the policy could not be read: " + why

@@ -32,6 +32,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget
 	}
+	s.Policy.Unread = a.ReadPolicy && !s.Policy.Known && s.Intent.Recipe == ""
 	r := course(s)
 	if r.isPlanned() {
 		r.gate()
@@ -137,16 +138,14 @@ func (s course) planned(p *plan.Plan, reason string) {
 	s.gate()
 }
 
-// policyRead continues everything that waited for a person, whom a change of the policy may
-// have answered.
+// policyRead begins the run that waited for the policy, or continues everything that waited for a
+// person, whom a change of the policy may have answered.
 func (s course) policyRead(p *forge.Policy) {
-	s.Policy.Reading = false
+	s.Policy.Reading, s.Policy.Unread = false, false
 	s.Plan.Attempts.Worked()
-	if p != nil {
-		s.Policy.Policy = *p
-	}
+	s.adopt(p)
 	switch s.Phase {
-	case control.OverBudget:
+	case control.Analyzing, control.OverBudget:
 		s.Reason = ""
 		s.startStep()
 		return
@@ -371,7 +370,7 @@ func (s course) withdrawAll() {
 }
 
 // finish ends a run: those who wait for the intent are told, and the project
-// reflects upon it, unless its children were reflected upon already.
+// reflects upon it, unless its children were reflected upon already, or the policy is not known.
 func (s course) finish(status forge.Status) {
 	if s.Policy.Reading {
 		s.Policy.Reading = false
@@ -379,5 +378,5 @@ func (s course) finish(status forge.Status) {
 		s.Dispatch.WithdrawStep(&x, forge.StepAnalyze)
 	}
 	s.Intent.Status = status
-	s.close(len(s.Plan.Children) == 0 && !s.Policy.Reflection.Off)
+	s.close(len(s.Plan.Children) == 0 && !s.Policy.Reflection.Off && !s.Policy.Unread)
 }

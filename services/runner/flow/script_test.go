@@ -46,6 +46,7 @@ type script struct {
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
 	after   func(to forge.Key) // after each event
+	untold  bool               // the project has no policy yet; in other scripts it was told before they begin
 }
 
 func newScript() *script {
@@ -91,6 +92,9 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 	case "release":
 		s.hold = false
 		s.deliver()
+		return
+	case "new-project":
+		s.untold = true
 		return
 	case "fire":
 		s.fire()
@@ -230,6 +234,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 		ev.ID = fmt.Sprintf("event-%d", s.events)
 	}
 	ev.At = s.now
+	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil && !s.untold {
+		m.ReadPolicy = false
+	}
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsProject() {

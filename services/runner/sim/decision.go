@@ -36,6 +36,9 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := know.consent.checkMerges(rec, &w.money); err != nil {
 		return err
 	}
+	if err := w.checkReserved(rec); err != nil {
+		return err
+	}
 	if err := know.checkPaused(key, rec); err != nil {
 		return err
 	}

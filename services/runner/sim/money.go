@@ -118,6 +118,17 @@ func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 	return r
 }
 
+// checkReserved returns an error if an agent is to be called without reserved money, although the
+// project has a budget.
+func (w checker) checkReserved(rec *forge.Record) error {
+	for i := range rec.Effects.Commands {
+		if c := &rec.Effects.Commands[i]; agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
+			return fmt.Errorf("%s of %s was issued without reserved money", c.Attempt, c.To)
+		}
+	}
+	return nil
+}
+
 // checkMoney returns an error if a budget was exceeded: that of the project, or of an intent with
 // all that it was split into; or if something is still reserved at the end.
 func (w checker) checkMoney() error {

@@ -27,7 +27,8 @@ func tester(r agenttest.Request) agenttest.Reply {
 		write := "printf '" + strings.ReplaceAll(strings.ReplaceAll(sumTest, "\n", `\n`), "\t", `\t`) + "' > sum_test.go"
 		return agenttest.Steps(committing(write), agenttest.Answer(executed("coverage: 100.0%, all tests pass")))(r)
 	case strings.Contains(r.System, "You work towards a goal"):
-		more := `printf '\nfunc TestDiff(t *testing.T) {\n\tif Diff(3, 2) != 1 {\n\t\tt.Error("3 - 2 is not 1")\n\t}\n}\n' >> sum_test.go && echo tested > RESULT.txt`
+		more := `printf '\nfunc TestDiff(t *testing.T) {\n\tif Diff(3, 2) != 1 {\n\t\tt.Error("3 - 2 is not 1")\n\t}\n}\n' >> sum_test.go` +
+			" && echo tested > RESULT.txt"
 		return agenttest.Steps(committing(more), agenttest.Answer(executed("the other half")))(r)
 	case strings.Contains(r.System, "You sum up one iteration"):
 		return answer(object{"approach": "wrote a test", "result": "success", "reason": "it is there", "artifacts": []string{}, "knowledge": []object{}})

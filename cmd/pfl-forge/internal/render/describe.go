@@ -212,6 +212,9 @@ func analysis(a *forge.Analysis) string {
 	case len(a.Children) > 0:
 		return Count(len(a.Children), "child intent")
 	}
+	if len(a.Tasks) == 0 && a.Policy != nil { // of a command that asks for nothing else
+		return "the project's policy was read"
+	}
 	return Count(len(a.Tasks), "task")
 }
 
@@ -238,7 +241,7 @@ func implementation(i *forge.Implementation) string {
 // failure returns the line for an attempt that failed. That no money was reserved is none of its own.
 func failure(step string, f *forge.Failure) (string, Tone) {
 	if f.Reason == forge.FailUnreserved {
-		return step + " waits for money: the project's budget was read first", Plain
+		return step + " waits for money: the project has another budget now", Plain
 	}
 	return fmt.Sprintf("%s failed (%s): %s", step, f.Reason, cause.Gist(f.Message)), Bad
 }

@@ -66,6 +66,10 @@ func TestLines(t *testing.T) {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{NothingToDo: "it is there"}}),
 			Line{Who: "fix", Text: "analyze: nothing to do: it is there (1.5s)"},
 		},
+		"policy": {
+			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1}, Output: &forge.Analysis{Policy: &forge.Policy{}}}),
+			Line{Who: "fix", Text: "analyze: the project's policy was read (1.5s)"},
+		},
 		"merged": {
 			merged(forge.MergeEnded{Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "0123456789abcdef"}}),
 			Line{Who: "fix-001", Text: "merged as 0123456789", Tone: Good},

@@ -142,7 +142,7 @@ var reasons = []Reason{
 		"see why the pod ended (kubectl get events), give pods more room if they need it, then retry",
 	},
 	{
-		forge.FailUnreserved, "no money was reserved for the call",
+		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
 		"reserves it by the project's policy, which the worker told, and makes the call",
 		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",
 	},
