@@ -16,7 +16,8 @@ import (
 const twoReviewers = `echo "$0 $FORGE_ROLE" >> "$TALLY/calls"
 answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
 case $FORGE_ROLE in
-analyze) answer '{"type": "feature", "risk": "low", "tasks": [{"name": "one", "title": "Say hello", "plan": "do it", "requirements": ["it says hello"], "relevant_files": [], "complexity": "low"}]}' ;;
+analyze) answer '{"type": "feature", "risk": "low", "tasks": [{"name": "one", "title": "Say hello", '\
+'"plan": "do it", "requirements": ["it says hello"], "relevant_files": [], "complexity": "low"}]}' ;;
 implement)
 	echo hello > hello.txt && git add -A && git commit -q -m hello || exit 1
 	answer '{"summary": "said"}'
@@ -24,7 +25,8 @@ implement)
 review)
 	[ "$0" = one ] || : > "$TALLY/reached"
 	while [ "$0" = two ] && [ ! -e "$TALLY/go" ]; do sleep 0.05; done
-	answer '{"requirements": [{"number": 1, "met": true, "confidence": 1, "note": "it is there", "evidence": [{"kind": "diff", "ref": "hello.txt:1", "quote": "hello"}]}], "verdict": "approved", "issues": []}'
+	answer '{"requirements": [{"number": 1, "met": true, "confidence": 1, '\
+'"note": "it is there", "evidence": [{"kind": "diff", "ref": "hello.txt:1", "quote": "hello"}]}], "verdict": "approved", "issues": []}'
 	;;
 esac
 `
