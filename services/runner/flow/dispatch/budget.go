@@ -23,7 +23,7 @@ func (x *Turn) accounted() bool { return x.limits().IntentUSD > 0 || x.Budget.Sh
 func (x *Turn) Charged() bool { return !x.Recipe && x.accounted() }
 
 // charged reports whether a command needs reserved budget. A judge who is asked for no criterion, since
-// commands decide all of them, calls nobody.
+// commands decide all of them, calls no agent.
 func (x *Turn) charged(c *forge.Command) bool {
 	if g := c.Goal(); c.Attempt.Step == forge.StepJudge && g != nil && len(g.Criteria) == 0 {
 		return false
