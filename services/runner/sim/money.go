@@ -79,9 +79,13 @@ func (w *world) raise(s *forge.Summary, willing bool) (forge.IntentID, *forge.Re
 	return s.Key.Intent, r
 }
 
-// agentStep reports whether a command calls an agent, which costs money.
+// agentStep reports whether a command calls an agent, which costs money. A judge whom no criterion is left
+// for calls none.
 func agentStep(c *forge.Command) bool {
 	s := c.Attempt.Step
+	if s == forge.StepJudge && len(c.Iteration().Goal.Criteria) == 0 {
+		return false
+	}
 	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
 }
 

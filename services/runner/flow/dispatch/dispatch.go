@@ -89,7 +89,7 @@ func (s *State) Send(x *Turn, c *forge.Command) {
 	switch {
 	case x.Pause.Holds(c.Attempt.Task):
 		s.Held = append(s.Held, *c)
-	case x.charged(c.Attempt.Step):
+	case x.charged(c):
 		s.enqueue(c)
 		s.Reserve(x)
 	default:

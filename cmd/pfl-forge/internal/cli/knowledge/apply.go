@@ -129,6 +129,9 @@ func parse(path string, data []byte) ([]forge.Knowledge, error) {
 // changes returns the corrections, additions and removals that a file makes to what is known. A line whose id is unknown is an error:
 // what it stands for was forgotten, here or by another person, and an addition would bring it back.
 func changes(path string, known, file []forge.Knowledge, prune bool) ([]change, error) {
+	if prune && len(file) == 0 {
+		return nil, fmt.Errorf("%s: --prune: it has no piece of knowledge; pfl-forge knowledge forget removes single ones", path)
+	}
 	byID, byText, kept := map[string]*forge.Knowledge{}, map[string]bool{}, map[string]bool{}
 	for i := range known {
 		byID[known[i].ID] = &known[i]

@@ -72,8 +72,8 @@ func (o *other) command(old *forge.Command, usd float64) forge.Command {
 	if o.agent != "" {
 		cmd.Intent.Agent = ""
 	}
-	if o.model != "" {
-		cmd.Stronger = nil
+	if o.agent != "" || o.model != "" {
+		cmd.Stronger = nil // its model is one of the agent of then
 	}
 	if in := cmd.Review(); in.Second != nil && (o.agent != "" || o.model != "") {
 		in.Second, in.First = nil, forge.Reviewer{} // the question is the same for the first and the second

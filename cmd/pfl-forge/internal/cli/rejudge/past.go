@@ -68,7 +68,7 @@ func find(ctx context.Context, t *target.Target, q *query) (list []question, all
 }
 
 // collector pairs commands with the results that were decided on. An attempt that was withdrawn, or
-// that failed, has a command and no verdict: it is left out. One that a lost worker's replacement
+// that failed, has a command and no verdict: it is left out, and so is a judgment that commands made alone. One that a lost worker's replacement
 // repeated has one command for each claim, of which one is answered.
 type collector struct {
 	*query
@@ -88,7 +88,7 @@ func (c *collector) add(rec *forge.Record) {
 		id := (&forge.Command{To: r.To, Attempt: r.Attempt}).ID()
 		cmd, asked := c.open[id]
 		delete(c.open, id)
-		if asked && answered(r) && r.Agent != config.AgentRecipe && !ev.At.Before(c.since) && (c.until.IsZero() || ev.At.Before(c.until)) {
+		if asked && answered(r) && r.Agent != "" && r.Agent != config.AgentRecipe && !ev.At.Before(c.since) && (c.until.IsZero() || ev.At.Before(c.until)) {
 			c.list = append(c.list, question{cmd, *r, ev.At})
 		}
 	}

@@ -80,6 +80,8 @@ func TestCollector(t *testing.T) {
 		tell(4, at(forge.StepReview, 3, 2), "claude", &forge.Review{}),
 		tell(5, at(forge.StepReview, 3, 2), "claude", &forge.Review{}), // twice
 		tell(6, at(forge.StepReview, 9, 1), "claude", &forge.Review{}), // nobody asked
+		ask(at(forge.StepReview, 5, 1)),
+		tell(7, at(forge.StepReview, 5, 1), "", &forge.Review{}), // commands decided alone
 		ask(at(forge.StepReview, 4, 1)),
 		tell(7, at(forge.StepReview, 4, 1), "recipe", &forge.Review{}),
 		tell(8, at(forge.StepJudge, 1, 1), "claude", &forge.Judgment{}), // another role
@@ -126,6 +128,9 @@ func TestCommand(t *testing.T) {
 	}
 	if same.Replica != "" || same.Resume || same.Session == "s" || same.LimitedAgents != nil {
 		t.Errorf("it goes on with what is over: %+v", same)
+	}
+	if c := (&other{agent: "codex"}).command(&old, 2); c.Stronger != nil {
+		t.Errorf("codex is asked for %s", c.Stronger.Model)
 	}
 	c := (&other{agent: "claude", model: "m"}).command(&old, 2)
 	if in := c.Review(); c.Intent.Agent != "" || c.Stronger != nil || in.Second != nil || in.First != (forge.Reviewer{}) || !in.Unchanged {
