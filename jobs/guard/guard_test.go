@@ -174,3 +174,28 @@ func FuzzCommandFiles(f *testing.F) {
 		}
 	})
 }
+
+// The file that a check runs is found, also behind a program that runs another one; what is only read is not.
+func TestWrappedCommands(t *testing.T) {
+	for _, line := range []string{
+		"timeout 600 scripts/coverage 80", "env CI=1 scripts/coverage 80", "nice scripts/coverage", "exec scripts/coverage", "nice -n 5 sh scripts/coverage",
+		"time scripts/coverage", "xargs -n1 scripts/coverage <list", "command scripts/coverage", "GOFLAGS=-mod=vendor scripts/coverage",
+		"test -n \"$(scripts/coverage)\"", "cat list | while read f; do scripts/coverage $f; done", "! scripts/coverage", "unheard-of scripts/coverage",
+		"git -c core.hooksPath=scripts/coverage commit", "awk -f scripts/coverage", "go run scripts/coverage", "sh <scripts/coverage",
+		"timeout 5 sh -x < scripts/coverage",
+		"cat scripts/coverage | sh", "cat scripts/coverage | sed s/a/b/ | env A=1 bash -s", "echo scripts/coverage | xargs sh", "sh -c \"$(cat scripts/coverage)\"",
+		"bash <(cat scripts/coverage)", "eval \"$(cat scripts/coverage)\"", "cat <scripts/coverage | sh", ". /dev/stdin <scripts/coverage",
+	} {
+		if !commandFiles("a check", []string{line}).holds("scripts/coverage") {
+			t.Errorf("not found: %s", line)
+		}
+	}
+	for _, line := range []string{
+		"cat scripts/coverage", "timeout 5 grep x scripts/coverage", "test -e scripts/coverage", "cat scripts/coverage | grep x",
+		"cat scripts/coverage | sh x.sh", "ci/x scripts/coverage", "time",
+	} {
+		if commandFiles("a check", []string{line}).holds("scripts/coverage") {
+			t.Errorf("only read: %s", line)
+		}
+	}
+}
