@@ -121,7 +121,8 @@ func (t Pair) Refuse(rv *forge.Review, answered forge.Reviewer) error {
 		return err
 	}
 	if answered.Agent != "" && answered == t.Answered {
-		return fmt.Errorf("both reviews were made by %s, as its program says; the second has to be by another one: change review.second on the base branch", words(answered))
+		return fmt.Errorf("both reviews were made by %s, as its program says; the second has to be by another one: "+
+			"change review.second on the base branch", words(answered))
 	}
 	return nil
 }
