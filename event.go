@@ -59,7 +59,7 @@ type Reject struct {
 type Answer struct {
 	// Index is the question's place among the intent's clarifications, from 0.
 	Index int
-	// Question repeats the question's text, so that an answer to an older question is refused; empty skips that check.
+	// Question repeats the question's text, so that an answer to an older question is refused; empty skips that check, and is refused where it approves a change.
 	Question string
 	// Answer is the answer, not empty.
 	Answer string

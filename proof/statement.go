@@ -58,6 +58,8 @@ type Verify struct {
 	Definition string `json:"definition"`
 	// Commands were run, in this order, those that set the checkout up first.
 	Commands []Command `json:"commands"`
+	// Checks decide criteria of the goal. Each exited as the criterion expects, which can be with another status than 0.
+	Checks []Command `json:"checks,omitempty"`
 	// Executor is where they ran; empty if there were none.
 	Executor string `json:"executor,omitempty"`
 	// Replica is the worker that ran them.
@@ -285,6 +287,12 @@ func Model(name string) string {
 	return strings.ToValidUTF8(shapes.Text(name[:min(len(name), maxCommand)]), "")
 }
 
+// said returns a command line as a statement has it: without what could be a secret, and cut if it is long.
+func said(line string) string {
+	line = shapes.Text(line)
+	return strings.ToValidUTF8(line[:min(len(line), maxCommand)], "")
+}
+
 // Definition returns the digest of commands, in their order.
 func Definition(lists ...[]string) string {
 	text, _ := json.Marshal(lists) //nolint:errchkjson // strings always can be
@@ -302,9 +310,16 @@ func Passed(lists ...[]string) []Command {
 	list := []Command{}
 	for _, line := range slices.Concat(lists...) {
 		if len(list) < maxCommands {
-			line = shapes.Text(line)
-			list = append(list, Command{Command: strings.ToValidUTF8(line[:min(len(line), maxCommand)], "")})
+			list = append(list, Command{Command: said(line)})
 		}
+	}
+	return list
+}
+
+// Checked returns the runs of checks that passed.
+func Checked(runs []forge.CheckRun) (list []Command) {
+	for i := range runs[:min(len(runs), maxCommands)] {
+		list = append(list, Command{Command: said(runs[i].Command), Exit: runs[i].ExitCode})
 	}
 	return list
 }

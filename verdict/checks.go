@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -26,11 +27,16 @@ func OfChecks(criteria []string, checks []forge.Check, report *forge.VerifyRepor
 	return claims
 }
 
-// RunID returns the ID of the run that decides a criterion.
-func RunID(criterion int) string { return fmt.Sprintf("c%d", criterion) }
+// RunID names the run that decides a criterion, by its number and a digest of the check. A report reaches the rules with
+// what looks like a secret taken out of its texts, so that the command line in it may not be the one that was asked for;
+// in a digest there is nothing to take out.
+func RunID(c *forge.Check) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q", c.Name, c.Command, c.ExitCode, c.Output))
+	return fmt.Sprintf("c%d-%x", c.Criterion, sum[:4])
+}
 
 // runOf returns the run of a check on a tree; nil if there is none. It has to be of the criterion, of the tree and
-// of the command. The command of a check that the project names is the worker's to know, by the configuration of
+// of the check. The command of a check that the project names is the worker's to know, by the configuration of
 // the base branch.
 func runOf(report *forge.VerifyReport, c *forge.Check, tree string) *forge.CheckRun {
 	if report == nil {
@@ -38,7 +44,7 @@ func runOf(report *forge.VerifyReport, c *forge.Check, tree string) *forge.Check
 	}
 	for i := range report.Checks {
 		run := &report.Checks[i]
-		if run.ID == RunID(c.Criterion) && run.Tree == tree && run.Name == c.Name && (c.Name != "" || run.Command == c.Command) {
+		if run.ID == RunID(c) && run.Tree == tree {
 			return run
 		}
 	}

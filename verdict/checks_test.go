@@ -12,10 +12,12 @@ import (
 func TestOfChecks(t *testing.T) {
 	criteria := []string{"words", "check tests passes", "`make` exits with 0"}
 	checks := []forge.Check{{Criterion: 2, Name: "tests"}, {Criterion: 3, Command: "make"}}
-	tests := forge.CheckRun{ID: "c2", Name: "tests", Command: "go test", Tree: "t", Passed: true}
-	own := forge.CheckRun{ID: "c3", Command: "make", Tree: "t", Passed: true}
+	tests := forge.CheckRun{ID: verdict.RunID(&checks[0]), Name: "tests", Command: "go test", Tree: "t", Passed: true}
+	own := forge.CheckRun{ID: verdict.RunID(&checks[1]), Command: "make", Tree: "t", Passed: true}
 	const notRun, ended, other = "its command did not run on this commit", "it was ended before it was finished", "exit status 0, and the output does not match "
 	with := func(r forge.CheckRun, change func(*forge.CheckRun)) forge.CheckRun { change(&r); return r }
+	of := func(c forge.Check) func(*forge.CheckRun) { return func(r *forge.CheckRun) { r.ID = verdict.RunID(&c) } }
+	hidden := func(r *forge.CheckRun) { r.Name, r.Command = "[redacted]", "[redacted]" }
 	for name, c := range map[string]struct {
 		runs []forge.CheckRun
 		met  bool
@@ -24,13 +26,17 @@ func TestOfChecks(t *testing.T) {
 		"both pass":       {[]forge.CheckRun{tests, own}, true, "exit status 0"},
 		"none ran":        {nil, false, notRun},
 		"another tree":    {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.Tree = "u" }), own}, false, notRun},
-		"another check":   {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.Name = "lint" }), own}, false, notRun},
-		"another one's":   {[]forge.CheckRun{with(own, func(r *forge.CheckRun) { r.ID = "c2" }), own}, false, notRun},
+		"another check":   {[]forge.CheckRun{with(tests, of(forge.Check{Criterion: 2, Name: "lint"})), own}, false, notRun},
+		"another one's":   {[]forge.CheckRun{with(own, of(forge.Check{Criterion: 2, Command: "make"})), own}, false, notRun},
 		"it fails":        {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.Passed, r.ExitCode = false, 2 }), own}, false, "exit status 2, 0 expected"},
 		"it says another": {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.Passed = false }), own}, false, other},
 		"it was ended":    {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.Passed, r.ExitCode = false, -1 }), own}, false, ended},
 		"as a verify run": {[]forge.CheckRun{with(tests, func(r *forge.CheckRun) { r.ID = "v1" }), own}, false, notRun},
-		"another command": {[]forge.CheckRun{tests, with(own, func(r *forge.CheckRun) { r.Command = "true" })}, false, "exit status 0"},
+		"another status": {[]forge.CheckRun{tests, with(own, func(r *forge.CheckRun) {
+			r.ID = verdict.RunID(&forge.Check{Criterion: 3, Command: "make", ExitCode: 1})
+		})}, false, "exit status 0"},
+		"redacted":        {[]forge.CheckRun{with(tests, hidden), with(own, hidden)}, true, "exit status 0"},
+		"another command": {[]forge.CheckRun{tests, with(own, of(forge.Check{Criterion: 3, Command: "true"}))}, false, "exit status 0"},
 	} {
 		claims := verdict.OfChecks(criteria, checks, &forge.VerifyReport{Passed: true, Checks: c.runs}, "t")
 		if met := claims[0].Counts() && claims[1].Counts(); len(claims) != 2 || met != c.met || claims[0].Note != c.note {

@@ -94,7 +94,7 @@ func others(p *config.Project, name string) string {
 // Named returns a run with what the rules know it by: the criterion that it decides, and the tree that it was
 // of. A run that lacks one of these, or has those of another, decides nothing.
 func (c *Command) Named(run forge.CheckRun, tree string) forge.CheckRun {
-	run.ID, run.Name, run.Command, run.Tree = verdict.RunID(c.check.Criterion), c.check.Name, c.Line, tree
+	run.ID, run.Name, run.Command, run.Tree = verdict.RunID(&c.check), c.check.Name, c.Line, tree
 	return run
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 const withChecks = settings + `
@@ -48,7 +49,8 @@ func TestChecks(t *testing.T) {
 				t.Errorf("%+v is not a run of %+v on %s", run, checks[i], rb.Tree)
 			}
 			if run.Passed {
-				list = append(list, run.ID)
+				number, _, _ := strings.Cut(run.ID, "-")
+				list = append(list, number)
 			}
 		}
 		if run := rb.Verify.Checks[len(checks)-1]; run.ExitCode != -1 || !strings.Contains(run.Output, "1s") {
@@ -100,5 +102,44 @@ func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
 	}
 	if w.repo.Head("main") != tip {
 		t.Error("it merged")
+	}
+}
+
+// Somebody lands the same patch, and more with which the check of the goal fails. All of it is there already, and the goal
+// is not done.
+func TestMergeThatIsThereAlreadyAndTheCheckFails(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	c := merge(1, rb)
+	c.Merge().Change.Checks = []forge.Check{{Criterion: 1, Command: "test ! -e more.txt"}}
+	w.repo.Commit("the same, and what breaks it", map[string]string{"new.txt": "x\n", "more.txt": "more\n"})
+	if got := w.merges(c); got.Outcome != forge.MergeVerifyFailed || got.Verify == nil || got.Verify.Passed {
+		t.Errorf("merged as %s although the check fails there: %+v", got.Commit, got)
+	}
+}
+
+// A statement that a change was verified names the checks of its goal; there is none where one of them failed.
+func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
+	w, _, _ := signedWorld(t)
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	stated := func(line string, status int) forge.Envelope {
+		t.Helper()
+		c := command(forge.StepRebase, 1)
+		c.Task.Base, c.Task.Head, c.Task.Checks = im.Base, im.Head, []forge.Check{{Criterion: 1, Command: line, ExitCode: status}}
+		r := w.imp.rebase(t.Context(), c, silent)
+		if r.Failure() != nil {
+			t.Fatalf("%+v", r.Failure())
+		}
+		return forge.As[*forge.Rebase](r.Output).Statement
+	}
+	if e := stated("exit 7", 0); e != "" {
+		t.Errorf("a failed check is signed: %s", e)
+	}
+	s, err := proof.Unseal(stated("exit 7", 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(s.Payload); !strings.Contains(text, `"checks":[{"command":"exit 7","exit":7}]`) {
+		t.Errorf("it does not name the check: %s", text)
 	}
 }

@@ -130,12 +130,12 @@ func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 // there; nil if it can.
 func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
-	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
-		return nil
 	case len(moved.Conflicts) > 0:
 		return &forge.MergeResult{Outcome: forge.MergeConflict, Files: moved.Conflicts}
-	case verdict.Failing(moved.Verify) != "":
+	case verdict.Failing(moved.Verify) != "": // also where all of it is there already: done is not what fails
 		return &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: verdict.Strict(moved.Verify), Candidate: moved}
+	case moved.Head == moved.Base: // all of it is there already, so there is nothing to review
+		return nil
 	case moved.PatchID != patch:
 		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}
 	}

@@ -8,14 +8,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // stateVerified adds to a rebase the signed statement that its tree passed the
-// verify commands on its parent. One that did not pass has none, and neither has
-// any where nothing is signed.
+// verify commands, and the checks of its goal, on its parent. One that did not pass has none, and
+// neither has any where nothing is signed.
 func (i *Implementer) stateVerified(j *jobs.Job, r *forge.Rebase) error {
 	key, err := i.key.Key()
-	if err != nil || key == nil || r.Head == r.Base || r.Verify != nil && !r.Verify.Passed {
+	if err != nil || key == nil || r.Head == r.Base || verdict.Failing(r.Verify) != "" {
 		return signing(err)
 	}
 	v := &proof.Verify{
@@ -24,7 +25,7 @@ func (i *Implementer) stateVerified(j *jobs.Job, r *forge.Rebase) error {
 		Replica: string(i.id), Executor: string(j.Result.Executor),
 	}
 	if r.Verify != nil {
-		v.Commands = proof.Passed(j.Config.WorktreeSetup, j.Config.Verify)
+		v.Commands, v.Checks = proof.Passed(j.Config.WorktreeSetup, j.Config.Verify), proof.Checked(r.Verify.Checks)
 	}
 	r.Statement, err = key.State(proof.Change{Tree: r.Tree, Parent: r.Base, Patch: r.PatchID}, v)
 	return signing(err)

@@ -143,6 +143,15 @@ func (s consent) names(tasks ...*task.Task) []string {
 func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forge.Decision, error) {
 	rules := consent(s).rules()
 	approves := task.Approves(a.Answer)
+	words, rejects := task.Rejects(a.Answer)
+	switch {
+	case !approves && !rejects:
+		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer, task.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
+	case approves && a.Question == "":
+		// The question names the commit, its number does not: an answer that comes late would approve what
+		// nobody has seen. That it is another question is looked at for all answers.
+		return rule.Refuse("it does not say what it approves; look at the change with `pfl-forge show %s`, and answer with the text of the question, as `pfl-forge answer` does", s.key.Intent)
+	}
 	// Rejecting is open to whoever may answer: it lets nothing through. Approving is not, and an
 	// answer must not be a way around the rules for approvals.
 	var granted *approval.Granted
@@ -158,7 +167,7 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 	}
 	plan.Answer(&s.Intent, a)
 	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
-	if !approves && !task.Rejects(a.Answer) {
+	if words != "" {
 		s.Intent.Requesters = joined(s.Intent.Requesters, by)
 	}
 	s.tasks(func(x *task.Turn) { task.Pair{Task: t}.Decided(x, a.Answer, granted) })

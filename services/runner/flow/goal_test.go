@@ -77,7 +77,7 @@ func checksOf(criteria, names []string) []forge.Check {
 func (s *script) check(out *forge.Rebase, checks []forge.Check, failing, elsewhere []string) {
 	for _, c := range checks {
 		run := forge.CheckRun{
-			ID: verdict.RunID(c.Criterion), Name: c.Name, Command: "make " + c.Name, Tree: out.Tree, Passed: true, Output: "ok", Duration: time.Second,
+			ID: verdict.RunID(&c), Name: c.Name, Command: "make " + c.Name, Tree: out.Tree, Passed: true, Output: "ok", Duration: time.Second,
 		}
 		if slices.Contains(failing, c.Name) {
 			run.Passed, run.ExitCode, run.Output = false, 1, "FAIL"

@@ -210,7 +210,17 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		return &forge.Event{Actor: arg("by"), Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
 	case "answer":
 		n, _ := strconv.Atoi(arg("question"))
-		return &forge.Event{Actor: arg("by"), Message: &forge.Answer{Index: n, Answer: arg("answer")}}
+		a := &forge.Answer{Index: n, Question: arg("says"), Answer: arg("answer")}
+		// The person looked at it; says=nothing leaves it out.
+		if m := s.intents[id]; a.Question == "" && m != nil {
+			if list := m.View().Intent.Clarifications; n >= 0 && n < len(list) {
+				a.Question = list[n].Question
+			}
+		}
+		if a.Question == "nothing" {
+			a.Question = ""
+		}
+		return &forge.Event{Actor: arg("by"), Message: a}
 	case "edit":
 		e := &forge.Edit{}
 		if v := arg("title"); v != "" {

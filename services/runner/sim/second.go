@@ -57,7 +57,11 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 	if a.Index >= len(list) || len(list[a.Index].SuggestedAnswers) == 0 {
 		return "", a
 	}
-	a.Question, a.Answer = list[a.Index].Question, []string{"approve", "reject", "so"}[w.rng.IntN(3)]
+	a.Answer = []string{"approve", "reject", "reject: so", "Approve."}[w.rng.IntN(4)]
+	// Without the question it approves nothing, whatever its answer is.
+	if w.rng.IntN(4) > 0 {
+		a.Question = list[a.Index].Question
+	}
 	return w.approver(s, willing), a
 }
 

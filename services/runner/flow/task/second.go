@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
@@ -16,8 +18,8 @@ import (
 // person decides.
 const maxDisputes = 2
 
-// The answers to the question that a person decides by. Any other one rejects, with
-// its words as feedback.
+// The answers to the question that a person decides by. AnswerReject may have words
+// after it, which are feedback.
 const (
 	AnswerApprove = "approve"
 	AnswerReject  = "reject"
@@ -147,6 +149,9 @@ func (t Pair) disagree(x *Turn) {
 		t.rejected(x, Disagreed, feedback)
 		return
 	}
+	// What was approved before the reviewers came to disagree about it is not what
+	// is asked for now.
+	t.Cleared = Clearance{}
 	// The question names the commit, so that an answer to an earlier one is not
 	// taken for it.
 	x.Intent.Clarifications = append(slices.Clip(x.Intent.Clarifications), forge.Clarification{
@@ -160,8 +165,20 @@ func (t Pair) disagree(x *Turn) {
 // approved.
 func Approves(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), AnswerApprove) }
 
-// Rejects reports whether it says no more than that it is rejected.
-func Rejects(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), AnswerReject) }
+// Rejects reports whether it says that the change is rejected, and returns the words
+// that follow. All else is neither: who means to approve, and writes "yes", has not
+// asked for another attempt.
+func Rejects(answer string) (words string, is bool) {
+	answer = strings.TrimSpace(answer)
+	n := len(AnswerReject)
+	if len(answer) < n || !strings.EqualFold(answer[:n], AnswerReject) {
+		return "", false
+	}
+	if next, _ := utf8.DecodeRuneInString(answer[n:]); unicode.IsLetter(next) || unicode.IsDigit(next) {
+		return "", false // "rejected"
+	}
+	return strings.TrimLeftFunc(answer[n:], func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) }), true
+}
 
 // Decided goes on with a person's word on a change that its reviewers disagree
 // about. by is their approval of exactly this change; nil if it has to be approved
@@ -174,8 +191,9 @@ func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 		// A person has taken sides, so the next disagreement is the first of
 		// another row.
 		t.Disputes = 0
-		if said += "\n\nA person decided that it is rejected."; !Rejects(answer) {
-			said += " They say: " + strings.TrimSpace(answer)
+		said += "\n\nA person decided that it is rejected."
+		if words, _ := Rejects(answer); words != "" {
+			said += " They say: " + words
 		}
 		t.rejected(x, Rejected, said)
 	case t.Word.NothingToDo != "":
