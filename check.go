@@ -55,20 +55,30 @@ func (c *Check) Text() string {
 // CheckName matches the names that a check of a project can have.
 var CheckName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
+// LikeCheck matches words that read as those of a Check do. Without one they are refused: nothing would run.
+var LikeCheck = regexp.MustCompile("(?is)^\\s*(check\\s+\\S+\\s+passes|`.+`\\s+exits with [0-9]+(,.*)?)[\\s.]*$")
+
 // validChecks returns the first thing that is wrong with an intent's checks, or nil.
 func validChecks(in *Intent) *FieldError {
-	last := 0
-	for _, c := range in.Checks {
-		if c.Criterion <= last || c.Criterion > len(in.Criteria) || in.Criteria[c.Criterion-1] != c.Text() {
-			return &FieldError{"checks", "do not belong to the criteria, each to the one that says it in words"}
+	left := in.Checks
+	for i, text := range in.Criteria {
+		field := fmt.Sprintf("criteria[%d]", i)
+		if checked := len(left) > 0 && left[0].Criterion == i+1 && left[0].Text() == text; !checked {
+			if LikeCheck.MatchString(text) {
+				return &FieldError{field, "reads like one that a command decides, and is none: write {check: NAME}, {command: LINE} or other words"}
+			}
+			continue
 		}
-		last = c.Criterion
-		if e := c.valid(fmt.Sprintf("criteria[%d]", last-1), in.Source); e != nil {
+		if e := left[0].valid(field, in.Source); e != nil {
 			return e
 		}
-		if slices.Index(in.Criteria, c.Text()) != last-1 || slices.Contains(in.Criteria[last:], c.Text()) {
-			return &FieldError{fmt.Sprintf("criteria[%d]", last-1), "is given twice"}
+		if slices.Index(in.Criteria, text) != i {
+			return &FieldError{field, "is given twice"}
 		}
+		left = left[1:]
+	}
+	if len(left) > 0 {
+		return &FieldError{"checks", "do not belong to the criteria, each to the one that says it in words"}
 	}
 	return nil
 }

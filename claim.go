@@ -15,8 +15,7 @@ type Claim struct {
 	Note string
 	// Evidence are the pieces that the model cites.
 	Evidence []Citation
-	// Unproven says why the claim does not count although it says met. Only the
-	// rules set it; empty until they did, and if it counts.
+	// Unproven says why the claim does not count although it says met. Only the rules set it; empty until they did, and if it counts.
 	Unproven string
 	// Run is that of the command which decides a criterion; nil where a model answered.
 	Run *CheckRun
@@ -38,8 +37,7 @@ const (
 type Citation struct {
 	// Kind says what Ref refers to.
 	Kind CitationKind
-	// Ref is path:line or path:from-to, the name or id of a run, or the path that
-	// is absent or searched.
+	// Ref is path:line or path:from-to, the name or id of a run, or the path that is absent or searched.
 	Ref string
 	// Quote is the text that stands there, or that must not stand anywhere below Ref.
 	Quote string
@@ -47,16 +45,14 @@ type Citation struct {
 	Resolved bool
 	// Reason says why it was not found; empty if it was, or has not been looked up yet.
 	Reason string
-	// Unchanged says that it was so before the change, too: by itself it shows
-	// nothing of what the change does.
+	// Unchanged says that it was so before the change, too: by itself it shows nothing of what the change does.
 	Unchanged bool
 }
 
 // String returns the citation on one line: "file a.go:12".
 func (c *Citation) String() string { return string(c.Kind) + " " + c.Ref }
 
-// DefaultMinConfidence is the confidence that a claim needs where the project says
-// nothing.
+// DefaultMinConfidence is the confidence that a claim needs where the project says nothing.
 const DefaultMinConfidence = 0.7
 
 // Counts reports whether the rules let the claim stand for its requirement or criterion.

@@ -43,8 +43,7 @@ type GoalOptions struct {
 	KnowledgeFile string
 	// RawLog keeps the output of the executing agent's program, in a file for each iteration.
 	RawLog bool
-	// LogDir is the directory of those files below .e8/; empty stands for
-	// DefaultLogDir.
+	// LogDir is the directory of those files below .e8/; empty stands for DefaultLogDir.
 	LogDir string
 }
 
@@ -75,10 +74,10 @@ func (g *GoalOptions) History() int {
 func validGoal(in *Intent) *FieldError {
 	for i, c := range in.Criteria {
 		field := fmt.Sprintf("criteria[%d]", i)
-		if e := validText(field, c, MaxCriterion); e != nil {
+		switch e := validText(field, c, MaxCriterion); {
+		case e != nil:
 			return e
-		}
-		if strings.TrimSpace(c) == "" {
+		case strings.TrimSpace(c) == "":
 			return &FieldError{field, "is empty"}
 		}
 	}
@@ -107,13 +106,11 @@ func validGoal(in *Intent) *FieldError {
 		return e
 	}
 	for _, p := range []struct{ field, text string }{{"goal.system_prompt", g.SystemPrompt}, {"goal.judge_prompt", g.JudgePrompt}} {
-		if p.text == "" {
-			continue
-		}
-		if in.Source != SourceHuman {
+		switch e := validText(p.field, p.text, MaxBody); {
+		case p.text == "":
+		case in.Source != SourceHuman:
 			return &FieldError{p.field, "can be set by people only"}
-		}
-		if e := validText(p.field, p.text, MaxBody); e != nil {
+		case e != nil:
 			return e
 		}
 	}

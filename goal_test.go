@@ -60,6 +60,21 @@ func TestGoalOptionsAreChecked(t *testing.T) {
 	}
 }
 
+// Words must not look like a check: a person who approves the plan takes them for one, and a model decides.
+func TestWordsThatLookLikeACheck(t *testing.T) {
+	for _, source := range []forge.Source{forge.SourceHuman, forge.SourceSystem} {
+		for text, refused := range map[string]bool{
+			"check tests passes": true, " Check  tests passes.": true, "`go test ./...` exits with 0": true,
+			"`a\nb` exits with 2, and its output matches `x`": true, "The check of the tests passes": false, "`make` exits with an error": false,
+		} {
+			in := forge.Intent{ID: "a", Project: "p", Source: source, Settings: forge.Settings{Title: "t", Body: "b", Criteria: []string{text}}}
+			if e := in.Validate(); (e != nil) != refused {
+				t.Errorf("%q: %+v", text, e)
+			}
+		}
+	}
+}
+
 // Criteria that nobody would judge are refused, never shown and ignored.
 func TestCriteriaThatNobodyJudges(t *testing.T) {
 	for _, tt := range []struct {

@@ -58,9 +58,8 @@ func (i *Intent) Validate() *FieldError {
 		return &FieldError{"budget_usd", "must be a positive amount"}
 	}
 	for _, list := range []struct {
-		field  string
-		length int
-		most   int
+		field        string
+		length, most int
 	}{
 		{"depends_on", len(i.DependsOn), MaxListLength},
 		{"criteria", len(i.Criteria), MaxCriteria},
@@ -108,11 +107,8 @@ func validText(field, s string, most int) *FieldError {
 		return &FieldError{field, fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), most)}
 	case !utf8.ValidString(s):
 		return &FieldError{field, "is not valid UTF-8"}
-	}
-	for _, r := range s {
-		if r == 0 {
-			return &FieldError{field, "holds a NUL character"}
-		}
+	case strings.ContainsRune(s, 0):
+		return &FieldError{field, "holds a NUL character"}
 	}
 	return nil
 }

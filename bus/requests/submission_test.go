@@ -143,7 +143,8 @@ func TestSubmissionErrors(t *testing.T) {
 		{`{` + ok + `, "criteria": [{"name": "x"}]}`, `criteria[0].check: is empty; criteria[0].name: is not known; what is: check`},
 		{`{` + ok + `, "criteria": [5]}`, `criteria[0]: is neither a string nor an object with check`},
 		{`{` + ok + `, "criteria": [{"check": "a b"}]}`, `criteria[0].check: is "a b", which is no name of a check`},
-		{`{` + ok + `, "criteria": ["check tests passes", {"check": "tests"}]}`, `criteria[1]: is given twice`},
+		{`{` + ok + `, "criteria": [{"check": "tests"}, {"check": "tests"}]}`, `criteria[1]: is given twice`},
+		{`{` + ok + `, "criteria": ["check tests passes", {"check": "tests"}]}`, `criteria[0]: reads like one that a command decides, and is none`},
 		{`{` + ok + `, "checks": [{"criterion": 1, "name": "tests"}]}`, `checks: is not known`},
 		{
 			`{"submit": {"intent": {` + ok + `, "criteria": ["` + "`true` exits with 0" + `"], "checks": [{"criterion": 1, "command": "true"}]}}}`,

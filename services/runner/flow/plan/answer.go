@@ -115,7 +115,7 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 		return Outcome{Questions: in.Clarifications}
 	}
 	criteria, checks := withChecks(p.Intent, in.Criteria)
-	if err := checkIntake(in, criteria); err != nil {
+	if err := checkIntake(in, criteria, len(p.Intent.Criteria)); err != nil {
 		return Outcome{Err: err}
 	}
 	tasks, err := tasksOf(p.Intent.ID, []forge.TaskPlan{{
@@ -134,12 +134,12 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 // That a command decides is the word of whoever asked for the goal. An agent that could drop or reword a check
 // would decide what others are measured by.
 func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
+	// Words that read like a check are none: a person who approves the plan would take them for one. Those of the
+	// goal's own checks, which an answer may repeat, have their places below.
+	texts := slices.DeleteFunc(slices.Clone(answered), forge.LikeCheck.MatchString)
 	if len(in.Checks) == 0 {
-		return answered, nil
+		return texts, nil
 	}
-	texts := slices.DeleteFunc(slices.Clone(answered), func(c string) bool {
-		return slices.ContainsFunc(in.Checks, func(check forge.Check) bool { return check.Text() == c })
-	})
 	// Nobody would have to be asked; what an intake adds by itself does not change that.
 	if len(in.Checks) == len(in.Criteria) {
 		texts = nil
@@ -164,12 +164,16 @@ func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
 }
 
 // checkIntake says what of an intake cannot be worked with.
-func checkIntake(in *forge.Intake, criteria []string) error {
+func checkIntake(in *forge.Intake, criteria []string, asked int) error {
 	switch {
 	case strings.TrimSpace(in.Task) == "":
 		return &forge.FieldError{Field: "task", Reason: "is empty"}
 	case len(criteria) == 0:
 		return &forge.FieldError{Field: "criteria", Reason: "is empty; a goal has at least one"}
+	case len(criteria) < asked:
+		return &forge.FieldError{Field: "criteria", Reason: fmt.Sprintf(
+			"has %d entries of those that are asked for, which are %d; none can be left out, or put in the words of a check", len(criteria), asked,
+		)}
 	case len(criteria) > forge.MaxCriteria:
 		return &forge.FieldError{Field: "criteria", Reason: fmt.Sprintf("has %d entries; at most %d are allowed", len(criteria), forge.MaxCriteria)}
 	}

@@ -79,6 +79,9 @@ func Hash(in *forge.Intent, tasks []*task.Task, children Children) string {
 		if len(t.Criteria) > 0 {
 			fmt.Fprintf(h, "%q\n", t.Criteria)
 		}
+		for _, c := range t.Checks { // that a command decides is approved, not only the words for it
+			fmt.Fprintf(h, "check %d %q %q %d %q %s\n", c.Criterion, c.Name, c.Command, c.ExitCode, c.Output, c.Timeout)
+		}
 		if len(t.Requirements) > 0 {
 			fmt.Fprintf(h, "requirements %q\n", t.Requirements)
 		}

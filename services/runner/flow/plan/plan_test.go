@@ -6,12 +6,19 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
 // Each answer of a step before the tasks leads to one of a few outcomes.
 func TestOutcomes(t *testing.T) {
 	p := &Parent{Intent: &forge.Intent{ID: "a", Project: "p", Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}, Number: 1, MaxDepth: 1}
 	deep := &Parent{Intent: &forge.Intent{ID: "a", Depth: 1}, Number: 1, MaxDepth: 1}
+	goal := &Parent{Intent: &forge.Intent{ID: "a", Settings: forge.Settings{Criteria: []string{"fast", "all tests pass"}}}, Number: 1}
+	checked := &Parent{Intent: &forge.Intent{ID: "a", Settings: forge.Settings{Criteria: []string{"fast", "check tests passes"}}}, Number: 1}
+	checked.Intent.Checks = []forge.Check{{Criterion: 2, Name: "tests"}}
+	taken := func(p *Parent, criteria ...string) Outcome {
+		return TakenIn(p, &forge.Intake{Task: "t", Criteria: criteria})
+	}
 	analyzed := func(p *Parent, a forge.Analysis) Outcome { return Analyzed(p, forge.StepAnalyze, &a) }
 	child := forge.ChildPlan{Name: "x", Title: "t", Body: "b"}
 	for _, test := range []struct {
@@ -47,6 +54,11 @@ func TestOutcomes(t *testing.T) {
 		{"half a skill", Abstracted(p, &forge.Abstraction{Skills: []forge.Skill{{Name: "x"}}}), "skill 1 needs a name, a description and a body"},
 		{"no skill", Abstracted(p, &forge.Abstraction{NothingNew: "all are known"}), "ends: all are known"},
 		{"a goal", TakenIn(p, &forge.Intake{Task: "t", Criteria: []string{"c"}}), "1 task(s), 0 child(ren)"},
+		{"a goal with a criterion left out", taken(goal, "fast"), "criteria: has 1 entries of those that are asked for"},
+		{"a goal in words of a check", taken(goal, "fast", "check tests passes"), "criteria: has 1 entries"},
+		{"a goal that is put in words of a check", taken(goal, "`make` exits with 0"), "criteria: is empty"},
+		{"a goal that repeats its check", taken(checked, "check tests passes", "fast"), "1 task(s)"},
+		{"a goal whose check takes a text's place", taken(checked, "check tests passes"), "criteria: has 1 entries"},
 		{"a goal without criteria", TakenIn(p, &forge.Intake{Task: "t"}), "criteria: is empty; a goal has at least one"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -54,6 +66,20 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// What a person approves is that a command decides, not only the words for it.
+func TestHashHasTheChecks(t *testing.T) {
+	in := &forge.Intent{ID: "a"}
+	of := func(checks ...forge.Check) string {
+		t := &task.Task{}
+		t.Criteria, t.Checks = []string{"check tests passes"}, checks
+		return Hash(in, []*task.Task{t}, nil)
+	}
+	words, named, line := of(), of(forge.Check{Criterion: 1, Name: "tests"}), of(forge.Check{Criterion: 1, Command: "tests"})
+	if words == named || named == line || words == line {
+		t.Errorf("plans of different checks have one hash: %s %s %s", words, named, line)
 	}
 }
 
