@@ -246,8 +246,8 @@ func (r *Report) Hold(n Need, floor Floor) {
 	}
 }
 
-// Reviewed returns the risk of the change and the commit by whose configuration its plan was reviewed, for
-// those who look up whether it takes two reviewers. single reports that one reviewed it whose verdict was
+// Reviewed returns the risk of the change and the commit by whose configuration its plan was reviewed, or else
+// approved, for those who look up whether it takes two reviewers. single reports that one reviewed it whose verdict was
 // an opinion: not a judge of criteria, and not a recipe's check.
 func (r *Report) Reviewed() (risk, policy string, single bool) {
 	reviews, plans := find[*Review](r), find[*Plan](r)
@@ -255,7 +255,14 @@ func (r *Report) Reviewed() (risk, policy string, single bool) {
 		return "", "", false
 	}
 	v := reviews[0]
-	return plans[0].Risk, plans[0].Policy, v.Step == string(forge.StepReview) && v.Agent != "" && v.Agent != "recipe"
+	policy = plans[0].Policy
+	for _, n := range plans[0].Needs {
+		// Where one review was enough the plan names no commit but that of its approval.
+		if policy == "" && n.What == OfPlan {
+			policy = n.Policy
+		}
+	}
+	return plans[0].Risk, policy, v.Step == string(forge.StepReview) && v.Agent != "" && v.Agent != "recipe"
 }
 
 // Doubt adds a problem that was found where the repository had to be read.

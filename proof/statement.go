@@ -118,7 +118,7 @@ type Plan struct {
 	// Reviews is how many reviewers had to approve the change; 0 stands for one.
 	Reviews int `json:"reviews,omitempty"`
 	// Policy is the commit of the base branch by whose configuration that is so; empty
-	// of the goals, which are judged, and in the statements of older versions.
+	// where one was enough.
 	Policy string `json:"policy,omitempty"`
 }
 

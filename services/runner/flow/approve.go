@@ -150,7 +150,8 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 	case approves && a.Question == "":
 		// The question names the commit, its number does not: an answer that comes late would approve what
 		// nobody has seen. That it is another question is looked at for all answers.
-		return rule.Refuse("it does not say what it approves; look at the change with `pfl-forge show %s`, and answer with the text of the question, as `pfl-forge answer` does", s.key.Intent)
+		return rule.Refuse("it does not say what it approves; look at the change with `pfl-forge show %s`, "+
+			"and answer with the text of the question, as `pfl-forge answer` does", s.key.Intent)
 	}
 	// Rejecting is open to whoever may answer: it lets nothing through. Approving is not, and an
 	// answer must not be a way around the rules for approvals.

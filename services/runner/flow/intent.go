@@ -203,7 +203,7 @@ func (s *Intent) worked(t *task.Task, r *forge.Result) {
 	case *forge.Rebase:
 		t.Rebased(x, out)
 	case *forge.Review:
-		unusable = t.Reviewed(x, out)
+		unusable = t.Reviewed(x, out, forge.Reviewer{Agent: r.Agent, Model: r.Model})
 	case *forge.Summarization:
 		g.Summarized(x, t, out, r.Session)
 	case *forge.Judgment:

@@ -132,6 +132,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.By.Agent, out.By.Model, _ = strings.Cut(name, ":")
 		}
 		out.Second = out.Second || d.HasArg("as-second")
+		r.Agent, r.Model, _ = strings.Cut(arg("answered"), ":")
 	case forge.StepMerge:
 		out := &forge.MergeResult{Outcome: forge.MergeOutcome(arg("outcome")), Files: files}
 		r.Output = out

@@ -64,6 +64,12 @@ func (w worker) check(rb *forge.Rebase, checks []forge.Check) {
 	}
 }
 
+// passed reports whether checks passed on a commit. A worker that merges goes by what it ran itself: no
+// report of another commit, and none that is left out, deceives it.
+func (m *measured) passed(at string, checks []forge.Check) bool {
+	return !slices.ContainsFunc(checks, func(c forge.Check) bool { return !slices.Contains(m.met[at], c.Text()) })
+}
+
 // isMet returns an error unless all that commands decide about an intent is met on a commit.
 func (w *world) isMet(intent forge.IntentID, at string) error {
 	// By the texts: the numbers of a goal's task need not be those that were asked for.

@@ -45,7 +45,11 @@ func (w worker) review(c *forge.Command) *forge.Result {
 	if w.chance(20) {
 		rv.Verdict = forge.VerdictApproved // with its issue, if it has one
 	}
-	return &forge.Result{Output: &rv}
+	r := &forge.Result{Output: &rv, Agent: rv.By.Agent, Model: rv.By.Model}
+	if w.chance(12) { // what is configured apart turns out to be one model
+		r.Agent, r.Model = firstReviewer.Agent, firstReviewer.Model
+	}
+	return r
 }
 
 // answer returns a person's answer to a question, and whose it is. What the
@@ -116,7 +120,7 @@ func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
 	o := of[rv.Head]
 	if !second {
 		o.first = true
-	} else if rv.Second && rv.By == secondReviewer {
+	} else if rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer {
 		o.second = true
 	}
 	of[rv.Head] = o

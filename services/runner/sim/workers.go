@@ -335,7 +335,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)), merge.Checks)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
-		case !rb.Verify.Passed:
+		case !rb.Verify.Passed, !w.workers.passed(rb.Head, merge.Checks):
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: rb.Verify, Candidate: rb}}
 		case rb.PatchID != merge.PatchID:
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: rb}}

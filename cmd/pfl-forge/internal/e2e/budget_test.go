@@ -145,7 +145,8 @@ func TestBudgetsHold(t *testing.T) {
 	} {
 		t.Run(c.budget, func(t *testing.T) {
 			t.Setenv("ANTHROPIC_BASE_URL", model.Script(c.budget, splitters))
-			r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\nmodels: {triage_deep: " + name + ", default: " + name + ", complex: " + name + "}\nbudget: {" + c.budget + "}\n"})
+			const models = "models: {triage_deep: " + name + ", default: " + name + ", complex: " + name + "}\n"
+			r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\n" + models + "budget: {" + c.budget + "}\n"})
 			ids := []string{"north", "east", "south", "west"}
 			for _, id := range ids {
 				r.write(".forge/intent-drafts/"+id+".md", "---\ntype: feature\n---\nDivide this: write the files of the "+id+".\n")
@@ -156,7 +157,8 @@ func TestBudgetsHold(t *testing.T) {
 			served := model.Served(c.budget)
 			checkCosts(t, r, served)
 			cost := price.Cost(name, forge.Usage{
-				InputTokens: int64(served.Input), OutputTokens: int64(served.Output), CacheReadTokens: int64(served.CacheRead), CacheWriteTokens: int64(served.CacheWrite),
+				InputTokens: int64(served.Input), OutputTokens: int64(served.Output),
+				CacheReadTokens: int64(served.CacheRead), CacheWriteTokens: int64(served.CacheWrite),
 			})
 			if c.each {
 				for _, id := range ids {

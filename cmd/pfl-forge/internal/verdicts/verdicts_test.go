@@ -109,7 +109,7 @@ func (c *court) review(t *testing.T, a answer) (lands bool, feedback string) {
 	cmd := c.command(forge.StepReview, one, &forge.ReviewInput{Verify: c.verify})
 	r := c.say(t, cmd, object{"requirements": a.claims, "verdict": verdict, "issues": append([]string{}, a.issues...)})
 	x := c.turn(task.Change{})
-	if err := one.Reviewed(x, forge.As[*forge.Review](r.Output)); err != nil {
+	if err := one.Reviewed(x, forge.As[*forge.Review](r.Output), forge.Reviewer{}); err != nil {
 		t.Fatal(err)
 	}
 	return one.Stage == task.Merging, one.Feedback
@@ -346,7 +346,7 @@ func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
 	cmd := c.command(forge.StepReview, one, &forge.ReviewInput{Verify: c.verify})
 	r := c.say(t, cmd, object{"requirements": []object{first, second}, "verdict": forge.VerdictApproved, "issues": []string{}})
 	said := *forge.As[*forge.Review](r.Output)
-	if err := one.Reviewed(x, &said); err != nil || one.Stage != task.Reviewing || one.Second == nil {
+	if err := one.Reviewed(x, &said, forge.Reviewer{}); err != nil || one.Stage != task.Reviewing || one.Second == nil {
 		t.Fatalf("after the first: %v, %s", err, one.Stage)
 	}
 	for name, lie := range map[string]func(*forge.Review){
@@ -358,7 +358,7 @@ func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
 	} {
 		again := said
 		lie(&again)
-		if err := one.Reviewed(x, &again); err == nil || one.Stage != task.Reviewing || len(one.Reviews) != 1 {
+		if err := one.Reviewed(x, &again, forge.Reviewer{}); err == nil || one.Stage != task.Reviewing || len(one.Reviews) != 1 {
 			t.Errorf("%s: %v, %s", name, err, one.Stage)
 		}
 	}
@@ -366,11 +366,11 @@ func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
 	empty := said
 	empty.Second, empty.By.Agent, empty.Claims = true, "codex", nil
 	other := *one
-	if err := other.Reviewed(x, &empty); err != nil || other.Stage != task.Implementing || !strings.Contains(other.Feedback, "it was left out") {
+	if err := other.Reviewed(x, &empty, forge.Reviewer{}); err != nil || other.Stage != task.Implementing || !strings.Contains(other.Feedback, "it was left out") {
 		t.Errorf("without claims: %v, %s, %q", err, other.Stage, other.Feedback)
 	}
 	said.Second, said.By.Agent = true, "codex"
-	if err := one.Reviewed(x, &said); err != nil || one.Stage != task.Merging {
+	if err := one.Reviewed(x, &said, forge.Reviewer{}); err != nil || one.Stage != task.Merging {
 		t.Errorf("the second's own: %v, %s", err, one.Stage)
 	}
 }

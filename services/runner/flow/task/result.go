@@ -116,15 +116,15 @@ func VerifyFeedback(v *forge.VerifyReport) string {
 	return text
 }
 
-// Reviewed takes a review, whose verdict the rules make. It returns why that is none of this change; then
+// Reviewed takes a review, whose verdict the rules make, and who answered. It returns why that is none of this change; then
 // nothing has happened.
-func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
+func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) error {
 	rv := *review
 	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
 		return errors.New("the review is not a verdict on commit " + t.Head)
 	}
 	pair := Pair{t}
-	if err := pair.Refuse(&rv); err != nil {
+	if err := pair.Refuse(&rv, answered); err != nil {
 		return err
 	}
 	t.Review.Worked()
@@ -133,6 +133,8 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review) error {
 	first, second := &rv, (*forge.Review)(nil)
 	if t.Second != nil {
 		first, second = pair.First(), &rv
+	} else {
+		t.Answered = answered
 	}
 	on := Combine(first, second, t.Second != nil || NeedsSecond(x.Policy, x.Intent))
 	t.Reviews = append(slices.Clip(t.Reviews), rv)

@@ -116,7 +116,7 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 		if d.HasArg("of-another-commit") {
 			rv.Head = "other"
 		}
-		return one.Reviewed(x, rv)
+		return one.Reviewed(x, rv, forge.Reviewer{})
 	case "summarized":
 		g.Summarized(x, one, &forge.Summarization{}, "")
 	case "judged":

@@ -33,6 +33,9 @@ type Seconded struct {
 	// Disputes counts how often in a row the second rejected what the first
 	// approved.
 	Disputes int
+	// Answered is the agent that made the newest first review, with the model that its
+	// program reported.
+	Answered forge.Reviewer
 	// Policy is the commit of the base branch whose file said how many reviewers the
 	// newest verdict takes.
 	Policy string
@@ -103,12 +106,23 @@ func (t Pair) First() *forge.Review {
 // the reviewer who was asked. That it is of an open attempt was looked at before;
 // but a worker that answers for the second with what the first said (an old one,
 // which does not know of a second, or one that lies) has the right attempt.
-func (t Pair) Refuse(rv *forge.Review) error {
+//
+// answered is the agent, with the model that its program reported. The proofs say no
+// other names, and models that are configured apart may be one: "opus", and what the
+// program takes by default. What verify-commit would refuse for good is not merged.
+func (t Pair) Refuse(rv *forge.Review, answered forge.Reviewer) error {
 	switch {
 	case t.Second == nil && rv.Second:
 		return errors.New("the first review is waited for, and this is one by the second reviewer")
-	case t.Second != nil:
-		return apart(t.First(), rv)
+	case t.Second == nil:
+		return nil
+	}
+	if err := apart(t.First(), rv); err != nil {
+		return err
+	}
+	if answered.Agent != "" && answered == t.Answered {
+		return fmt.Errorf("both reviews were made by %s, as its program says; the second has to be by another one: "+
+			"change review.second on the base branch", words(answered))
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *pro
 }
 
 // second looks whether a change that one reviewer reviewed takes two, by the configuration by
-// which it was reviewed. Where its plan names none, that of its parent counts: leaving it out
-// is no way around a second reviewer.
+// which it was reviewed, or its plan approved. Where its plan names none, that of its parent
+// counts: leaving it out is no way around a second reviewer.
 func (c *checker) second(ctx context.Context, objects *objects.Reader, report *proof.Report, commit git.OID) error {
 	risk, policy, single := report.Reviewed()
 	if !single {
@@ -70,7 +70,7 @@ func (c *checker) settings(ctx context.Context, objects *objects.Reader, report 
 	}
 	_, err = objects.Commit(policy)
 	if errors.Is(err, git.ErrNotFound) {
-		report.Doubt("its plan was approved by the policy of %s, which is no commit here", policy.Short())
+		report.Doubt("its plan was approved by the policy of %s, which is no commit here; the whole history is needed (git fetch --unshallow)", policy.Short())
 		return nil, nil //nolint:nilnil // that is the answer
 	}
 	if err != nil {

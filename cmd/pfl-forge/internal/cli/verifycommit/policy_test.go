@@ -73,6 +73,7 @@ func TestTwoReviewersByThePolicyOfTheBase(t *testing.T) {
 	two := "asks for two reviewers, and there is proof of one"
 	for name, tt := range map[string]struct {
 		commit, policy    git.OID
+		approved          git.OID
 		risk, step, agent string
 		want              string
 	}{
@@ -82,11 +83,17 @@ func TestTwoReviewersByThePolicyOfTheBase(t *testing.T) {
 		"its own commit":            {commit: off, policy: off, risk: "high", want: "which it is not built on"},
 		"since it was turned off":   {commit: later, policy: off, risk: "high"},
 		"reviewed before it was on": {commit: off, policy: before, risk: "high"},
+		"approved before it was on": {commit: off, approved: before, risk: "high"},
+		"approved since":            {commit: off, approved: base, risk: "high", want: two},
+		"approved, by no commit":    {commit: off, approved: "none", risk: "high", want: two},
 		"judged by criterion":       {commit: off, policy: base, risk: "med", step: "judge"},
 		"a recipe's check":          {commit: off, policy: base, risk: "med", agent: "recipe"},
 	} {
 		review := &proof.Review{Step: cmp.Or(tt.step, "review"), Verdict: proof.VerdictApproved, Agent: cmp.Or(tt.agent, "claude")}
 		plan := &proof.Plan{Risk: tt.risk, Policy: string(tt.policy)}
+		if tt.approved != "" {
+			plan.Needs = []proof.Need{{What: proof.OfPlan, Policy: strings.TrimPrefix(string(tt.approved), "none")}}
+		}
 		report := proof.Report{Statements: []proof.Shown{{Predicate: review}, {Predicate: plan}}}
 		if err := c.second(t.Context(), objects, &report, tt.commit); err != nil {
 			t.Errorf("%s: %v", name, err)
