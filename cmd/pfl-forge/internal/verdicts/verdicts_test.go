@@ -366,7 +366,8 @@ func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
 	empty := said
 	empty.Second, empty.By.Agent, empty.Claims = true, "codex", nil
 	other := *one
-	if err := other.Reviewed(x, &empty, forge.Reviewer{}); err != nil || other.Stage != task.Implementing || !strings.Contains(other.Feedback, "it was left out") {
+	err := other.Reviewed(x, &empty, forge.Reviewer{})
+	if err != nil || other.Stage != task.Implementing || !strings.Contains(other.Feedback, "it was left out") {
 		t.Errorf("without claims: %v, %s, %q", err, other.Stage, other.Feedback)
 	}
 	said.Second, said.By.Agent = true, "codex"
