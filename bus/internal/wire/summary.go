@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -22,30 +24,31 @@ func fieldOfRecord(name protoreflect.Name) protowire.Number {
 // ReadSummary decodes nothing of a record but its summary, which is a small part
 // of it.
 func ReadSummary(record []byte) (forge.Summary, error) {
-	summary, err := readField(record, summaryField)
+	parts, err := readField(record, summaryField)
 	if err != nil {
 		return forge.Summary{}, err
 	}
-	if summary == nil {
+	if len(parts) == 0 {
 		return forge.Summary{}, Garbage("Record", "summary is missing")
 	}
-	return summaries.Unmarshal(summary)
+	// A message that is there more than once is the sum of all, as one after the other is.
+	return summaries.Unmarshal(bytes.Join(parts, nil))
 }
 
 // ReadPrevious decodes nothing of a record but the hash of the message before it; empty if the
 // record carries none. It reads records of newer versions as well.
 func ReadPrevious(record []byte) string {
-	previous, err := readField(record, previousField)
-	if err != nil {
+	parts, err := readField(record, previousField)
+	if err != nil || len(parts) == 0 {
 		return ""
 	}
-	return string(previous)
+	return string(parts[len(parts)-1]) // of a text the last one counts
 }
 
-// readField returns the bytes of a field of a record, the last ones if it is there more than once, and
-// nil if it is missing.
-func readField(record []byte, field protowire.Number) ([]byte, error) {
-	var found []byte
+// readField returns the bytes of a field of a record, in the order in which they are there: none if it
+// is missing.
+func readField(record []byte, field protowire.Number) ([][]byte, error) {
+	var found [][]byte
 	for rest := record; len(rest) > 0; {
 		number, typ, n := protowire.ConsumeTag(rest)
 		if n < 0 {
@@ -57,7 +60,8 @@ func readField(record []byte, field protowire.Number) ([]byte, error) {
 			return nil, Garbage("Record", "%w", protowire.ParseError(size))
 		}
 		if number == field && typ == protowire.BytesType {
-			found, _ = protowire.ConsumeBytes(value)
+			b, _ := protowire.ConsumeBytes(value)
+			found = append(found, b)
 		}
 		rest = value[size:]
 	}
