@@ -29,9 +29,10 @@ func (a *Analyzer) active(ctx context.Context, j *jobs.Job) ([]forge.Summary, er
 		return nil, nil
 	}
 	// A later attempt follows an answer of a person or a failure: what came together with the intent has
-	// long been there, and nothing is waited for.
+	// long been there, and nothing is waited for. The second may be the first call: before it only the policy was read.
+	first := j.Command.Attempt.Number <= 2 && !j.Command.Resume
 	list, err := a.others(ctx, j.Command.To.Project)
-	for known, n := 0, 0; err == nil && j.Command.Attempt.Number == 1 && len(list) > known && n < moments; n++ {
+	for known, n := 0, 0; err == nil && first && len(list) > known && n < moments; n++ {
 		known = len(list)
 		select {
 		case <-ctx.Done():

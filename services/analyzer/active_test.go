@@ -39,12 +39,21 @@ func TestActiveWhenItRuns(t *testing.T) {
 		}
 		return ids
 	}
-	if got := told(); !slices.Equal(got, []forge.IntentID{"first", "late"}) || asked != 4 {
-		t.Errorf("told of %q after %d looks", got, asked)
-	}
-	j.Command.Attempt.Number, asked = 2, 0
-	if got := told(); !slices.Equal(got, []forge.IntentID{"first"}) || asked != 1 {
-		t.Errorf("told of %q after %d looks", got, asked)
+	for _, c := range []struct {
+		number int
+		resume bool
+		want   []forge.IntentID
+		looks  int
+	}{
+		{1, false, []forge.IntentID{"first", "late"}, 4},
+		{2, false, []forge.IntentID{"first", "late"}, 4}, // the first one only read the policy
+		{2, true, []forge.IntentID{"first"}, 1},
+		{3, false, []forge.IntentID{"first"}, 1},
+	} {
+		j.Command.Attempt.Number, j.Command.Resume, asked = c.number, c.resume, 0
+		if got := told(); !slices.Equal(got, c.want) || asked != c.looks {
+			t.Errorf("attempt %d: told of %q after %d looks", c.number, got, asked)
+		}
 	}
 	j.Command.To.Project = "shop"
 	if _, err := a.active(t.Context(), j); err == nil {

@@ -205,9 +205,9 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
-	case s.Policy.Reading && *r == forge.Retry{}:
+	case s.Policy.Reading && !s.Policy.Unread && *r == forge.Retry{}:
 		return rule.Ignore("the project's policy is being read again already")
-	case s.Policy.Reading:
+	case s.Policy.Reading && !s.Policy.Unread:
 	default:
 		if decision, err := place.Check(control.Retry, ""); err != nil {
 			return decision, err
