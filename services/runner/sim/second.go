@@ -30,8 +30,9 @@ func anySecond(rng *rand.Rand) forge.SecondReview {
 func (w worker) review(c *forge.Command) *forge.Result {
 	rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required()), By: firstReviewer}
 	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
+	program := firstReviewer // as it reports itself, whatever the review says
 	if in := c.Review(); in.Second != nil {
-		rv.By, rv.Second = *in.Second, true
+		rv.By, rv.Second, program = *in.Second, true, *in.Second
 		switch {
 		case w.chance(12):
 			rv.By = in.First
@@ -45,7 +46,7 @@ func (w worker) review(c *forge.Command) *forge.Result {
 	if w.chance(20) {
 		rv.Verdict = forge.VerdictApproved // with its issue, if it has one
 	}
-	r := &forge.Result{Output: &rv, Agent: rv.By.Agent, Model: rv.By.Model}
+	r := &forge.Result{Output: &rv, Agent: program.Agent, Model: program.Model}
 	if w.chance(12) { // what is configured apart turns out to be one model
 		r.Agent, r.Model = firstReviewer.Agent, firstReviewer.Model
 	}
