@@ -91,7 +91,7 @@ func (c *checker) second(p *Project) {
 		}
 	}
 	if s.Agent == "" && s.Model == "" {
-		// Risks alone would look as if somebody else reviewed.
+		// Risks without a reviewer would read as if there were a second one.
 		if c.pos.Has(field) {
 			c.fail(field, "needs an agent or a model; leave it out if one reviewer is enough")
 		}

@@ -2249,7 +2249,8 @@ type Answer_builder struct {
 	// index is the question's place among the intent's clarifications, from 0.
 	Index *int32
 	// question repeats the question's text, so that an answer to an older
-	// question is refused; empty skips that check.
+	// question is refused. Empty skips that check, except where the answer is an
+	// approval: then it is refused, too.
 	Question *string
 	// answer is the answer, not empty.
 	Answer *string

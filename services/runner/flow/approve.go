@@ -148,8 +148,8 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 	case !approves && !rejects:
 		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer, task.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
 	case approves && a.Question == "":
-		// The question names the commit, its number does not: an answer that comes late would approve what
-		// nobody has seen. That it is another question is looked at for all answers.
+		// The question names the commit, its index does not: a late answer would approve a commit that the
+		// person has not seen. An answer that repeats another question is refused before.
 		return rule.Refuse("it does not say what it approves; look at the change with `pfl-forge show %s`, "+
 			"and answer with the text of the question, as `pfl-forge answer` does", s.key.Intent)
 	}

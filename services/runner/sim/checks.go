@@ -86,7 +86,7 @@ func (w *world) isMet(intent forge.IntentID, at string) error {
 func (w checker) checkMeasured() error {
 	for _, key := range w.keys {
 		for _, rec := range w.journal[key] {
-			// What was judged is known by the command: a judgment that nobody should have asked for may never be given.
+			// The command names the commit to judge. The result does not help: a wrong command may never get one.
 			for i := range rec.Effects.Commands {
 				c := &rec.Effects.Commands[i]
 				if c.Attempt.Step != forge.StepJudge {

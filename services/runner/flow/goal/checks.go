@@ -45,7 +45,7 @@ const maxOutput = 16 << 10
 // notMet says, for the next iteration, which commands are not met and what they printed.
 func notMet(claims []forge.Claim) string {
 	var list []string
-	// The outputs share the room in the order of the criteria; the end of each is what tells most.
+	// The outputs share the room in the order of the criteria. Of each the end is kept: it has the result.
 	room := maxOutput
 	for i := range claims {
 		c := &claims[i]

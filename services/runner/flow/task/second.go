@@ -80,7 +80,7 @@ func apart(first, second *forge.Review) error {
 		// The first one's answer, told once more in another attempt.
 		return errors.New("the review is not one by the second reviewer")
 	case first.TaskID != second.TaskID || first.Head != second.Head:
-		// A rebase between the two makes another commit, which nobody has approved
+		// A rebase between the two makes another commit, which has no approval
 		// yet.
 		return errors.New("the reviews are not of the same commit")
 	case first.By == second.By:
