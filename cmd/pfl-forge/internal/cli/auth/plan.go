@@ -80,6 +80,9 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if o.logins && access.Find(p.users, string(access.Auth)) < 0 {
 		added = append(added, access.Account{Name: string(access.Auth), Role: access.Auth})
 	}
+	if o.backups && access.Find(p.users, string(access.Backup)) < 0 {
+		added = append(added, access.Account{Name: string(access.Backup), Role: access.Backup})
+	}
 	if !exists {
 		added = append(basis(), added...)
 	}
@@ -87,7 +90,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower or --logins to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower, --logins or --backups to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
