@@ -360,6 +360,8 @@ type Policy struct {
 	StrongerReview []Stronger
 	// Second says who else has to approve changes, and which.
 	Second SecondReview
+	// MaxChecks bounds the checks that a reviewer may ask for in one review.
+	MaxChecks int
 }
 
 // SecondReview is the policy about a second reviewer.

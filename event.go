@@ -54,8 +54,7 @@ type Reject struct {
 	Reason string
 }
 
-// Answer answers one question. When the last open question is answered, the
-// step that asked continues in the same session.
+// Answer answers one question. When the last open question is answered, the step that asked continues in the same session.
 type Answer struct {
 	// Index is the question's place among the intent's clarifications, from 0.
 	Index int
@@ -113,8 +112,7 @@ type TimerFired struct {
 	At time.Time
 }
 
-// AdmitRun asks the project to admit a run: the first one of an intent, or the next
-// one after a retry.
+// AdmitRun asks the project to admit a run: the first one of an intent, or the next one after a retry.
 type AdmitRun struct {
 	// Run is the run that asks, from 1.
 	Run int
@@ -156,8 +154,7 @@ type RunAdmitted struct {
 	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
 }
 
-// RunPlanned tells the project what an intent is going to do, and which intents it
-// waits for.
+// RunPlanned tells the project what an intent is going to do, and which intents it waits for.
 type RunPlanned struct {
 	// Run is the run whose plan it is.
 	Run int
@@ -185,8 +182,7 @@ type DependencyEnded struct {
 	Cycle []IntentID
 }
 
-// LockFiles asks for the lock on files after a conflict: until the task is merged
-// or withdraws, no other task of the project merges a change to them.
+// LockFiles asks for the lock on files after a conflict: until the task is merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
 	// Run is the run that asks.
 	Run int
@@ -256,8 +252,7 @@ type MergeEnded struct {
 	Executor Executor
 }
 
-// WithdrawRequests takes back what a task asked of its project, and releases its file
-// lock.
+// WithdrawRequests takes back what a task asked of its project, and releases its file lock.
 type WithdrawRequests struct {
 	// Run is the run that asked.
 	Run int
@@ -329,8 +324,7 @@ type RunReflected struct {
 	Dropped []Adjustment
 }
 
-// OverlapChanged tells an intent that the newest changes of one of its tasks and of
-// another intent's task do not merge, or that they do again.
+// OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
 	TaskID TaskID

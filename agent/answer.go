@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	_ "embed" // the schemas
 	"encoding/json"
 	"fmt"
@@ -33,10 +34,23 @@ var (
 	//go:embed schema/judgment.json
 	JudgmentSchema []byte
 
+	// InquirySchema is ReviewSchema with checks, for reviews that may ask for some before the verdict.
+	InquirySchema = bytes.Replace(ReviewSchema, []byte("  \"properties\": {\n"), []byte("  \"properties\": {\n"+checksProperty), 1)
+
 	// ArchitectSchema is AnalysisSchema without insufficient: after an architect there
 	// is no further step that could look deeper.
 	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )
+
+// checksProperty is what InquirySchema has beside ReviewSchema. It comes first: whoever asks says nothing else.
+const checksProperty = `    "checks": {
+      "type": "array",
+      "description": "Names of checks that are to run on this commit before you decide. Then leave the rest empty, with verdict rejected: it is not read. Leave this out to give your verdict.",
+      "items": {
+        "type": "string"
+      }
+    },
+`
 
 // Analysis is the answer of an analyze or architect call. It has tasks, children or
 // questions, or a reason why there is nothing to do, or (analyze only) why the request
@@ -113,6 +127,7 @@ type Blocked struct {
 
 // Review is the answer of a review call.
 type Review struct {
+	Checks       []string      `json:"checks,omitempty"` // names of checks to run before the verdict
 	Requirements []Claim       `json:"requirements,omitempty"`
 	Verdict      string        `json:"verdict"` // approved or rejected
 	Issues       []string      `json:"issues"`
@@ -258,6 +273,12 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
 	if out.Verdict != forge.VerdictApproved && out.Verdict != forge.VerdictRejected {
 		return out, nil, invalid("verdict is %q; must be approved or rejected", short(a.Verdict))
+	}
+	if len(a.Checks) > maxChecks {
+		return out, nil, invalid("checks has %d names; name those that matter", len(a.Checks))
+	}
+	for _, name := range a.Checks {
+		out.Asked = append(out.Asked, forge.CheckRun{Name: name})
 	}
 	var err error
 	if out.Claims, err = claims("requirements", a.Requirements); err != nil {
