@@ -3,6 +3,7 @@ package verdict
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -33,6 +34,11 @@ func OfChecks(criteria []string, checks []forge.Check, report *forge.VerifyRepor
 func RunID(c *forge.Check) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q", c.Name, c.Command, c.ExitCode, c.Output))
 	return fmt.Sprintf("c%d-%x", c.Criterion, sum[:4])
+}
+
+// Asked reports whether the checks of a report are those that a reviewer asked for: they decide no criterion.
+func Asked(r *forge.VerifyReport) bool {
+	return r != nil && len(r.Checks) > 0 && strings.HasPrefix(r.Checks[0].ID, "c0-")
 }
 
 // runOf returns the run of a check on a tree; nil if there is none. It has to be of the criterion, of the tree and
