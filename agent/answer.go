@@ -42,10 +42,11 @@ var (
 	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )
 
-// checksProperty is what InquirySchema has beside ReviewSchema. It comes first: whoever asks says nothing else.
+// checksProperty is the property that InquirySchema has beside those of ReviewSchema. It comes
+// first, so that a model that asks need not make up the rest.
 const checksProperty = `    "checks": {
       "type": "array",
-      "description": "Names of checks that are to run on this commit before you decide. Then leave the rest empty, with verdict rejected: it is not read. Leave this out to give your verdict.",
+      "description": "Names of checks to run on this commit before you decide; then the rest is not read. Left out in a verdict.",
       "items": {
         "type": "string"
       }

@@ -266,10 +266,12 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence, MaxChecks: 2, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
-		Agent:            AgentClaude,
-		Recipes:          map[string]Recipe{},
-		Checkouts:        Checkouts{WorktreeDir: ".forge/worktrees"},
+		Review: Review{
+			MinConfidence: forge.DefaultMinConfidence, MaxChecks: 2, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()},
+		},
+		Agent:     AgentClaude,
+		Recipes:   map[string]Recipe{},
+		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

@@ -52,11 +52,13 @@ func VerifyGoal(ctx context.Context, j *Job, commit git.OID, checks []forge.Chec
 	return report, err
 }
 
-// RunAsked runs checks of the project that a reviewer asked for on exactly the commit that is reviewed, each in a
-// fresh checkout as those of a goal. What a name means is what the base branch says. A name that it does not have
-// is told in words: the reviewer asked, and gets an answer.
-func RunAsked(ctx context.Context, j *Job, commit git.OID, names []string) (*forge.VerifyReport, error) {
-	tree, err := j.Store.Tree(ctx, commit)
+// RunAsked runs checks of the project that a reviewer asked for on the head of a change, each in a fresh
+// checkout as those of a goal. Exactly the commit that is reviewed is reported with them: nothing is rebased.
+//
+// The meaning of a name is that of the base branch. A name that it does not have is told in words:
+// the reviewer asked, and gets an answer.
+func RunAsked(ctx context.Context, j *Job, base, head git.OID, names []string) (*forge.Rebase, error) {
+	tree, err := j.Store.Tree(ctx, head)
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +71,14 @@ func RunAsked(ctx context.Context, j *Job, commit git.OID, names []string) (*for
 			report.Checks = append(report.Checks, run)
 			continue
 		}
-		runs, err := runChecks(ctx, j, commit, tree, list)
+		runs, err := runChecks(ctx, j, head, tree, list)
 		if err != nil {
 			return nil, err
 		}
 		report.Checks = append(report.Checks, runs...)
 	}
 	boundRuns(report.Checks)
-	return report, nil
+	return &forge.Rebase{Base: string(base), Head: string(head), Tree: string(tree), Verify: report}, nil
 }
 
 // runChecks runs checks on a commit. All of them run, also after one that fails: whoever goes on is told everything

@@ -20,7 +20,7 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 			return err
 		}
 		if names := cmd.Rebase().Asked; len(names) > 0 {
-			j.Result.Output, err = runAsked(ctx, j, base, head, names)
+			j.Result.Output, err = jobs.RunAsked(ctx, j, base, head, names)
 			return err
 		}
 		if base == head {
@@ -88,17 +88,6 @@ func verifyUnchanged(ctx context.Context, j *jobs.Job) (*forge.Rebase, error) {
 	}
 	r := &forge.Rebase{Base: string(j.Tip), Head: string(j.Tip), Tree: string(tree)}
 	r.Verify, err = jobs.VerifyGoal(ctx, j, j.Tip, goals.Checks(j.Command))
-	return r, err
-}
-
-// runAsked runs the checks that a reviewer asked for on the commit that it reviews. Nothing is rebased.
-func runAsked(ctx context.Context, j *jobs.Job, base, head git.OID, names []string) (*forge.Rebase, error) {
-	tree, err := j.Store.Tree(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	r := &forge.Rebase{Base: string(base), Head: string(head), Tree: string(tree)}
-	r.Verify, err = jobs.RunAsked(ctx, j, head, names)
 	return r, err
 }
 

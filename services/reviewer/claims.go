@@ -26,7 +26,8 @@ type hearing struct {
 	least float64
 	// system takes the place of the call's system prompt; empty: nothing does.
 	system string
-	// prompts returns what the call begins with in the command's session; nil: it has none that is kept.
+	// prompts returns the prompts for a call in the command's session, by how it begins.
+	// Nil: the call has no session that is kept.
 	prompts func(sessions.Start) (system, text string, err error)
 	// first is the answer that was asked for once more; nil before.
 	first []byte

@@ -14,8 +14,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
-// inquiry holds the checks of the project that a review asked for, and may ask for. They run elsewhere: where a model
-// reads what somebody wrote, nothing of that is run.
+// inquiry holds the checks of the project that a review asked for, and may ask for.
+//
+// They run elsewhere. Here a model reads the change of another one, with keys of the
+// project around it, so nothing of the change is run here.
 type inquiry struct {
 	// Ran are those that ran for this review so far.
 	Ran []forge.CheckRun
@@ -24,13 +26,15 @@ type inquiry struct {
 	// MayAsk is for how many.
 	MayAsk int
 
+	// project is the configuration of the base branch.
 	project *config.Project
 }
 
 // offer is a check that a reviewer may ask for.
 type offer struct{ Name, Command string }
 
-// newInquiry returns what a command says of checks, by the configuration of the base branch.
+// newInquiry returns the checks that a command tells of and lets the review ask for, as the
+// base branch has them: a change of pfl-forge.yaml offers nothing and takes nothing away.
 func newInquiry(cmd *forge.Command, p *config.Project) inquiry {
 	in := cmd.Review()
 	q := inquiry{Ran: in.Asked, project: p}
@@ -46,6 +50,7 @@ func newInquiry(cmd *forge.Command, p *config.Project) inquiry {
 	return q
 }
 
+// ran reports whether the review was told of a run of a check.
 func (q *inquiry) ran(name string) bool {
 	return slices.ContainsFunc(q.Ran, func(r forge.CheckRun) bool { return r.Name == name })
 }
@@ -53,8 +58,9 @@ func (q *inquiry) ran(name string) bool {
 // begun reports whether the review asked or may ask, so that its session is kept.
 func (q *inquiry) begun() bool { return len(q.Ran) > 0 || q.MayAsk > 0 }
 
-// pick returns those of the checks that an answer asks for which it may have, and says in words why it may not have
-// the others.
+// pick returns those of the checks that an answer asks for which it may have. In wrong it says
+// in words why it may not have the others. The rules count for themselves; this is for
+// the model, which can be told at once.
 func (q *inquiry) pick(asked []forge.CheckRun) (list []forge.CheckRun, wrong []string) {
 	for i := range asked {
 		name := asked[i].Name
@@ -83,8 +89,9 @@ func (q *inquiry) refuse(h *hearing, answer []byte, wrong []string) error {
 		strings.Join(wrong[:min(len(wrong), maxWrong)], "; "))
 }
 
-// converse has the call take place in the command's session, which goes on when checks have run. A review that
-// has not asked for any begins anew, also where it is repeated.
+// converse has the call take place in the command's session, which goes on when checks have
+// run. A review that has not asked for any begins anew, also where it is repeated: no
+// earlier try of it is to be heard.
 func (h *hearing) converse(ctx context.Context, j *jobs.Job, call *agent.Call, c *reviewData) error {
 	call.StateDir = j.StateDir(stateOf(j.Command.Attempt.Task))
 	if len(c.Ran) == 0 {
@@ -110,8 +117,8 @@ const stateSuffix = "-review"
 // stateOf returns the name of the directory with the session of a task's review.
 func stateOf(task forge.TaskID) string { return string(task) + stateSuffix }
 
-// sweep removes sessions that a former life of the process left. A review that goes on begins anew then, with all
-// that its checks said.
+// sweep removes sessions that the process before this one left. A review that goes on
+// begins anew then, with all that its checks said.
 func sweep(_ context.Context, r *jobs.Repository) error {
 	return r.Forget(func(name string) bool { return !strings.HasSuffix(name, stateSuffix) })
 }

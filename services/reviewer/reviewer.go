@@ -42,8 +42,8 @@ func (r *Reviewer) Handlers() []service.Handler {
 	return []service.Handler{{Step: forge.StepReview, Agent: true, Do: r.review}, {Step: forge.StepJudge, Agent: true, Do: r.judge}}
 }
 
-// Run has the worker, which was made with Handlers, work until ctx ends, and removes the sessions of reviews that
-// nobody goes on with.
+// Run has the worker, which was made with Handlers, work until ctx ends. It removes the
+// sessions of reviews that do not go on: at the start, and when tasks end.
 func (r *Reviewer) Run(ctx context.Context, w *service.Worker) error {
 	if err := r.repos.Prepare(ctx, sweep); err != nil {
 		return err

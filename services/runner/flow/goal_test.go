@@ -160,7 +160,8 @@ func (s *script) asked(c forge.Command, d *datadriven.TestData, names []string) 
 		}
 		return list
 	}
-	out := &forge.Rebase{Base: c.Task.Base, Head: c.Task.Head, Tree: strings.Replace(c.Task.Head, "rebased", "tree", 1), Verify: &forge.VerifyReport{Passed: true}}
+	tree := strings.Replace(c.Task.Head, "rebased", "tree", 1)
+	out := &forge.Rebase{Base: c.Task.Base, Head: c.Task.Head, Tree: tree, Verify: &forge.VerifyReport{Passed: true}}
 	var checks []forge.Check
 	for _, name := range names {
 		if !slices.Contains(list("absent"), name) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -26,7 +25,7 @@ type Inquiry struct {
 type Asked struct{ *Task }
 
 // Left returns for how many more checks the reviewer may ask. Each of them counts, whether or not
-// it could run: that is what ends a review that would ask for ever.
+// it could run. So a review that would ask for ever comes to its end.
 func (t Asked) Left(p *forge.Policy, in *forge.Intent) int {
 	if in.Recipe != "" { // its exit code is a fact
 		return 0
@@ -91,7 +90,7 @@ func (t Asked) kept() []forge.CheckRun {
 		if r := &runs[i]; r.Passed {
 			r.Output = ""
 		} else {
-			r.Output = term.Last(r.Output, maxKept)
+			r.Output = strings.ToValidUTF8(r.Output[max(len(r.Output)-maxKept, 0):], "")
 		}
 	}
 	return runs

@@ -49,10 +49,8 @@ type Task struct {
 	Spent
 	// Meeting has the overlaps with other tasks.
 	Meeting
-	// Seconded is about the second reviewer.
+	// Seconded is about reviews that take more than one answer.
 	Seconded
-	// Inquiry has the checks that the reviewer of this moment asked for.
-	Inquiry Inquiry
 
 	// Stage is where the task stands; see Table.
 	Stage Stage
