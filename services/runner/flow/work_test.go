@@ -230,12 +230,13 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	if n := arg("count"); n != "" {
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
-	p.Fallbacks = int(usd(arg("fallbacks")))
+	p.Fallbacks, p.AnalyzeBeforeApproval = int(usd(arg("fallbacks"))), arg("unapproved")
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	escalates = escalates || p.AnalyzeBeforeApproval != ""
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}

@@ -16,6 +16,8 @@ type money struct {
 	protected []string
 	approvals forge.Approvals
 	second    forge.SecondReview
+	// unapproved says what is analyzed before a person approved it.
+	unapproved string
 }
 
 // init chooses a policy. Most seeds have no budget, so that the other rules are
@@ -27,6 +29,7 @@ func (m *money) init(rng *rand.Rand) {
 	}
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	m.second = anySecond(rng)
+	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
 	case 0:
 		m.budget.ProjectUSD = float64(2 + rng.IntN(10))
@@ -47,7 +50,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
-	p.Second = m.second
+	p.Second, p.AnalyzeBeforeApproval = m.second, m.unapproved
 	return &p
 }
 
