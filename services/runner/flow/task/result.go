@@ -182,6 +182,10 @@ func (t Pair) rejected(x *Turn, on On, words string) {
 // Approved takes the approval of the candidate by a review or a judgment, or, in
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
+	if (Pair{t}).halfway(x) {
+		Pair{t}.seconded(x)
+		return
+	}
 	detail, why := Pair{t}.guarded(x)
 	if why == "" || t.Cleared.Of(t.Candidate) != nil {
 		t.step(x, Input{On: Approved})
@@ -194,7 +198,7 @@ func (t *Task) Approved(x *Turn) {
 // patch, and of the reasons why it was asked for.
 func (t *Task) Clear(x *Turn, by *approval.Granted) {
 	t.Cleared = Clearance{Name: clearance(t.Candidate), By: by}
-	t.step(x, Input{On: Approved})
+	t.Approved(x)
 }
 
 // AnsweredLock takes the project's answer to a request for a file lock. A refusal
