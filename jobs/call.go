@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs/gate"
+	"github.com/pfl-forge/pfl-forge/jobs/ledger"
 )
 
 // Run has the command's agent make one call, and notes in the Result what it used.
@@ -62,10 +63,10 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 		return agent.Outcome{}, err
 	}
 	sink := j.sink(a.Name())
-	var used *meter
+	var used *ledger.Meter
 	if where.state != "" {
 		used = j.meter(call.StateDir)
-		sink = used.watch(sink)
+		sink = used.Watch(sink)
 	}
 	traced, end := telemetry.Span(ctx, "agent "+a.Name())
 	call.Env = append(call.Env, telemetry.Environment(traced)...)
@@ -75,7 +76,7 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)
 	if used != nil {
-		used.end(out.Usage)
+		used.End(out.Usage)
 	}
 	if r.Session = out.Session; r.Session == "" {
 		r.Session = call.Session.ID

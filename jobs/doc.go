@@ -19,7 +19,7 @@
 // which OpenSet locks.
 //
 // Begin with set.go and project.go, which open repositories; job.go, whose Job a worker
-// gets; and call.go, which calls the agent. Files named session* hand sessions on to other
-// replicas, meter.go counts usage across restarts of the process, and confine.go describes
-// the sandbox.
+// gets; and call.go, which calls the agent. Package sessions hands sessions on to other replicas,
+// package ledger counts usage across restarts of the process, and confine.go describes the
+// sandbox.
 package jobs

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/jobs/ledger"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -34,7 +35,7 @@ type Job struct {
 	// dir is the directory of the last call, to shorten paths that the agent names.
 	dir string
 	// metered counts the usage of calls in sessions; nil until there is one.
-	metered *meter
+	metered *ledger.Meter
 }
 
 // begin opens the command's repository and reads the base branch.

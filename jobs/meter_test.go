@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // mortal is an agent whose service is killed as often as it says, after two requests
@@ -159,8 +160,8 @@ func TestTakenOverLivesCount(t *testing.T) {
 				if _, err := j.FetchSession(ctx, dir); err != nil {
 					return err
 				}
-				_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, jobs.SessionCall{
-					Prompts: func(jobs.SessionStart) (string, string, error) { return "", "", nil },
+				_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleAnalyze, StateDir: dir}, sessions.Call{
+					Prompts: func(sessions.Start) (string, string, error) { return "", "", nil },
 				})
 				j.SaveSession(ctx, dir, nil)
 				return err

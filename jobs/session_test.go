@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // talker is an agent whose conversations are files, to which each call adds its prompt.
@@ -84,7 +85,7 @@ func (h *host) job(resume bool, work func(context.Context, *jobs.Job) error) for
 
 // say says something, and returns how the call began, what was noted elsewhere, and
 // what the conversation is then.
-func (h *host) say(what, note string, resume bool) (opening jobs.SessionStart, noted, said string) {
+func (h *host) say(what, note string, resume bool) (opening sessions.Start, noted, said string) {
 	h.t.Helper()
 	r := h.job(resume, func(ctx context.Context, j *jobs.Job) error {
 		dir := j.StateDir("fix-001")
@@ -93,8 +94,8 @@ func (h *host) say(what, note string, resume bool) (opening jobs.SessionStart, n
 			return err
 		}
 		noted = string(n)
-		_, err = j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: dir}, jobs.SessionCall{
-			Prompts: func(o jobs.SessionStart) (string, string, error) {
+		_, err = j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: dir}, sessions.Call{
+			Prompts: func(o sessions.Start) (string, string, error) {
 				opening = o
 				return "", what, nil
 			},
@@ -126,15 +127,15 @@ func TestConversationMoves(t *testing.T) {
 	one, two, a, _ := hosts(t)
 	steps := []struct {
 		host    *host
-		opening jobs.SessionStart
+		opening sessions.Start
 		noted   string
 		said    string
 	}{
-		{one, jobs.StartNew, "", "0"},
-		{one, jobs.StartResumed, "", "0 1"},
-		{two, jobs.StartResumed, `"1"`, "0 1 2"},
-		{two, jobs.StartResumed, "", "0 1 2 3"},
-		{one, jobs.StartResumed, `"3"`, "0 1 2 3 4"}, // not what it has itself
+		{one, sessions.New, "", "0"},
+		{one, sessions.Resumed, "", "0 1"},
+		{two, sessions.Resumed, `"1"`, "0 1 2"},
+		{two, sessions.Resumed, "", "0 1 2 3"},
+		{one, sessions.Resumed, `"3"`, "0 1 2 3 4"}, // not what it has itself
 	}
 	for i, s := range steps {
 		what := string(rune('0' + i))
@@ -156,14 +157,14 @@ func TestConversationIsLost(t *testing.T) {
 	one, _, a, store := hosts(t)
 	one.say("a", "", false)
 	a.loses.Store(true)
-	if opening, _, said := one.say("b", "", true); opening != jobs.StartLost || said != "b" {
+	if opening, _, said := one.say("b", "", true); opening != sessions.Lost || said != "b" {
 		t.Errorf("%s: %q", opening, said)
 	}
 	name := objects.Name{Project: repotest.Project, Intent: "fix", Task: "fix-001", Kind: objects.Session}
 	if err := store.Put(t.Context(), name, strings.NewReader("garbage")); err != nil {
 		t.Fatal(err)
 	}
-	if opening, _, said := one.say("c", "", true); opening != jobs.StartLost || said != "c" {
+	if opening, _, said := one.say("c", "", true); opening != sessions.Lost || said != "c" {
 		t.Errorf("with garbage in the store: %s: %q", opening, said)
 	}
 }
@@ -186,8 +187,8 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 	}
 	r := one.job(false, func(ctx context.Context, j *jobs.Job) error {
 		n := 0
-		_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: j.StateDir("fix-001")}, jobs.SessionCall{
-			Prompts: func(jobs.SessionStart) (string, string, error) { return "", "a", nil },
+		_, err := j.CallInSession(ctx, agent.Call{Role: agent.RoleImplement, StateDir: j.StateDir("fix-001")}, sessions.Call{
+			Prompts: func(sessions.Start) (string, string, error) { return "", "a", nil },
 			Save: func(context.Context) ([]byte, error) {
 				n++
 				saved <- struct{}{}
@@ -203,7 +204,7 @@ func TestConversationIsStoredMeanwhile(t *testing.T) {
 		t.Fatalf("%+v", r.Failure())
 	}
 	a.while = nil
-	if opening, noted, _ := two.say("b", "", false); opening != jobs.StartResumed || noted != `"while"` {
+	if opening, noted, _ := two.say("b", "", false); opening != sessions.Resumed || noted != `"while"` {
 		t.Errorf("%s, noted %s", opening, noted)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/jobs/gate"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -68,7 +69,7 @@ type Host struct {
 	Objects *objects.Store
 	// Metrics may be nil: then nothing is measured.
 	Metrics *telemetry.Recorder
-	// id is that of the state directory, see hostID.
+	// id is that of the state directory, see sessions.HostID.
 	id string
 
 	// confinement remembers which sandboxes the machine offers.
@@ -119,7 +120,7 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	host.confinement, host.gates = &confinement{}, &gate.Gates{}
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
 	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}, sources: sources, began: time.Now()}
-	if s.host.id, err = hostID(host.StateDir); err == nil {
+	if s.host.id, err = sessions.HostID(host.StateDir); err == nil {
 		err = s.open(ctx, sources)
 	}
 	if err != nil {
@@ -232,7 +233,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	err := s.begin(ctx, j)
 	if err == nil {
 		err = work(ctx, j)
-		j.markReported(ctx)
+		j.metered.MarkReported(ctx)
 	}
 	if err != nil {
 		r := &j.Result

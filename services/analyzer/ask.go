@@ -6,6 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // answerFunc receives an answer while the directory that the agent saw still exists;
@@ -56,9 +57,9 @@ func askInSession(ctx context.Context, j *jobs.Job, call agent.Call, active acti
 		return agent.Outcome{}, err
 	}
 	defer j.SaveSession(ctx, call.StateDir, nil)
-	return j.CallInSession(ctx, call, jobs.SessionCall{
-		Prompts: func(o jobs.SessionStart) (system, text string, err error) {
-			return prompts(j.Command, others, j.Config, o == jobs.StartResumed)
+	return j.CallInSession(ctx, call, sessions.Call{
+		Prompts: func(o sessions.Start) (system, text string, err error) {
+			return prompts(j.Command, others, j.Config, o == sessions.Resumed)
 		},
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge/agent"
-	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // call has the agent work in the checkout, in the command's session: resumed from
@@ -23,10 +23,10 @@ func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 	if recipe {
 		return w.Run(ctx, call)
 	}
-	return w.CallInSession(ctx, call, jobs.SessionCall{
+	return w.CallInSession(ctx, call, sessions.Call{
 		Begun: w.state.Called && w.touched,
 		Save:  w.saveCheckpoint,
-		Prompts: func(o jobs.SessionStart) (system, text string, err error) {
+		Prompts: func(o sessions.Start) (system, text string, err error) {
 			if system, text, err = w.prompts(ctx, o); err != nil {
 				return "", "", err
 			}

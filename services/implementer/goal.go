@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
-	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // Bounds of a prompt.
@@ -57,7 +57,7 @@ func newGoalPromptData(cmd *forge.Command, b promptInput) *goalPromptData {
 	t := &goalPromptData{
 		promptData: newPromptData(cmd, b), Loop: l, Criteria: numbered(l.Criteria), Judged: judgment(l.Judgment, &cmd.Task),
 	}
-	t.Lost = b.opening == jobs.StartLost
+	t.Lost = b.opening == sessions.Lost
 	t.Summaries, t.Left = summaries(l.Summaries)
 	return t
 }

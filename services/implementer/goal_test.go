@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
-	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // iterate is an iteration of a goal.
@@ -63,29 +63,29 @@ func TestGoalPrompts(t *testing.T) {
 		cmd *forge.Command
 		b   promptInput
 	}{
-		"first": {iterate(1), promptInput{opening: jobs.StartNew, checks: checks}},
-		"later": {later(), promptInput{opening: jobs.StartNew, commits: commitsSoFar, checks: checks}},
+		"first": {iterate(1), promptInput{opening: sessions.New, checks: checks}},
+		"later": {later(), promptInput{opening: sessions.New, commits: commitsSoFar, checks: checks}},
 		"last": {
 			with(later(), func(c *forge.Command) {
 				in := input(c)
 				in.Goal.Left, c.Task.Head, in.Feedback, in.Overlaps, in.Goal.Knowledge = 0, "b1", "", nil, nil
 				in.Goal.Judgment.NextAction = ""
 			}),
-			promptInput{opening: jobs.StartNew},
+			promptInput{opening: sessions.New},
 		},
 		"conflict": {
 			with(later(), func(c *forge.Command) {
 				in := input(c)
 				in.Fresh, in.Feedback, in.Overlaps = true, "The change conflicted with what was merged meanwhile in: form.go.", nil
 			}),
-			promptInput{opening: jobs.StartNew, checks: checks},
+			promptInput{opening: sessions.New, checks: checks},
 		},
-		"lost": {later(), promptInput{opening: jobs.StartLost, commits: commitsSoFar, checks: checks}},
+		"lost": {later(), promptInput{opening: sessions.Lost, commits: commitsSoFar, checks: checks}},
 		"resumed": {
 			with(later(), func(c *forge.Command) { input(c).Continue = true }),
-			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks},
 		},
-		"moved": {iterate(1), promptInput{opening: jobs.StartResumed, cutOff: true, moved: true}},
+		"moved": {iterate(1), promptInput{opening: sessions.Resumed, cutOff: true, moved: true}},
 	} {
 		system, text, err := render(p.cmd, p.b)
 		if err != nil {
@@ -108,7 +108,7 @@ func TestOldSummariesAreLeftOut(t *testing.T) {
 	}
 	c := iterate(41)
 	c.Goal().Summaries = list
-	_, text, err := render(c, promptInput{opening: jobs.StartNew})
+	_, text, err := render(c, promptInput{opening: sessions.New})
 	if err != nil || len(text) > maxSummaries+8<<10 || !strings.Contains(text, fmt.Sprintf("(%d more are left out.)", left)) {
 		t.Errorf("%v: %d bytes", err, len(text))
 	}
@@ -117,17 +117,17 @@ func TestOldSummariesAreLeftOut(t *testing.T) {
 // What a person adds to the system prompt comes last in it.
 func TestSystemPromptOfAGoal(t *testing.T) {
 	c := iterate(1)
-	plain, _, err := render(c, promptInput{opening: jobs.StartNew})
+	plain, _, err := render(c, promptInput{opening: sessions.New})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Intent.Goal = &forge.GoalOptions{SystemPrompt: " Write British English.\x1b[2J\n"}
-	system, _, err := render(c, promptInput{opening: jobs.StartNew})
+	system, _, err := render(c, promptInput{opening: sessions.New})
 	if want := plain + "\nThe person who set this goal adds:\nWrite British English.\n"; err != nil || system != want {
 		t.Errorf("%v: %q", err, strings.TrimPrefix(system, plain))
 	}
 	c.Attempt.Step = forge.StepImplement
-	if system, _, _ = render(c, promptInput{opening: jobs.StartNew}); strings.Contains(system, "British") {
+	if system, _, _ = render(c, promptInput{opening: sessions.New}); strings.Contains(system, "British") {
 		t.Error("it is of executions only")
 	}
 }
@@ -138,7 +138,7 @@ func BenchmarkFixedGoalPrompt(b *testing.B) {
 	for b.Loop() {
 		var err error
 		cmd := &forge.Command{BudgetUSD: 5, Attempt: forge.Attempt{Step: forge.StepExecute}}
-		if system, text, err = render(cmd, promptInput{opening: jobs.StartNew}); err != nil {
+		if system, text, err = render(cmd, promptInput{opening: sessions.New}); err != nil {
 			b.Fatal(err)
 		}
 	}

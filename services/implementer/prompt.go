@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/goals"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 
 // promptInput is the state of an attempt that its prompt shows, beside the command.
 type promptInput struct {
-	opening jobs.SessionStart
+	opening sessions.Start
 	// cutOff says that an earlier delivery of this attempt was cut off.
 	cutOff bool
 	// moved says that it goes on in another checkout.
@@ -126,12 +126,12 @@ func render(cmd *forge.Command, b promptInput) (system, text string, err error) 
 }
 
 // fill renders the parts of a template for the way in which the session begins.
-func fill(p *prompt.Template, o jobs.SessionStart, data any) (system, text string, err error) {
+func fill(p *prompt.Template, o sessions.Start, data any) (system, text string, err error) {
 	if system, err = p.Render("system", nil); err != nil {
 		return "", "", err
 	}
 	part := "prompt"
-	if o == jobs.StartResumed {
+	if o == sessions.Resumed {
 		part = "resume"
 	}
 	text, err = p.Render(part, data)
@@ -156,9 +156,9 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 		t.Knowledge = agent.KnowledgeLines(in.Goal.Knowledge)
 	}
 	t.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool {
-		return c.Answer == nil || b.opening == jobs.StartResumed && !(in.Answered && c.Task == cmd.Task.ID)
+		return c.Answer == nil || b.opening == sessions.Resumed && !(in.Answered && c.Task == cmd.Task.ID)
 	})
-	t.Lost = b.opening == jobs.StartLost || b.opening == jobs.StartNew && again && !t.Again
+	t.Lost = b.opening == sessions.Lost || b.opening == sessions.New && again && !t.Again
 	t.Empty = again && t.Commits == "" && b.interrupted == ""
 	if n := len(in.Reviews); n > 0 {
 		if last := &in.Reviews[n-1]; last.Verdict == forge.VerdictRejected {
@@ -209,13 +209,13 @@ func (w *work) shownCommits(ctx context.Context) ([]string, error) {
 
 // prompts returns the system prompt and the prompt for the way in which the session
 // begins.
-func (w *work) prompts(ctx context.Context, o jobs.SessionStart) (system, text string, err error) {
+func (w *work) prompts(ctx context.Context, o sessions.Start) (system, text string, err error) {
 	b := promptInput{opening: o, cutOff: w.touched || w.moved, moved: w.moved, interrupted: w.state.Interrupted}
 	b.checks = slices.Concat(w.Config.Verify, goals.Named(w.Config, w.Command.Task.Checks))
 	if b.commits, err = w.shownCommits(ctx); err != nil {
 		return "", "", err
 	}
-	if o != jobs.StartResumed {
+	if o != sessions.Resumed {
 		b.landed = w.landedNeighbours(ctx)
 	}
 	return render(w.Command, b)

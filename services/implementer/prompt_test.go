@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
-	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
 // injection is what a hostile author writes wherever they can.
@@ -77,17 +77,17 @@ func TestPrompts(t *testing.T) {
 		cmd *forge.Command
 		b   promptInput
 	}{
-		"first": {task(1), promptInput{opening: jobs.StartNew, checks: checks}},
+		"first": {task(1), promptInput{opening: sessions.New, checks: checks}},
 		"short": {
 			&forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}},
-			promptInput{opening: jobs.StartNew},
+			promptInput{opening: sessions.New},
 		},
-		"landed": {task(1), promptInput{opening: jobs.StartNew, landed: []landed{
+		"landed": {task(1), promptInput{opening: sessions.New, landed: []landed{
 			{Title: "0123456789ab " + prompt.Line("Mend the form"+injection) + ":", Files: []string{"form.go", "a\nb"}},
 			{Title: "1123456789ab " + prompt.Line("Test the form") + ":", Files: []string{"form_test.go"}},
 		}}},
-		"rejected": {rejected(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks}},
-		"lost":     {rejected(), promptInput{opening: jobs.StartLost, commits: commitsSoFar, checks: checks}},
+		"rejected": {rejected(), promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks}},
+		"lost":     {rejected(), promptInput{opening: sessions.Lost, commits: commitsSoFar, checks: checks}},
 		"conflict": {
 			with(rejected(), func(c *forge.Command) {
 				in := input(c)
@@ -96,7 +96,7 @@ func TestPrompts(t *testing.T) {
 				}
 				in.Fresh, in.Feedback = true, "The change conflicted with what was merged meanwhile in: form.go."
 			}),
-			promptInput{opening: jobs.StartNew, checks: checks},
+			promptInput{opening: sessions.New, checks: checks},
 		},
 		"overlapping": {
 			with(rejected(), func(c *forge.Command) {
@@ -105,7 +105,7 @@ func TestPrompts(t *testing.T) {
 					{TaskID: "third-002", Files: []string{"form.go"}},
 				}
 			}),
-			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks},
 		},
 		"overlapping-anew": {
 			with(task(2), func(c *forge.Command) {
@@ -115,35 +115,35 @@ func TestPrompts(t *testing.T) {
 				}
 				in.Fresh, c.Task.Base, c.Task.Head = true, "b1", "h1"
 			}),
-			promptInput{opening: jobs.StartNew, checks: checks},
+			promptInput{opening: sessions.New, checks: checks},
 		},
 		"verify": {
 			failed("\"make test\" failed after the change was put on the present base branch:\n" + strings.Repeat("ok\n", 20) + "--- FAIL: TestForm\n" + injection),
-			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks},
 		},
 		"verify-after-review": {
 			with(rejected(), func(c *forge.Command) { c.Task.Head, input(c).Feedback = "h3", "\"make test\" failed:\nFAIL" }),
-			promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks},
+			promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks},
 		},
-		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: jobs.StartResumed}},
-		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: jobs.StartResumed}},
+		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: sessions.Resumed}},
+		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: sessions.Resumed}},
 		"stopped": {
 			with(failed("timeout: it ran for more than 30m"), func(c *forge.Command) { input(c).Continue = true }),
-			promptInput{opening: jobs.StartResumed, commits: commitsSoFar},
+			promptInput{opening: sessions.Resumed, commits: commitsSoFar},
 		},
-		"interrupted": {task(1), promptInput{opening: jobs.StartResumed, interrupted: cut}},
+		"interrupted": {task(1), promptInput{opening: sessions.Resumed, interrupted: cut}},
 		"interrupted-twice": {
-			task(1), promptInput{opening: jobs.StartResumed, interrupted: cut, cutOff: true},
+			task(1), promptInput{opening: sessions.Resumed, interrupted: cut, cutOff: true},
 		},
-		"redelivered":   {task(1), promptInput{opening: jobs.StartLost, cutOff: true}},
-		"moved":         {task(1), promptInput{opening: jobs.StartResumed, cutOff: true, moved: true}},
-		"answered":      {answered(), promptInput{opening: jobs.StartResumed, commits: commitsSoFar, checks: checks, moved: true}},
-		"answered-lost": {answered(), promptInput{opening: jobs.StartLost, commits: commitsSoFar}},
+		"redelivered":   {task(1), promptInput{opening: sessions.Lost, cutOff: true}},
+		"moved":         {task(1), promptInput{opening: sessions.Resumed, cutOff: true, moved: true}},
+		"answered":      {answered(), promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks, moved: true}},
+		"answered-lost": {answered(), promptInput{opening: sessions.Lost, commits: commitsSoFar}},
 		"retried": {
 			with(task(2), func(c *forge.Command) {
 				c.Instructions, input(c).Feedback = "Be quick.", "Be quick.\n\nform.go:1: wrong"
 			}),
-			promptInput{opening: jobs.StartNew, interrupted: cut},
+			promptInput{opening: sessions.New, interrupted: cut},
 		},
 	} {
 		system, text, err := render(p.cmd, p.b)
@@ -165,7 +165,7 @@ func BenchmarkFixedPrompt(b *testing.B) {
 			var system, text string
 			for b.Loop() {
 				var err error
-				if system, text, err = render(cmd, promptInput{opening: jobs.StartNew}); err != nil {
+				if system, text, err = render(cmd, promptInput{opening: sessions.New}); err != nil {
 					b.Fatal(err)
 				}
 			}

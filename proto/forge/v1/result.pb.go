@@ -2782,6 +2782,7 @@ type VerifyReport struct {
 	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
 	xxx_hidden_Proof       *CheckRun              `protobuf:"bytes,5,opt,name=proof"`
 	xxx_hidden_Checks      *[]*CheckRun           `protobuf:"bytes,6,rep,name=checks"`
+	xxx_hidden_Trials      *[]*CheckRun           `protobuf:"bytes,7,rep,name=trials"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2865,19 +2866,28 @@ func (x *VerifyReport) GetChecks() []*CheckRun {
 	return nil
 }
 
+func (x *VerifyReport) GetTrials() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Trials != nil {
+			return *x.xxx_hidden_Trials
+		}
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *VerifyReport) SetRuns(v []*CheckRun) {
@@ -2890,6 +2900,10 @@ func (x *VerifyReport) SetProof(v *CheckRun) {
 
 func (x *VerifyReport) SetChecks(v []*CheckRun) {
 	x.xxx_hidden_Checks = &v
+}
+
+func (x *VerifyReport) SetTrials(v []*CheckRun) {
+	x.xxx_hidden_Trials = &v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2956,6 +2970,10 @@ type VerifyReport_builder struct {
 	// checks are the runs that decide criteria of a goal. They say nothing of
 	// passed.
 	Checks []*CheckRun
+	// trials are all runs of the commands, the first one included, after one
+	// failed: by them the rules say whose fault that is. name is what was
+	// verified: change, base, or alone (the change where it was made).
+	Trials []*CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2963,20 +2981,21 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Output = b.Output
 	}
 	x.xxx_hidden_Runs = &b.Runs
 	x.xxx_hidden_Proof = b.Proof
 	x.xxx_hidden_Checks = &b.Checks
+	x.xxx_hidden_Trials = &b.Trials
 	return m0
 }
 
@@ -4653,14 +4672,15 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\xd6\x01\n" +
+	" \x01(\tR\tstatement\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
-	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\"\x94\x02\n" +
+	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\x94\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -4811,26 +4831,27 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	38, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
 	38, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
 	38, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	39, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	20, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	20, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	20, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	16, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	15, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	14, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	13, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	13, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	12, // 50: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	40, // 51: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	33, // 52: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	38, // 38: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	0,  // 39: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 40: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 41: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	39, // 42: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	20, // 43: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	20, // 44: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	20, // 45: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	16, // 46: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	15, // 47: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	14, // 48: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	13, // 49: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	13, // 50: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	12, // 51: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	40, // 52: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	33, // 53: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

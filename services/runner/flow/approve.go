@@ -186,6 +186,9 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 		if rules.Enough(given) && !(task.Pair{Task: t}).Protects(&s.Policy.Policy) {
 			granted = &approval.Granted{Rules: rules.Approvals, Approvals: given}
 			s.adjust(rule.Approved, t.ID, "%s %s by %q", approval.OfChanges, given[0].Hash, by)
+		} else if !(task.Pair{Task: t}).Protects(&s.Policy.Policy) {
+			// One of those that it takes. What is protected besides was not in the question.
+			s.Plan.Gate.Collected.Add(given[0])
 		}
 	}
 	plan.Answer(&s.Intent, a)

@@ -55,8 +55,13 @@ func (s *Intent) Summary() forge.Summary {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget, task.Asking, task.Disputed:
+		case task.Waiting, task.OverBudget, task.Asking:
 			sum.Reason = t.Failure
+		case task.Disputed:
+			sum.Reason = t.Failure
+			if stuck := consent(view{s}).rules().Stuck(); stuck != "" {
+				sum.Reason += "; to approve it, " + stuck
+			}
 		case task.Protected:
 			sum.Reason = view{s}.approvalReason(t.Failure)
 		default:

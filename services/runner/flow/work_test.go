@@ -12,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -102,7 +103,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
-			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+			out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"})
 			s.check(out, c.Task.Checks, list("failing"), list("elsewhere"))
 			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
@@ -138,9 +139,13 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = out
 		switch out.Outcome {
 		case "", forge.MergeDone:
-			out.Outcome, out.Commit, out.Parent = forge.MergeDone, commit("merged"), commit("tip")
+			out.Outcome, out.Commit, out.Parent, out.Tree = forge.MergeDone, commit("merged"), commit("tip"), commit("tree")
+			if d.HasArg("trials") {
+				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
+			}
 		case forge.MergeVerifyFailed:
-			out.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("moved"), Tree: commit("moved-tree"), PatchID: commit("patch"), Files: files}
+			out.Verify = tried(out.Candidate.Tree, list("trials"), &forge.VerifyReport{Command: "make test", Output: "FAIL"})
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeConflict, forge.MergeDirty:
@@ -220,6 +225,22 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	a.Policy = policyOf(arg, list)
 	return a
+}
+
+// tried adds trials to a report: "change-" is one of the change that failed, "base+" one of its parent that passed,
+// "other-" one of another tree.
+func tried(tree string, list []string, r *forge.VerifyReport) *forge.VerifyReport {
+	for _, s := range list {
+		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: strings.HasSuffix(s, "+")}
+		if run.Name == "other" {
+			run.Name, run.Tree = verdict.TrialChange, "another"
+		}
+		if !run.Passed {
+			run.Command = "make test"
+		}
+		r.Trials = append(r.Trials, run)
+	}
+	return r
 }
 
 // policyOf reads a project's policy; nil if nothing is said of it.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -39,7 +40,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := know.checkPaused(key, rec); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {

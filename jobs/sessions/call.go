@@ -1,4 +1,4 @@
-package jobs
+package sessions
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 )
 
-// SessionStart says how a call begins within its session, which decides the prompt.
-type SessionStart string
+// Start says how a call begins within its session, which decides the prompt.
+type Start string
 
 // The openings.
 const (
-	// StartNew begins a session in which nothing was said before.
-	StartNew SessionStart = "new"
-	// StartResumed goes on in a session whose files are here.
-	StartResumed SessionStart = "resume"
-	// StartLost begins a new session, with a recap, in place of one whose files are gone.
-	StartLost SessionStart = "lost"
+	// New begins a session in which nothing was said before.
+	New Start = "new"
+	// Resumed goes on in a session whose files are here.
+	Resumed Start = "resume"
+	// Lost begins a new session, with a recap, in place of one whose files are gone.
+	Lost Start = "lost"
 )
 
 const (
@@ -37,11 +37,11 @@ const (
 	saveLocal = 20 * time.Second
 )
 
-// SessionCall is a call within the session that the command names.
-type SessionCall struct {
+// Call is a call within the session that the command names.
+type Call struct {
 	// Prompts returns the system prompt and the prompt for the way in which the call
 	// begins. It may be called twice, if the session turns out to be lost.
-	Prompts func(SessionStart) (system, prompt string, err error)
+	Prompts func(Start) (system, prompt string, err error)
 	// Begun says that an earlier delivery of the attempt called the agent in this
 	// session, even if its files are gone.
 	Begun bool
@@ -51,60 +51,62 @@ type SessionCall struct {
 	Save func(context.Context) (note []byte, err error)
 }
 
-// CallInSession makes a call in the command's session, whose files are in
-// call.StateDir: it resumes the session if the files are there, and begins it
-// otherwise. A session that the agent cannot resume (forge.FailLostSession) is begun
-// again, under the same id, with StartLost.
-func (j *Job) CallInSession(ctx context.Context, call agent.Call, c SessionCall) (agent.Outcome, error) {
-	files, err := j.sessions().files(call.StateDir)
+// Run makes one call of the session's agent.
+type Run func(context.Context, agent.Call) (agent.Outcome, error)
+
+// Call makes a call in the session, whose files are in call.StateDir: it resumes the session
+// if the files are there, and begins it otherwise. A session that the agent cannot resume
+// (forge.FailLostSession) is begun again, under the same id, with Lost. run makes the call.
+func (s Session) Call(ctx context.Context, call agent.Call, c Call, run Run) (agent.Outcome, error) {
+	files, err := s.files(call.StateDir)
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	opening := StartNew
+	opening := New
 	switch {
 	case len(files) > 0:
-		opening = StartResumed
-	case j.Command.Resume, c.Begun:
-		opening = StartLost
+		opening = Resumed
+	case s.cmd.Resume, c.Begun:
+		opening = Lost
 	}
-	out, err := j.callFrom(ctx, call, c, opening)
+	out, err := s.callFrom(ctx, call, c, opening, run)
 	f, ok := errors.AsType[*agent.Failure](err)
-	if !ok || f.Reason != forge.FailLostSession || opening != StartResumed {
+	if !ok || f.Reason != forge.FailLostSession || opening != Resumed {
 		return out, err
 	}
-	if err := j.sessions().drop(call.StateDir); err != nil {
+	if err := s.drop(call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
-	return j.callFrom(ctx, call, c, StartLost)
+	return s.callFrom(ctx, call, c, Lost, run)
 }
 
 // callFrom makes the call, and saves the session while it runs.
-func (j *Job) callFrom(ctx context.Context, call agent.Call, c SessionCall, o SessionStart) (out agent.Outcome, err error) {
-	if o == StartLost {
-		j.host.Log.WarnContext(ctx, "a session is lost: a new one begins with a recap", "session", j.Command.Session)
+func (s Session) callFrom(ctx context.Context, call agent.Call, c Call, o Start, run Run) (out agent.Outcome, err error) {
+	if o == Lost {
+		s.store.Log.WarnContext(ctx, "a session is lost: a new one begins with a recap", "session", s.cmd.Session)
 	}
 	if call.System, call.Prompt, err = c.Prompts(o); err != nil {
 		return agent.Outcome{}, err
 	}
-	call.Session = agent.Session{ID: j.Command.Session, Resume: o == StartResumed}
-	defer j.saveWhileRunning(ctx, call.StateDir, c.Save)()
-	return j.Run(ctx, call)
+	call.Session = agent.Session{ID: s.cmd.Session, Resume: o == Resumed}
+	defer s.saveWhileRunning(ctx, call.StateDir, c.Save)()
+	return run(ctx, call)
 }
 
 // saveWhileRunning stores the session in intervals until stop is called, which waits
 // for a save that is under way. So a replica that is killed loses at most seconds of
 // work.
-func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
+func (s Session) saveWhileRunning(ctx context.Context, stateDir string, save func(context.Context) ([]byte, error)) (stop func()) {
 	if save == nil {
 		save = func(context.Context) ([]byte, error) { return nil, nil }
 	}
-	s := saver{job: j, dir: stateDir, checkpoint: save, pause: savePause}
-	if j.host.Objects == nil {
-		s.pause = saveLocal
+	w := saver{session: s, dir: stateDir, checkpoint: save, pause: savePause}
+	if s.store.Objects == nil {
+		w.pause = saveLocal
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { s.run(ctx) })
+	running.Go(func() { w.run(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -113,11 +115,11 @@ func (j *Job) saveWhileRunning(ctx context.Context, stateDir string, save func(c
 
 // saver stores a session while its call runs.
 type saver struct {
-	// job is the attempt that the session belongs to.
-	job *Job
+	// session holds the files that it stores.
+	session Session
 	// dir is the state directory with the session's files.
 	dir string
-	// checkpoint returns the worker's own state, see SessionCall.Save.
+	// checkpoint returns the worker's own state, see Call.Save.
 	checkpoint func(context.Context) ([]byte, error)
 	// pause is the least time between two saves.
 	pause time.Duration
@@ -141,7 +143,7 @@ func (s *saver) run(ctx context.Context) {
 		}
 		began := time.Now()
 		if err := s.save(ctx); err != nil && ctx.Err() == nil {
-			s.job.host.Log.WarnContext(ctx, "cannot save what an agent does; trying again", "error", err)
+			s.session.store.Log.WarnContext(ctx, "cannot save what an agent does; trying again", "error", err)
 		}
 		next = time.Now().Add(max(s.pause, saveShare*time.Since(began)))
 	}
@@ -151,15 +153,15 @@ func (s *saver) run(ctx context.Context) {
 // worker's checkpoint is taken, so that the checkpoint is never behind what the agent
 // remembers.
 func (s *saver) save(ctx context.Context) error {
-	files, err := s.job.sessions().files(s.dir)
+	files, err := s.session.files(s.dir)
 	if err != nil {
 		return err
 	}
 	now := fingerprint(s.dir, files)
-	if now == s.seen && (now != "" || s.job.sessions().keeps()) {
+	if now == s.seen && (now != "" || s.session.keeps()) {
 		return nil // nothing was said since; or, of an agent that has no files, nobody knows
 	}
-	content, err := s.job.sessions().load(ctx, s.dir)
+	content, err := s.session.load(ctx, s.dir)
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (s *saver) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.job.sessions().put(ctx, s.dir, content, note); err != nil {
+	if err := s.session.put(ctx, s.dir, content, note); err != nil {
 		return err
 	}
 	s.seen = now

@@ -1,4 +1,7 @@
-package jobs
+// Package ledger counts the usage of one attempt's calls across restarts of the process
+// and across replicas. [Open] begins a [Meter] with what was counted before; what a
+// session hands on to another replica is a [Ledger], which that one passes to [TakeOver].
+package ledger
 
 import (
 	"context"
@@ -13,12 +16,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
-// usageLedger is the usage of one attempt across processes and replicas. A service
+// Ledger is the usage of one attempt across processes and replicas. A service
 // that is killed cannot report it; the process that goes on with the attempt does:
 // after a restart it finds the ledger in a file, another replica gets it with the
 // session. Each host raises only its own entries, so ledgers are merged entry by
 // entry, and nothing is counted twice.
-type usageLedger struct {
+type Ledger struct {
 	// Attempt is the attempt's name without its claim.
 	Attempt string `json:"attempt"`
 	// Entries are by host and claim.
@@ -35,7 +38,7 @@ type entry struct {
 
 // merge takes over the entries of another ledger of the same attempt; of an entry
 // that both have, the larger numbers.
-func (l *usageLedger) merge(other *usageLedger) {
+func (l *Ledger) merge(other *Ledger) {
 	if other.Attempt != l.Attempt {
 		return
 	}
@@ -56,7 +59,7 @@ func mostUsed(a, b forge.Usage) forge.Usage {
 
 // write replaces the ledger's file. Errors are ignored: the work does not depend on
 // it.
-func (l *usageLedger) write(path string) {
+func (l *Ledger) write(path string) {
 	data, err := json.Marshal(l)
 	if err != nil {
 		return
@@ -66,70 +69,62 @@ func (l *usageLedger) write(path string) {
 	}
 }
 
-// ledgerPath returns the file of the ledger in a state directory.
-func ledgerPath(stateDir string) string { return filepath.Join(stateDir, "used.json") }
+// pathIn names the file of the ledger in a state directory.
+func pathIn(stateDir string) string { return filepath.Join(stateDir, "used.json") }
 
-// readLedger returns the ledger in a state directory, empty if it is of another
-// attempt. The claim is left out: another claim continues the same attempt.
-func (j *Job) readLedger(stateDir string) *usageLedger {
-	a := j.Command.Attempt
+// Read returns the ledger in a state directory, empty if it is of another attempt.
+func Read(stateDir string, a forge.Attempt) *Ledger {
 	a.Claim = 0 // another claim goes on with the same attempt
-	l := &usageLedger{Attempt: a.String(), Entries: map[string]entry{}}
-	var found usageLedger
-	if data, err := os.ReadFile(ledgerPath(stateDir)); err == nil && json.Unmarshal(data, &found) == nil {
+	l := &Ledger{Attempt: a.String(), Entries: map[string]entry{}}
+	var found Ledger
+	if data, err := os.ReadFile(pathIn(stateDir)); err == nil && json.Unmarshal(data, &found) == nil {
 		l.merge(&found)
 	}
 	return l
 }
 
-// takeOver merges the ledger of another replica into this one's, and adds it to the
-// result, even if no call is made any more.
-func (j *Job) takeOver(stateDir string, theirs *usageLedger) {
-	l := j.readLedger(stateDir)
+// TakeOver merges the ledger of another replica into the one in a state directory, and reports
+// whether it is of the same attempt and could be kept.
+func TakeOver(stateDir string, a forge.Attempt, theirs *Ledger) bool {
+	l := Read(stateDir, a)
 	if theirs.Attempt != l.Attempt || os.MkdirAll(stateDir, 0o700) != nil {
-		return
+		return false
 	}
 	l.merge(theirs)
-	l.write(ledgerPath(stateDir))
-	j.meter(stateDir)
+	l.write(pathIn(stateDir))
+	return true
 }
 
-// meter counts the usage of a job's calls. It is safe for concurrent use.
-type meter struct {
+// Meter counts the usage of an attempt's calls. It is safe for concurrent use.
+type Meter struct {
 	// path is the ledger's file.
 	path string
 	// mine is the key of this host's entry.
 	mine string
-	// claim is that of the job's command.
+	// claim is that of the attempt.
 	claim int
 
 	mu     sync.Mutex
-	ledger *usageLedger
+	ledger *Ledger
 	// ended is the usage of this host's calls that are over.
 	ended forge.Usage
 }
 
-// meter returns the job's meter. When it is made, it adds to the result the usage
-// that was counted for the same attempt before, except for entries that another claim
-// has reported.
-func (j *Job) meter(stateDir string) *meter {
-	if j.metered != nil {
-		return j.metered
-	}
-	claim := j.Command.Attempt.Claim
-	m := &meter{path: ledgerPath(stateDir), mine: fmt.Sprintf("%s/%d", j.host.id, claim), claim: claim, ledger: j.readLedger(stateDir)}
+// Open returns the meter of an attempt on a host. before is the usage that was counted for the
+// same attempt until now, except for entries that another claim has reported.
+func Open(stateDir, host string, a forge.Attempt) (m *Meter, before forge.Usage) {
+	m = &Meter{path: pathIn(stateDir), mine: fmt.Sprintf("%s/%d", host, a.Claim), claim: a.Claim, ledger: Read(stateDir, a)}
 	for _, e := range m.ledger.Entries {
-		if e.ReportedBy == 0 || e.ReportedBy == claim {
-			j.Result.Usage = j.Result.Usage.Add(e.Used)
+		if e.ReportedBy == 0 || e.ReportedBy == a.Claim {
+			before = before.Add(e.Used)
 		}
 	}
 	m.ended = m.ledger.Entries[m.mine].Used
-	j.metered = m
-	return m
+	return m, before
 }
 
-// watch returns a sink that records usage events and passes all events on.
-func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
+// Watch returns a sink that records usage events and passes all events on.
+func (m *Meter) Watch(next func(agent.Event)) func(agent.Event) {
 	return func(e agent.Event) {
 		if e.Kind == agent.EventUsage {
 			m.mu.Lock()
@@ -140,8 +135,8 @@ func (m *meter) watch(next func(agent.Event)) func(agent.Event) {
 	}
 }
 
-// end adds the final usage of a call.
-func (m *meter) end(u forge.Usage) {
+// End adds the final usage of a call.
+func (m *Meter) End(u forge.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = m.ended.Add(u)
@@ -149,17 +144,16 @@ func (m *meter) end(u forge.Usage) {
 }
 
 // record sets this host's entry and writes the ledger. The caller holds mu.
-func (m *meter) record(used forge.Usage) {
+func (m *Meter) record(used forge.Usage) {
 	e := m.ledger.Entries[m.mine]
 	e.Used = used
 	m.ledger.Entries[m.mine] = e
 	m.ledger.write(m.path)
 }
 
-// markReported marks the entries that the job's result includes, unless the lease is
-// lost: then the replica that has the attempt now reports them.
-func (j *Job) markReported(ctx context.Context) {
-	m := j.metered
+// MarkReported marks the entries that the attempt's result includes, unless the lease is
+// lost: then the replica that has the attempt now reports them. A nil meter has none.
+func (m *Meter) MarkReported(ctx context.Context) {
 	if m == nil || service.Held(ctx) != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package jobs
+package sessions
 
 import (
 	"archive/tar"
@@ -14,14 +14,15 @@ import (
 	"path/filepath"
 
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/jobs/ledger"
 )
 
 // maxSession bounds the files of a session, in bytes before compression. A larger
 // session is not stored: another replica then starts with a recap.
 const maxSession = 64 << 20
 
-// savedSession is the first entry of a stored session, before its files.
-type savedSession struct {
+// saved is the first entry of a stored session, before its files.
+type saved struct {
 	// Host is the id of the state directory that it was saved from.
 	Host string `json:"host"`
 	// Session is the session's id, as the command has it.
@@ -31,22 +32,22 @@ type savedSession struct {
 	// Checkpoint is the worker's own state, opaque to this package.
 	Checkpoint json.RawMessage `json:"note,omitempty"`
 	// Used is the attempt's usage so far.
-	Used *usageLedger `json:"used,omitempty"`
+	Used *ledger.Ledger `json:"used,omitempty"`
 }
 
-// sessionHead is the name of the first entry.
-const sessionHead = "session.json"
+// headName is the name of the first entry.
+const headName = "session.json"
 
-// sessionFile is a file of a session; its name is relative to the state directory.
-type sessionFile struct {
+// file is a file of a session; its name is relative to the state directory.
+type file struct {
 	name string
 	data []byte
 }
 
-// readSession reads files of a state directory. The agent may be writing them: one
+// read reads files of a state directory. The agent may be writing them: one
 // that is gone is skipped, and one that grows is read as far as it was.
-func readSession(dir string, files []string) ([]sessionFile, error) {
-	var list []sessionFile
+func read(dir string, files []string) ([]file, error) {
+	var list []file
 	left := int64(maxSession)
 	for _, name := range files {
 		data, err := readFile(dir, name, left)
@@ -59,7 +60,7 @@ func readSession(dir string, files []string) ([]sessionFile, error) {
 		if left -= int64(len(data)); left < 0 {
 			return nil, fmt.Errorf("session: %w", objects.ErrTooLarge)
 		}
-		list = append(list, sessionFile{name, data})
+		list = append(list, file{name, data})
 	}
 	return list, nil
 }
@@ -75,8 +76,8 @@ func readFile(dir, name string, left int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, left+1))
 }
 
-// packSession returns a compressed archive of the head and the files.
-func packSession(head savedSession, files []sessionFile) ([]byte, error) {
+// pack returns a compressed archive of the head and the files.
+func pack(head saved, files []file) ([]byte, error) {
 	data, err := json.Marshal(head)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func packSession(head savedSession, files []sessionFile) ([]byte, error) {
 		return nil, err
 	}
 	w := tar.NewWriter(zip)
-	errs := []error{addFile(w, sessionHead, data)}
+	errs := []error{addFile(w, headName, data)}
 	for _, f := range files {
 		errs = append(errs, addFile(w, path.Join("files", filepath.ToSlash(f.name)), f.data))
 	}
@@ -107,20 +108,20 @@ func addFile(w *tar.Writer, name string, data []byte) error {
 // errKnown ends the download of a session whose files are here already.
 var errKnown = errors.New("the session is known")
 
-// unpackSession writes the files of an archive by packSession into dir. accept gets
+// unpack writes the files of an archive by pack into dir. accept gets
 // the head before any file is written, and prepares the directory; its error ends the
 // reading. Entries cannot be written outside of dir.
-func unpackSession(r io.Reader, dir string, accept func(savedSession) error) error {
+func unpack(r io.Reader, dir string, accept func(saved) error) error {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
 		return err
 	}
 	files := tar.NewReader(zip)
 	h, err := files.Next()
-	if err != nil || h.Name != sessionHead {
+	if err != nil || h.Name != headName {
 		return fmt.Errorf("the session has no head: %w", err)
 	}
-	var head savedSession
+	var head saved
 	if err := json.NewDecoder(io.LimitReader(files, 16<<20)).Decode(&head); err != nil {
 		return err
 	}
