@@ -89,7 +89,7 @@ func most(of map[string]map[string]bool) (n int) {
 	return n
 }
 
-// check returns an error if something is done that nobody consented to, and notes what approvals are of from then on.
+// check returns an error if something is done that lacks consent, and notes what approvals are of from then on.
 func (c *consent) check(rec *forge.Record, policy *money) error {
 	c.asks = rec.Summary.Waiting == forge.WaitingApproval && rec.Summary.TaskCount+len(rec.Summary.Children) == 0
 	if err := c.checkAnalysis(rec, policy); err != nil {
