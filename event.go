@@ -152,6 +152,7 @@ type RunAdmitted struct {
 	// Knowledge comes from the project's goals, the most relevant first.
 	Knowledge  []Knowledge
 	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
+	AskFirst   bool // the policy decides whether a person lets the intent be analyzed; false of older runners
 }
 
 // RunPlanned tells the project what an intent is going to do, and which intents it waits for.
@@ -184,24 +185,17 @@ type DependencyEnded struct {
 
 // LockFiles asks for the lock on files after a conflict: until the task is merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
-	// Run is the run that asks.
-	Run int
-	// Task is the task that lost the conflict.
-	Task TaskID
-	// Number counts the task's requests to the project, from 1.
-	Number int
-	// Conflicts are the paths that conflicted.
-	Conflicts []string
-	// Files are all paths of the change, those of Conflicts included.
-	Files []string
+	Run       int      // the run that asks
+	Task      TaskID   // the task that lost the conflict
+	Number    int      // counts the task's requests to the project, from 1
+	Conflicts []string // the paths that conflicted
+	Files     []string // all paths of the change, those of Conflicts included
 }
 
 // FilesLocked answers LockFiles.
 type FilesLocked struct {
-	// Task is the task that asked.
-	Task TaskID
-	// Number is the request that this answers.
-	Number int
+	Task   TaskID // the task that asked
+	Number int    // the request that this answers
 	// Granted is false when the task held a lock and lost a conflict all the same: then only a change from outside pfl-forge can be the cause.
 	Granted bool
 }
@@ -254,12 +248,9 @@ type MergeEnded struct {
 
 // WithdrawRequests takes back what a task asked of its project, and releases its file lock.
 type WithdrawRequests struct {
-	// Run is the run that asked.
-	Run int
-	// Task is the task whose requests are void.
-	Task TaskID
-	// Number is the newest request that is void; those before it are, too.
-	Number int
+	Run    int    // the run that asked
+	Task   TaskID // the task whose requests are void
+	Number int    // the newest request that is void; those before it are, too
 }
 
 // RunEnded tells the project that a run of an intent ended.

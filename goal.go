@@ -22,8 +22,7 @@ const (
 	DefaultLogDir        = ".e8/logs"
 )
 
-// GoalOptions says how an intent with criteria is worked on. The zero value of
-// each field stands for its default.
+// GoalOptions says how an intent with criteria is worked on. The zero value of each field stands for its default.
 type GoalOptions struct {
 	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for DefaultIterations.
 	MaxIterations int

@@ -38,8 +38,7 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it:
-// it looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun

@@ -71,6 +71,8 @@ func (c *checker) project(p *Project) {
 	c.words("policy.trusted_origins", p.Policy.TrustedOrigins)
 	c.patterns("policy.protected_paths", p.Policy.ProtectedPaths)
 	c.approvals(&p.Policy)
+	c.oneOf("policy.analyze_before_approval", string(p.Policy.AnalyzeBeforeApproval),
+		[]string{string(AnalyzeRecipes), string(AnalyzeAlways), string(AnalyzeNever)})
 	if p.Policy.Sandbox == "off" {
 		c.fail("policy.sandbox", "no repository can turn the sandbox off: who runs pfl-forge may, for a machine, with FORGE_SANDBOX=unconfined; remove it")
 	} else {

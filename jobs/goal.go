@@ -29,9 +29,10 @@ func (j *Job) configureGoal(call *agent.Call, chosen bool) (err error) {
 	return err
 }
 
-// VerifyGoal verifies a commit as Verify does, then runs the checks that decide criteria of its goal, all of
-// them, each in a fresh checkout of its own: nothing that verify commands or other checks leave behind
-// decides. Where verify commands fail, no check is run.
+// VerifyGoal verifies a commit as Verify does, then runs the checks that decide criteria
+// of its goal, all of them, each in a fresh checkout of its own: nothing that verify
+// commands or other checks leave behind decides. Where verify commands fail, no check is
+// run.
 func VerifyGoal(ctx context.Context, j *Job, commit git.OID, checks []forge.Check) (*forge.VerifyReport, error) {
 	list, err := goals.Commands(j.Config, j.Tip, checks)
 	if err != nil {
@@ -52,8 +53,9 @@ func VerifyGoal(ctx context.Context, j *Job, commit git.OID, checks []forge.Chec
 	return report, err
 }
 
-// RunAsked runs checks of the project that a reviewer asked for on the head of a change, each in a fresh
-// checkout as those of a goal. Exactly the commit that is reviewed is reported with them: nothing is rebased.
+// RunAsked runs checks of the project that a reviewer asked for on the head of a change,
+// each in a fresh checkout as those of a goal. Exactly the commit that is reviewed is
+// reported with them: nothing is rebased.
 //
 // The meaning of a name is that of the base branch. A name that it does not have is told in words:
 // the reviewer asked, and gets an answer.
@@ -81,8 +83,8 @@ func RunAsked(ctx context.Context, j *Job, base, head git.OID, names []string) (
 	return &forge.Rebase{Base: string(base), Head: string(head), Tree: string(tree), Verify: report}, nil
 }
 
-// runChecks runs checks on a commit. All of them run, also after one that fails: whoever goes on is told everything
-// at once.
+// runChecks runs checks on a commit. All of them run, also after one that fails: whoever
+// goes on is told everything at once.
 func runChecks(ctx context.Context, j *Job, commit, tree git.OID, list []goals.Command) (runs []forge.CheckRun, err error) {
 	for i := range list {
 		traced, end := telemetry.Span(ctx, "check")

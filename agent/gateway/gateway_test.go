@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -214,6 +217,47 @@ func TestClientGoesAway(t *testing.T) {
 		t.Error("it was answered")
 	}
 	wait.For(t, gone) // the model does not work for nobody
+}
+
+// TestUnknownCostIsLogged: nobody can say what an answer has cost that broke off; whoever compares
+// our figures with a bill finds it in the log, and only it.
+func TestUnknownCostIsLogged(t *testing.T) {
+	const begun = `data: {"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n"
+	const ended = `data: {"type":"message_delta","usage":{"output_tokens":30}}` + "\n\n"
+	for name, tt := range map[string]struct {
+		stream string
+		status int
+		abort  bool
+		want   bool
+	}{
+		"whole":     {stream: begun + ended},
+		"broke off": {stream: begun, abort: true, want: true},
+		"no end":    {stream: begun, want: true},
+		"an error":  {stream: `{"type":"error"}`, status: http.StatusBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				w.WriteHeader(cmp.Or(tt.status, http.StatusOK))
+				_, _ = io.WriteString(w, tt.stream)
+				_ = http.NewResponseController(w).Flush()
+				if tt.abort {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			var log bytes.Buffer
+			g := start(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Variables: fixed("ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL="+m.URL)})
+			grant := open(t, g, Anthropic, Limit{})
+			if resp, err := send(t.Context(), t, grant, http.MethodPost, "/v1/messages", "{}"); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			grant.Close() // after this nothing is written to the log
+			if got := strings.Contains(log.String(), unknownCost); got != tt.want {
+				t.Errorf("said: %v, want %v; the log:\n%s", got, tt.want, &log)
+			}
+		})
+	}
 }
 
 func TestAnswersThatDoNotPass(t *testing.T) {

@@ -16,6 +16,10 @@ import (
 // maxRequest bounds the body of a request, in bytes. Providers accept less.
 const maxRequest = 64 << 20
 
+// unknownCost is logged of a request that ended before its answer said what it has cost: the
+// provider may charge more than was counted.
+const unknownCost = "a model's answer broke off, and may have cost more than is counted"
+
 // refusal is an answer of the gateway itself, in a form that the CLIs of all providers
 // understand.
 type refusal struct {
@@ -120,6 +124,12 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	grant.count()
+	// Deferred, as a proxy whose client is gone ends with a panic.
+	defer func() {
+		if !m.rejected && !m.complete() {
+			g.log.Warn(unknownCost, "output_tokens", m.count.usage.OutputTokens, "bytes", m.received)
+		}
+	}()
 	r = r.WithContext(ctx)
 	// With GetBody the request is repeated if a kept-alive connection turns out to be closed.
 	r.ContentLength, r.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))

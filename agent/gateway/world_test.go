@@ -37,7 +37,9 @@ func start(t *testing.T, cfg Config, kv ...string) *Gateway {
 	if cfg.Variables == nil {
 		cfg.Variables = fixed(kv...)
 	}
-	cfg.Log = slog.New(slog.DiscardHandler)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	g, err := Start(cfg)
 	if err != nil {
 		t.Fatal(err)

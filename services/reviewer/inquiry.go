@@ -79,7 +79,8 @@ func (q *inquiry) pick(asked []forge.CheckRun) (list []forge.CheckRun, wrong []s
 	return list, wrong
 }
 
-// refuse returns why an answer that asks for nothing that it may have is asked for once more; nil if it is not.
+// refuse returns why an answer that asks for nothing that it may have is asked for once
+// more; nil if it is not.
 func (q *inquiry) refuse(h *hearing, answer []byte, wrong []string) error {
 	if len(wrong) == 0 || h.first != nil {
 		return nil
@@ -110,8 +111,8 @@ func (h *hearing) converse(ctx context.Context, j *jobs.Job, call *agent.Call, c
 	return nil
 }
 
-// stateSuffix ends the names of the state directories of reviews. No task has such a name, and no step of an
-// intent.
+// stateSuffix ends the names of the state directories of reviews. No task has such a name,
+// and no step of an intent.
 const stateSuffix = "-review"
 
 // stateOf returns the name of the directory with the session of a task's review.

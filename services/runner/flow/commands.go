@@ -182,13 +182,12 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 }
 
 // startStep issues the step that the intent as a whole is at, after the policy has been read: so
-// that the first call has its money.
+// that the first call has its money, and a person is asked before it where the policy says so.
 func (s course) startStep() {
-	s.Phase = control.Analyzing
-	if s.Policy.Unread {
-		s.readPolicy()
-		return
+	if s.Policy.Reading || !s.letIn() {
+		return // what is read leads here again
 	}
+	s.Phase = control.Analyzing
 	s.Plan.Next(s.names())
 	c := forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,

@@ -50,7 +50,7 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Blocked: s.Tasks.Has(task.Asking) || s.Tasks.Has(task.Disputed),
+		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Disputed: s.Tasks.Has(task.Disputed), Blocked: s.Tasks.Has(task.Asking),
 	}
 }
 
@@ -100,6 +100,8 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	switch {
 	case body && s.Phase != control.Admission:
 		course(s).withdrawAll()
+		course(s).startStep()
+	case consent(s).first():
 		course(s).startStep()
 	case s.Phase == control.Approval:
 		course(s).gate()
@@ -217,10 +219,11 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// continueWaiting lets go on what waits for a person. What waits for a budget, for approval or for
-// protected paths may be allowed by another policy meanwhile, so that is read again.
+// continueWaiting lets go on what waits for a person. What waits for a budget, for approval, for
+// protected paths or for who decides between reviewers may be allowed by another policy meanwhile,
+// so that is read again.
 func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
-	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded
+	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded || s.Tasks.Has(task.Disputed)
 	s.heed(r, by)
 	for _, t := range s.Tasks.At(task.Waiting) {
 		s.tasks(t.FilesMoved)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -106,7 +107,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
-			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+			out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"})
 			s.check(out, c.Task.Checks, list("failing"), list("elsewhere"))
 			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
@@ -148,9 +149,13 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = out
 		switch out.Outcome {
 		case "", forge.MergeDone:
-			out.Outcome, out.Commit, out.Parent = forge.MergeDone, commit("merged"), commit("tip")
+			out.Outcome, out.Commit, out.Parent, out.Tree = forge.MergeDone, commit("merged"), commit("tip"), commit("tree")
+			if d.HasArg("trials") {
+				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
+			}
 		case forge.MergeVerifyFailed:
-			out.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("moved"), Tree: commit("moved-tree"), PatchID: commit("patch"), Files: files}
+			out.Verify = tried(out.Candidate.Tree, list("trials"), &forge.VerifyReport{Command: "make test", Output: "FAIL"})
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeConflict, forge.MergeDirty:
@@ -232,6 +237,22 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	return a
 }
 
+// tried adds trials to a report: "change-" is one of the change that failed, "base+" one of its parent that passed,
+// "other-" one of another tree.
+func tried(tree string, list []string, r *forge.VerifyReport) *forge.VerifyReport {
+	for _, s := range list {
+		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: strings.HasSuffix(s, "+")}
+		if run.Name == "other" {
+			run.Name, run.Tree = verdict.TrialChange, "another"
+		}
+		if !run.Passed {
+			run.Command = "make test"
+		}
+		r.Trials = append(r.Trials, run)
+	}
+	return r
+}
+
 // policyOf reads a project's policy; nil if nothing is said of it.
 func policyOf(arg func(string) string, list func(string) []string) *forge.Policy {
 	p := forge.DefaultPolicy()
@@ -240,12 +261,13 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	if n := arg("count"); n != "" {
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
-	p.Fallbacks, p.MaxChecks = int(usd(arg("fallbacks"))), int(usd(arg("checks")))
+	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
-	escalates := p.MaxChecks > 0 || p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 // checksOfProject are the names that a reviewer may ask for, and one that the project does not have.
 var checksOfProject = []string{"tests", "lint", "vet", "no/name"}
 
-// asks now and then has a review ask for checks: for some that it had, for more than it may, or for some although it
-// may ask for none.
+// asks now and then has a review ask for checks: for some that it had, for more than it
+// may, or for some although it may ask for none.
 func (w worker) asks(rv *forge.Review, may int) {
 	if may == 0 && !w.chance(12) || may > 0 && !w.chance(3) {
 		return
@@ -28,8 +28,9 @@ func (w worker) asks(rv *forge.Review, may int) {
 // askedRun is one run that a reviewer asked for, of exactly one commit.
 type askedRun struct{ head, name string }
 
-// runAsked runs checks that a reviewer asked for, well or badly: now and then one fails, is left out, or is reported of
-// another commit, or the whole report is one of another commit.
+// runAsked runs checks that a reviewer asked for, well or badly: now and then one fails,
+// is left out, or is reported of another commit, or the whole report is one of another
+// commit.
 func (w worker) runAsked(c *forge.Command) *forge.Rebase {
 	rb := &forge.Rebase{Base: c.Task.Base, Head: c.Task.Head, Tree: "tree-" + c.Task.Head, Verify: &forge.VerifyReport{Passed: true}}
 	other := w.chance(12)
@@ -53,7 +54,8 @@ func (w worker) runAsked(c *forge.Command) *forge.Rebase {
 	return rb
 }
 
-// askedFirst reports whether a review asks for a check that it may have. Then it is no verdict, whatever else it says.
+// askedFirst reports whether a review asks for a check that it may have. Then it is no
+// verdict, whatever else it says.
 func (w *world) askedFirst(r *forge.Result) bool {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || len(rv.Asked) == 0 {
@@ -72,8 +74,8 @@ func (w *world) askedFirst(r *forge.Result) bool {
 	return false
 }
 
-// checkAsked returns an error if a reviewer was told that a check passed which did not on exactly its commit, or got
-// more of them in one session than the policy allows.
+// checkAsked returns an error if a reviewer was told that a check passed which did not on
+// exactly its commit, or got more of them in one session than the policy allows.
 func (w checker) checkAsked() error {
 	for _, key := range w.keys {
 		asked := map[string]int{}

@@ -27,6 +27,7 @@ var rules = map[string]string{
 	"stronger":           "what was made was not good enough; the next attempt has a stronger model, or more effort",
 	"verify-failed":      "a verify command failed; its output is the feedback for the next attempt",
 	"verify-again":       "the next attempt found nothing to mend; verified once more, since the command may fail now and then",
+	"flaky-check":        "a verify command fails now and then, also without the change; no attempt is spent",
 	"reimplement":        "a conflict; implemented again from a fresh checkout, first in the queue",
 	"escalate":           "a conflict although it was first in the queue; a person has to look",
 	"review-again":       "the rebased change differs from the one that was reviewed",

@@ -41,15 +41,16 @@ const (
 	Closed Phase = "closed"
 )
 
-// Place is a phase as a person sees it. Most phases are one place; working has four, by
+// Place is a phase as a person sees it. Most phases are one place; working has five, by
 // what waits for the person, and closed has four, by how the intent ended.
 type Place string
 
 // The places, apart from those that are phases.
 const (
-	Waiting   Place = "waiting" // working, and a task waits for a person's files or for budget
-	Guarded   Place = "guarded" // working, and a change waits for a person's approval
-	Blocked   Place = "blocked" // working, and an agent waits for a person's answer
+	Waiting   Place = "waiting"  // working, and a task waits for a person's files or for budget
+	Guarded   Place = "guarded"  // working, and a change waits for a person's approval
+	Disputed  Place = "disputed" // working, and the reviewers of a change disagree, so a person decides
+	Blocked   Place = "blocked"  // working, and an agent waits for a person's answer
 	Failed    Place = "failed"
 	Done      Place = "done"
 	Rejected  Place = "rejected"
@@ -60,7 +61,7 @@ const (
 func Places() []Place {
 	return []Place{
 		Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget), Place(Depending),
-		Place(Working), Waiting, Guarded, Blocked, Place(Children), Failed, Done, Rejected, Cancelled,
+		Place(Working), Waiting, Guarded, Disputed, Blocked, Place(Children), Failed, Done, Rejected, Cancelled,
 	}
 }
 
@@ -95,7 +96,7 @@ type Row struct {
 
 var (
 	proposed = []Place{Place(Admission), Place(Analyzing), Place(Asking), Place(Approval), Place(OverBudget)}
-	atWork   = []Place{Place(Working), Waiting, Guarded, Blocked}
+	atWork   = []Place{Place(Working), Waiting, Guarded, Disputed, Blocked}
 	closed   = []Place{Failed, Done, Rejected, Cancelled}
 	anywhere = Places()
 )
@@ -109,16 +110,16 @@ var Table = []Row{
 	{Approve, proposed, forge.Refused, "there is no plan to approve yet; the intent is {phase}"},
 	{Approve, anywhere, forge.Refused, "the intent is {status} and does not wait for approval"},
 
-	{Reject, []Place{Place(Asking), Place(Approval), Guarded, Blocked, Failed}, forge.Applied, ""},
+	{Reject, []Place{Place(Asking), Place(Approval), Guarded, Disputed, Blocked, Failed}, forge.Applied, ""},
 	{Reject, []Place{Rejected}, forge.Ignored, "the intent is rejected already"},
 	{Reject, closed, forge.Refused, "the intent is {status} already"},
 	{Reject, anywhere, forge.Refused, "the intent is {status} and does not wait for a person; use cancel to stop it"},
 
 	// While one task waits for something else, another one may ask.
-	{Answer, []Place{Place(Asking), Waiting, Guarded, Blocked}, forge.Applied, ""},
+	{Answer, []Place{Place(Asking), Waiting, Guarded, Disputed, Blocked}, forge.Applied, ""},
 	{Answer, anywhere, forge.Refused, "the intent is {status} and does not wait for an answer"},
 
-	{Retry, []Place{Place(Approval), Place(OverBudget), Waiting, Guarded, Failed}, forge.Applied, ""},
+	{Retry, []Place{Place(Approval), Place(OverBudget), Waiting, Guarded, Disputed, Failed}, forge.Applied, ""},
 	{Retry, []Place{Blocked}, forge.Refused, "the intent waits for an answer; give it first: pfl-forge answer"},
 	{Retry, anywhere, forge.Refused, "the intent is {status}; only what failed, or waits for you, can be retried"},
 
@@ -158,6 +159,8 @@ type Intent struct {
 	Guarded bool
 	// Waiting says that a task waits for a person's files or for budget.
 	Waiting bool
+	// Disputed says that a change waits for a person's word because its reviewers disagree.
+	Disputed bool
 	// Blocked says that the agent of a task waits for a person's answer.
 	Blocked bool
 }
@@ -173,6 +176,8 @@ func (s *Intent) Place() Place {
 		return Guarded
 	case s.Phase == Working && s.Waiting:
 		return Waiting
+	case s.Phase == Working && s.Disputed:
+		return Disputed
 	case s.Phase == Working && s.Blocked:
 		return Blocked
 	}

@@ -67,6 +67,9 @@ const (
 	// VerifyAgain: the attempt after that found nothing to mend; the verify commands
 	// run once more on the same change, since they may fail now and then.
 	VerifyAgain = "verify-again"
+	// FlakyCheck: a verify command passes and fails on the same tree, and fails without
+	// the change, too; the change counts as verified, and no attempt is spent.
+	FlakyCheck = "flaky-check"
 	// Reimplement: a conflict; the plan is implemented anew from a fresh
 	// checkout, with a file lock.
 	Reimplement = "reimplement"

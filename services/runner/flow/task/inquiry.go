@@ -33,8 +33,8 @@ func (t Asked) Left(p *forge.Policy, in *forge.Intent) int {
 	return max(p.MaxChecks-len(t.Inquiry.Runs), 0)
 }
 
-// ask takes a review that asks for checks in place of a verdict, and reports whether it does. Whoever asks for
-// nothing that it may ask for has given its verdict.
+// ask takes a review that asks for checks in place of a verdict, and reports whether it
+// does. Whoever asks for nothing that it may ask for has given its verdict.
 func (t Asked) ask(x *Turn, asked []forge.CheckRun) bool {
 	var names []string
 	for i := range asked {
@@ -55,8 +55,9 @@ func (t Asked) ask(x *Turn, asked []forge.CheckRun) bool {
 	return true
 }
 
-// ran takes the runs of the checks, and goes on with the review. What is reported of another commit or tree,
-// or was not asked for, is no run: then the review goes on with that.
+// ran takes the runs of the checks, and goes on with the review. What is reported of
+// another commit or tree, or was not asked for, is no run: then the review goes on with
+// that.
 func (t Asked) ran(x *Turn, rb *forge.Rebase) {
 	t.Rebase.Worked()
 	runs := slices.Clip(t.Inquiry.Runs)

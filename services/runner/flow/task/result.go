@@ -55,7 +55,13 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 // commands failed on last.
 func (t *Task) failedToVerify() bool {
 	c := t.Candidate
-	return c != nil && c.Head == t.Head && c.Verify != nil && !c.Verify.Passed
+	return c != nil && c.Head == t.Head && Broken(c)
+}
+
+// Broken reports whether a change did not pass, and no check is to blame for that.
+func Broken(c *forge.Rebase) bool {
+	fault := verdict.Blame(c.Verify, c.Tree)
+	return fault != verdict.NoFault && fault != verdict.FaultOfCheck
 }
 
 // whyNothing returns the feedback on an attempt that committed nothing.
@@ -98,8 +104,8 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	}
 	t.Base, t.Head, t.Candidate = rb.Base, rb.Head, rb
 	t.ReportOverlaps(x, rb.Overlaps)
-	broken := rb.Verify != nil && !rb.Verify.Passed
-	if !broken {
+	if !Broken(rb) {
+		flaky(x, t, rb.Verify, rb.Tree)
 		if verdict.Failing(rb.Verify) != "" { // what follows is the strategy's to say
 			x.Correct("check failed")
 		}
@@ -108,6 +114,13 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	}
 	x.Correct("verify failed")
 	t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(rb.Verify)})
+}
+
+// flaky notes that a command of the project gave both answers on one tree, and fails without the change, too. That costs nothing.
+func flaky(x *Turn, t *Task, r *forge.VerifyReport, tree string) {
+	if command := verdict.Flaky(r, tree); command != "" {
+		x.Adjust(rule.FlakyCheck, t.ID, rule.FirstLine(command))
+	}
 }
 
 // VerifyFeedback returns the feedback on a change that failed to verify. Its first line, which
@@ -180,6 +193,10 @@ func (t Pair) rejected(x *Turn, on On, words string) {
 // Approved takes the approval of the candidate by a review or a judgment, or, in
 // stage protected, looks once more whether a person has to approve it too.
 func (t *Task) Approved(x *Turn) {
+	if (Pair{t}).halfway(x) {
+		Pair{t}.seconded(x)
+		return
+	}
 	detail, why := Pair{t}.guarded(x)
 	if why == "" || t.Cleared.Of(t.Candidate) != nil {
 		t.step(x, Input{On: Approved})
@@ -192,7 +209,7 @@ func (t *Task) Approved(x *Turn) {
 // patch, and of the reasons why it was asked for.
 func (t *Task) Clear(x *Turn, by *approval.Granted) {
 	t.Cleared = Clearance{Name: clearance(t.Candidate), By: by}
-	t.step(x, Input{On: Approved})
+	t.Approved(x)
 }
 
 // AnsweredLock takes the project's answer to a request for a file lock. A refusal
@@ -213,6 +230,7 @@ func (t *Task) AnsweredLock(x *Turn, granted bool) {
 func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	switch m.Outcome {
 	case forge.MergeDone:
+		flaky(x, t, m.Verify, m.Tree)
 		merged(t, m)
 		t.step(x, Input{On: Merged})
 	case forge.MergeConflict:

@@ -150,6 +150,13 @@ func (t Pair) ask(x *Turn, row Row) {
 	}
 }
 
+// halfway reports whether a change that one reviewer approved needs another one by the policy of
+// this moment, which may have been read while the change waited for a person.
+func (t Pair) halfway(x *Turn) bool {
+	last := t.Last()
+	return t.Stage == Protected && len(last) == 1 && NeedsSecond(x.Policy, x.Intent)
+}
+
 // seconded has the second reviewer asked.
 func (t Pair) seconded(x *Turn) {
 	t.step(x, Input{On: FirstApproved, Detail: fmt.Sprintf("risk %s: %s", x.Intent.Risk, words(x.Policy.Second.By))})

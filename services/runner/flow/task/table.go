@@ -82,7 +82,8 @@ const (
 	Unchanged On = "approved without a change"
 	// Rejected: the review rejected, or not every criterion is met.
 	Rejected On = "rejected"
-	// FirstApproved: the first of two reviewers approved.
+	// FirstApproved: the first of two reviewers approved. Of a change that waits for a person it is
+	// that the policy asks for two since.
 	FirstApproved On = "approved by the first of two"
 	// Disagreed: the second reviewer rejected what the first approved.
 	Disagreed On = "the second reviewer rejected"
@@ -190,6 +191,7 @@ var Changes = slices.Concat(Table{
 	{From: Reviewing, On: FirstApproved, To: Reviewing, Rule: rule.SecondReview},
 	{From: Reviewing, On: Disagreed, To: Implementing, Rule: rule.Disagree, Spends: true},
 	{From: Reviewing, On: DisagreedAgain, To: Disputed, Rule: rule.Dispute},
+	{From: Protected, On: FirstApproved, To: Reviewing, Rule: rule.SecondReview},
 	{From: Disputed, On: Approved, To: Merging},
 	{From: Disputed, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Disputed, On: Unchanged, To: Done, Rule: rule.NothingToDo},
