@@ -22,6 +22,8 @@ type VerifyReport struct {
 	Proof *CheckRun
 	// Checks are the runs that decide criteria of a goal, see package verdict. They say nothing of Passed.
 	Checks []CheckRun
+	// Trials are all runs of the commands after one failed, by which verdict.Blame says whose fault that is. Name says on what.
+	Trials []CheckRun
 }
 
 // Check decides a criterion of a goal by a command.

@@ -22,8 +22,7 @@ const (
 	DefaultLogDir        = ".e8/logs"
 )
 
-// GoalOptions says how an intent with criteria is worked on. The zero value of
-// each field stands for its default.
+// GoalOptions says how an intent with criteria is worked on. The zero value of each field stands for its default.
 type GoalOptions struct {
 	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for DefaultIterations.
 	MaxIterations int
@@ -234,8 +233,7 @@ type Execution struct {
 	Metadata SummaryMetadata
 }
 
-// SummaryMetadata holds measurements of an execution. Only StrategyTags are
-// the agent's own words.
+// SummaryMetadata holds measurements of an execution. Only StrategyTags are the agent's own words.
 type SummaryMetadata struct {
 	// ToolsUsed are names such as Edit or Bash(go test), each once, sorted.
 	ToolsUsed []string
@@ -339,8 +337,7 @@ type Knowledge struct {
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
 	Head string
-	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has
-	// the verdict that the rules derive from the claims.
+	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has the verdict that the rules derive from the claims.
 	Complete bool
 	// Claims answer the criteria. In the state of a goal there is one for each, in their order.
 	Claims []Claim

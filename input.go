@@ -38,8 +38,7 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it:
-// it looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
@@ -81,6 +80,8 @@ type RebaseInput struct {
 	Title string
 	// Approver is the person who approved the plan; empty if that was not needed.
 	Approver string
+	// Asked are checks that a reviewer asked for. Then these run on the task's head, and nothing is rebased.
+	Asked []string
 }
 
 // ReviewInput is the input of review.
@@ -95,6 +96,10 @@ type ReviewInput struct {
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.
 	First Reviewer
+	// Asked are the runs that the reviewer asked for in this session so far.
+	Asked []CheckRun
+	// MayAsk is for how many more checks of the project it may ask.
+	MayAsk int
 }
 
 // IterationInput is the input of summarize and judge.

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/recipe"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
@@ -58,6 +59,12 @@ func openHost(t testing.TB, host jobs.Host, src jobs.Source, others ...agent.Age
 		}
 	})
 	return set
+}
+
+// Unconfined is Local, with commands that reach files outside of their checkout, such as a counter of their runs.
+func Unconfined(t testing.TB, path string, others ...agent.Agent) *jobs.Set {
+	t.Helper()
+	return openHost(t, jobs.Host{StateDir: t.TempDir(), Sandbox: demand.Unconfined}, jobs.Source{Project: Project, Path: path}, others...)
 }
 
 // Replica is Clone, and hands sessions on to other replicas.

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -100,6 +101,9 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
+		if moved.Verify != nil && len(moved.Verify.Trials) > 0 { // the rules say what of that they believe
+			r.Verify = moved.Verify
+		}
 		statements = anew(statements, moved)
 	}
 	// The commit is signed last: no later step changes it.
@@ -148,7 +152,7 @@ func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, h
 	if len(moved.Guarded) == 0 || moved.Head == moved.Base {
 		return nil, nil //nolint:nilnil // no obstacle is an answer
 	}
-	before, err := guardedSince(ctx, j, base, head)
+	before, err := verify.GuardedSince(ctx, j, base, head)
 	if err != nil {
 		return nil, err
 	}

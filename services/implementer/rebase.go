@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
-	"github.com/pfl-forge/pfl-forge/jobs/goals"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
 // rebase carries out the step rebase.
@@ -17,6 +17,10 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
 		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
 		if err != nil {
+			return err
+		}
+		if names := cmd.Rebase().Asked; len(names) > 0 {
+			j.Result.Output, err = jobs.RunAsked(ctx, j, base, head, names)
 			return err
 		}
 		if base == head {
@@ -69,7 +73,11 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if r.Files, err = files(ctx, j, j.Tip, got.Head); err != nil {
 		return nil, err
 	}
-	if r.Verify, r.Guarded, err = verifyOnTip(ctx, j, got.Head, r.Files); err != nil {
+	c := verify.Change{Head: got.Head, Files: r.Files}
+	if base != j.Tip {
+		c.Alone = head
+	}
+	if r.Verify, r.Guarded, err = verify.OnTip(ctx, j, c); err != nil {
 		return r, err
 	}
 	return r, i.stateVerified(j, r)
@@ -83,7 +91,7 @@ func verifyUnchanged(ctx context.Context, j *jobs.Job) (*forge.Rebase, error) {
 		return nil, err
 	}
 	r := &forge.Rebase{Base: string(j.Tip), Head: string(j.Tip), Tree: string(tree)}
-	r.Verify, err = jobs.VerifyGoal(ctx, j, j.Tip, goals.Checks(j.Command))
+	r.Verify, err = verify.Unchanged(ctx, j)
 	return r, err
 }
 

@@ -2782,6 +2782,7 @@ type VerifyReport struct {
 	xxx_hidden_Runs        *[]*CheckRun           `protobuf:"bytes,4,rep,name=runs"`
 	xxx_hidden_Proof       *CheckRun              `protobuf:"bytes,5,opt,name=proof"`
 	xxx_hidden_Checks      *[]*CheckRun           `protobuf:"bytes,6,rep,name=checks"`
+	xxx_hidden_Trials      *[]*CheckRun           `protobuf:"bytes,7,rep,name=trials"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2865,19 +2866,28 @@ func (x *VerifyReport) GetChecks() []*CheckRun {
 	return nil
 }
 
+func (x *VerifyReport) GetTrials() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Trials != nil {
+			return *x.xxx_hidden_Trials
+		}
+	}
+	return nil
+}
+
 func (x *VerifyReport) SetPassed(v bool) {
 	x.xxx_hidden_Passed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *VerifyReport) SetCommand(v string) {
 	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *VerifyReport) SetOutput(v string) {
 	x.xxx_hidden_Output = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *VerifyReport) SetRuns(v []*CheckRun) {
@@ -2890,6 +2900,10 @@ func (x *VerifyReport) SetProof(v *CheckRun) {
 
 func (x *VerifyReport) SetChecks(v []*CheckRun) {
 	x.xxx_hidden_Checks = &v
+}
+
+func (x *VerifyReport) SetTrials(v []*CheckRun) {
+	x.xxx_hidden_Trials = &v
 }
 
 func (x *VerifyReport) HasPassed() bool {
@@ -2956,6 +2970,10 @@ type VerifyReport_builder struct {
 	// checks are the runs that decide criteria of a goal. They say nothing of
 	// passed.
 	Checks []*CheckRun
+	// trials are all runs of the commands, the first one included, after one
+	// failed: by them the rules say whose fault that is. name is what was
+	// verified: change, base, or alone (the change where it was made).
+	Trials []*CheckRun
 }
 
 func (b0 VerifyReport_builder) Build() *VerifyReport {
@@ -2963,20 +2981,21 @@ func (b0 VerifyReport_builder) Build() *VerifyReport {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Passed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Passed = *b.Passed
 	}
 	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Command = b.Command
 	}
 	if b.Output != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Output = b.Output
 	}
 	x.xxx_hidden_Runs = &b.Runs
 	x.xxx_hidden_Proof = b.Proof
 	x.xxx_hidden_Checks = &b.Checks
+	x.xxx_hidden_Trials = &b.Trials
 	return m0
 }
 
@@ -3344,28 +3363,30 @@ func (b0 Reflection_builder) Build() *Reflection {
 
 // Policy is the part of a project's configuration that rules of the flow read.
 type Policy struct {
-	state                        protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_MaxReviewRetries  int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
-	xxx_hidden_MaxAgentRetries   int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
-	xxx_hidden_RetryBackoff      *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
-	xxx_hidden_ClaimTimeout      *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
-	xxx_hidden_AttemptTimeout    *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
-	xxx_hidden_TrustedOrigins    []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
-	xxx_hidden_Budget            *Budget                `protobuf:"bytes,7,opt,name=budget"`
-	xxx_hidden_Fallbacks         int32                  `protobuf:"varint,8,opt,name=fallbacks"`
-	xxx_hidden_ProtectedPaths    []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
-	xxx_hidden_Approvers         []string               `protobuf:"bytes,10,rep,name=approvers"`
-	xxx_hidden_MaxDepth          int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
-	xxx_hidden_Reflection        *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
-	xxx_hidden_Approvals         *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
-	xxx_hidden_MinConfidence     float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
-	xxx_hidden_StrongerImplement *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
-	xxx_hidden_StrongerReview    *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
-	xxx_hidden_Second            *SecondReview          `protobuf:"bytes,17,opt,name=second"`
-	XXX_raceDetectHookData       protoimpl.RaceDetectHookData
-	XXX_presence                 [1]uint32
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	state                            protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_MaxReviewRetries      int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
+	xxx_hidden_MaxAgentRetries       int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
+	xxx_hidden_RetryBackoff          *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
+	xxx_hidden_ClaimTimeout          *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
+	xxx_hidden_AttemptTimeout        *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
+	xxx_hidden_TrustedOrigins        []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
+	xxx_hidden_Budget                *Budget                `protobuf:"bytes,7,opt,name=budget"`
+	xxx_hidden_Fallbacks             int32                  `protobuf:"varint,8,opt,name=fallbacks"`
+	xxx_hidden_ProtectedPaths        []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
+	xxx_hidden_Approvers             []string               `protobuf:"bytes,10,rep,name=approvers"`
+	xxx_hidden_MaxDepth              int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
+	xxx_hidden_Reflection            *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
+	xxx_hidden_Approvals             *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
+	xxx_hidden_MinConfidence         float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
+	xxx_hidden_StrongerImplement     *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
+	xxx_hidden_StrongerReview        *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
+	xxx_hidden_Second                *SecondReview          `protobuf:"bytes,17,opt,name=second"`
+	xxx_hidden_AnalyzeBeforeApproval *string                `protobuf:"bytes,18,opt,name=analyze_before_approval,json=analyzeBeforeApproval"`
+	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
+	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
+	XXX_presence                     [1]uint32
+	unknownFields                    protoimpl.UnknownFields
+	sizeCache                        protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -3516,14 +3537,31 @@ func (x *Policy) GetSecond() *SecondReview {
 	return nil
 }
 
+func (x *Policy) GetAnalyzeBeforeApproval() string {
+	if x != nil {
+		if x.xxx_hidden_AnalyzeBeforeApproval != nil {
+			return *x.xxx_hidden_AnalyzeBeforeApproval
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Policy) GetMaxChecks() int32 {
+	if x != nil {
+		return x.xxx_hidden_MaxChecks
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3548,7 +3586,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3561,7 +3599,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3574,7 +3612,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3587,6 +3625,16 @@ func (x *Policy) SetStrongerReview(v []*Stronger) {
 
 func (x *Policy) SetSecond(v *SecondReview) {
 	x.xxx_hidden_Second = v
+}
+
+func (x *Policy) SetAnalyzeBeforeApproval(v string) {
+	x.xxx_hidden_AnalyzeBeforeApproval = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 19)
+}
+
+func (x *Policy) SetMaxChecks(v int32) {
+	x.xxx_hidden_MaxChecks = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 19)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3673,6 +3721,20 @@ func (x *Policy) HasSecond() bool {
 	return x.xxx_hidden_Second != nil
 }
 
+func (x *Policy) HasAnalyzeBeforeApproval() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
+}
+
+func (x *Policy) HasMaxChecks() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3726,6 +3788,16 @@ func (x *Policy) ClearSecond() {
 	x.xxx_hidden_Second = nil
 }
 
+func (x *Policy) ClearAnalyzeBeforeApproval() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
+	x.xxx_hidden_AnalyzeBeforeApproval = nil
+}
+
+func (x *Policy) ClearMaxChecks() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
+	x.xxx_hidden_MaxChecks = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3763,6 +3835,11 @@ type Policy_builder struct {
 	StrongerReview []*Stronger
 	// Who else has to approve changes, and which.
 	Second *SecondReview
+	// Whether what is not trusted, or declared high, is analyzed before a person
+	// approved that: recipes (also if empty), always or never.
+	AnalyzeBeforeApproval *string
+	// How many checks a reviewer may ask for in one review.
+	MaxChecks *int32
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3770,11 +3847,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3783,24 +3860,32 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
+	if b.AnalyzeBeforeApproval != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 19)
+		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
+	}
+	if b.MaxChecks != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 19)
+		x.xxx_hidden_MaxChecks = *b.MaxChecks
+	}
 	return m0
 }
 
@@ -4618,14 +4703,15 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\xd6\x01\n" +
+	" \x01(\tR\tstatement\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x12&\n" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
-	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\"\x94\x02\n" +
+	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\x94\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -4638,7 +4724,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xc1\x06\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x98\a\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4659,7 +4745,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\x12A\n" +
 	"\x12stronger_implement\x18\x0f \x03(\v2\x12.forge.v1.StrongerR\x11strongerImplement\x12;\n" +
 	"\x0fstronger_review\x18\x10 \x03(\v2\x12.forge.v1.StrongerR\x0estrongerReview\x12.\n" +
-	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\"V\n" +
+	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\x126\n" +
+	"\x17analyze_before_approval\x18\x12 \x01(\tR\x15analyzeBeforeApproval\x12\x1d\n" +
+	"\n" +
+	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\"V\n" +
 	"\fSecondReview\x12\"\n" +
 	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
 	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +
@@ -4775,26 +4864,27 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	38, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
 	38, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
 	38, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	0,  // 38: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 39: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 40: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	39, // 41: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	20, // 42: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	20, // 43: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	20, // 44: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	16, // 45: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	15, // 46: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	14, // 47: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	13, // 48: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	13, // 49: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	12, // 50: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	40, // 51: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	33, // 52: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	38, // 38: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	0,  // 39: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	8,  // 40: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	7,  // 41: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	39, // 42: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	20, // 43: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	20, // 44: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	20, // 45: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	16, // 46: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	15, // 47: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	14, // 48: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	13, // 49: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	13, // 50: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	12, // 51: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	40, // 52: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	33, // 53: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // work plays a worker: it answers the open command of a step.
@@ -95,6 +96,10 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 	case forge.StepRebase:
+		if names := c.Rebase().Asked; len(names) > 0 {
+			r.Output = s.asked(c, d, names)
+			break
+		}
 		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files, Guarded: list("guarded")}
 		r.Output = out
 		for _, o := range list("overlaps") {
@@ -102,7 +107,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
-			out.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"}
+			out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"})
 			s.check(out, c.Task.Checks, list("failing"), list("elsewhere"))
 			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
@@ -123,6 +128,12 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
 		}
+		for _, name := range list("asks") {
+			out.Asked = append(out.Asked, forge.CheckRun{Name: name})
+		}
+		if len(out.Asked) > 0 && !d.HasArg("approves") {
+			out.Verdict, out.Claims = "", nil
+		}
 		if second := c.Review().Second; second != nil && !d.HasArg("as-first") {
 			out.By, out.Second = *second, true
 		} else if c.Intent.Recipe == "" {
@@ -138,9 +149,13 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		r.Output = out
 		switch out.Outcome {
 		case "", forge.MergeDone:
-			out.Outcome, out.Commit, out.Parent = forge.MergeDone, commit("merged"), commit("tip")
+			out.Outcome, out.Commit, out.Parent, out.Tree = forge.MergeDone, commit("merged"), commit("tip"), commit("tree")
+			if d.HasArg("trials") {
+				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
+			}
 		case forge.MergeVerifyFailed:
-			out.Verify = &forge.VerifyReport{Command: "make test", Output: "FAIL"}
+			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("moved"), Tree: commit("moved-tree"), PatchID: commit("patch"), Files: files}
+			out.Verify = tried(out.Candidate.Tree, list("trials"), &forge.VerifyReport{Command: "make test", Output: "FAIL"})
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeConflict, forge.MergeDirty:
@@ -222,6 +237,22 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	return a
 }
 
+// tried adds trials to a report: "change-" is one of the change that failed, "base+" one of its parent that passed,
+// "other-" one of another tree.
+func tried(tree string, list []string, r *forge.VerifyReport) *forge.VerifyReport {
+	for _, s := range list {
+		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: strings.HasSuffix(s, "+")}
+		if run.Name == "other" {
+			run.Name, run.Tree = verdict.TrialChange, "another"
+		}
+		if !run.Passed {
+			run.Command = "make test"
+		}
+		r.Trials = append(r.Trials, run)
+	}
+	return r
+}
+
 // policyOf reads a project's policy; nil if nothing is said of it.
 func policyOf(arg func(string) string, list func(string) []string) *forge.Policy {
 	p := forge.DefaultPolicy()
@@ -230,12 +261,13 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	if n := arg("count"); n != "" {
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
-	p.Fallbacks = int(usd(arg("fallbacks")))
+	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
@@ -291,6 +323,15 @@ func describeCommand(c forge.Command) string {
 	}
 	if rv := c.Review(); rv.Second != nil {
 		fmt.Fprintf(&b, " by the second, %s:%s, after %s:%s, told of %d reviews", rv.Second.Agent, rv.Second.Model, rv.First.Agent, rv.First.Model, len(rv.Reviews))
+	}
+	if names := c.Rebase().Asked; len(names) > 0 {
+		fmt.Fprintf(&b, " checks %v", names)
+	}
+	for _, run := range c.Review().Asked {
+		fmt.Fprintf(&b, " told that %s %s passed=%t %q", run.ID, run.Name, run.Passed, run.Output)
+	}
+	if n := c.Review().MayAsk; n > 0 {
+		fmt.Fprintf(&b, " may ask for %d", n)
 	}
 	if c.Review().Unchanged {
 		b.WriteString(" of the base")

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -33,13 +34,13 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := know.consent.checkMerges(rec, &w.money); err != nil {
+	if err := know.consent.check(rec, &w.money); err != nil {
 		return err
 	}
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := know.checkPaused(key, rec); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {

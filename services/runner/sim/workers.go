@@ -25,6 +25,8 @@ type workers struct {
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
 	asked map[reviewed][]string
+	// ran has the checks that a reviewer asked for and that passed.
+	ran map[askedRun]bool
 	// verified maps a head to the parent that it was verified on.
 	verified map[string]string
 	// made counts the implementations of a task.
@@ -136,6 +138,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
+		if len(c.Rebase().Asked) > 0 {
+			return &forge.Result{Output: w.runAsked(c)}
+		}
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}
@@ -308,13 +313,12 @@ func (w worker) unchanged(checks []forge.Check) *forge.Rebase {
 
 // candidate verifies a commit where it stands, and remembers its parent if it passes.
 func (w worker) candidate(n commit, checks []forge.Check) *forge.Rebase {
-	rb := &forge.Rebase{
-		Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files,
-		Verify: &forge.VerifyReport{Passed: !w.chance(12), Command: "make test", Output: "it broke"},
-	}
+	rb := &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files}
+	var passed bool
+	rb.Verify, passed = w.verify(rb.Tree)
 	w.check(rb, checks)
 	rb.Overlaps = w.overlaps(n)
-	if rb.Verify.Passed {
+	if passed {
 		w.workers.verified[n.id] = n.parent
 	}
 	return rb
@@ -327,7 +331,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if w.chance(15) {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: merge.Files}}
 	}
-	head := w.repo.heads[merge.Head]
+	head, report := w.repo.heads[merge.Head], (*forge.VerifyReport)(nil)
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
@@ -335,19 +339,21 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)), merge.Checks)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
-		case !rb.Verify.Passed, !w.workers.passed(rb.Head, merge.Checks):
+		case !rb.Verify.Passed, verdict.Blame(rb.Verify, rb.Tree) == verdict.FaultOfChange, !w.workers.passed(rb.Head, merge.Checks):
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: rb.Verify, Candidate: rb}}
 		case rb.PatchID != merge.PatchID:
 			return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: rb}}
 		}
-		head = w.repo.heads[rb.Head]
+		head, report = w.repo.heads[rb.Head], rb.Verify
 	}
 	if !w.wanted(c) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
 	}
 	head.by = c.Attempt
 	w.repo.push(head)
-	return &forge.Result{Output: merged(&head)}
+	r := merged(&head)
+	r.Verify = report
+	return &forge.Result{Output: r}
 }
 
 // merged returns the result of a merge that took place.

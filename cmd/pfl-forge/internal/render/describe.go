@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Tone says how a line is meant.
@@ -253,10 +254,20 @@ func rebase(r *forge.Rebase) (string, Tone) {
 		return "conflicts in " + files(r.Conflicts), Bad
 	case r.Verify != nil && !r.Verify.Passed:
 		return verifyFailed("verify failed", r.Verify), Bad
+	case verdict.Asked(r.Verify):
+		return checks(r.Verify, "asked by the reviewer")
 	case r.Verify != nil:
-		return checks(r.Verify, "verified")
+		return checks(r.Verify, verified(r.Verify, r.Tree))
 	}
 	return "no conflict", Plain
+}
+
+// verified returns the outcome of verify commands that passed, be it not at once.
+func verified(v *forge.VerifyReport, tree string) string {
+	if command := verdict.Flaky(v, tree); command != "" {
+		return fmt.Sprintf("verified at the second try: %s fails now and then, also without the change", term.Short(command, 60))
+	}
+	return "verified"
 }
 
 // verifyFailed returns a text with the cause in the output of the verify command that failed,

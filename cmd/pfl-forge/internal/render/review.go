@@ -15,7 +15,7 @@ import (
 // whose evidence code did not find is none: the rules have the change made again, and the line
 // says why.
 func review(r *forge.Review) (string, Tone) {
-	text, tone := verdict(r)
+	text, tone := verdictLine(r)
 	if r.Second { // of the first, the line of its step says enough
 		text = Reviewer(r.By, true) + ": " + text
 	}
@@ -31,8 +31,15 @@ func Reviewer(by forge.Reviewer, second bool) string {
 	return name
 }
 
-// verdict returns that without the name of the reviewer.
-func verdict(r *forge.Review) (string, Tone) {
+// verdictLine returns that without the name of the reviewer.
+func verdictLine(r *forge.Review) (string, Tone) {
+	if r.Verdict == "" { // it asks before it gives one
+		var names []string
+		for i := range r.Asked {
+			names = append(names, r.Asked[i].Name)
+		}
+		return "asks for " + term.Short(strings.Join(names, ", "), 200), Plain
+	}
 	if r.Verdict == forge.VerdictApproved {
 		if why := notShown(r.Claims); why != "" {
 			return "approved, but " + term.Short(why, 200), Bad

@@ -227,7 +227,7 @@ func (g Strategy) sumUp(x *task.Turn, t *task.Task, sum forge.ExecutionSummary) 
 	sum.Iteration, sum.Metadata, sum.At = it.Number, g.Execution.Metadata, x.Now
 	boundSummary(&sum)
 	it.Summary = &sum
-	if v := verified(t); v != nil && !v.Passed {
+	if v := verified(t); v != nil && task.Broken(t.Candidate) {
 		sum.Result, sum.Metadata.ErrorType = forge.ExecutionFailure, "verify_failed" // whatever the agents say
 		feedback := task.VerifyFeedback(v)
 		if Unchanged(t) {

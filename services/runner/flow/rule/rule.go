@@ -48,6 +48,9 @@ const (
 	// Rework: the review rejected the change; the same session goes on with the
 	// feedback.
 	Rework = "rework"
+	// Checks: the reviewer asked for checks of the project before its verdict; they run on the commit, and the same
+	// session goes on with what they say.
+	Checks = "checks"
 	// SecondReview: the first reviewer approved, and the risk asks for a second one's
 	// approval as well.
 	SecondReview = "second-review"
@@ -64,6 +67,9 @@ const (
 	// VerifyAgain: the attempt after that found nothing to mend; the verify commands
 	// run once more on the same change, since they may fail now and then.
 	VerifyAgain = "verify-again"
+	// FlakyCheck: a verify command passes and fails on the same tree, and fails without
+	// the change, too; the change counts as verified, and no attempt is spent.
+	FlakyCheck = "flaky-check"
 	// Reimplement: a conflict; the plan is implemented anew from a fresh
 	// checkout, with a file lock.
 	Reimplement = "reimplement"

@@ -55,7 +55,13 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 // commands failed on last.
 func (t *Task) failedToVerify() bool {
 	c := t.Candidate
-	return c != nil && c.Head == t.Head && c.Verify != nil && !c.Verify.Passed
+	return c != nil && c.Head == t.Head && Broken(c)
+}
+
+// Broken reports whether a change did not pass, and no check is to blame for that.
+func Broken(c *forge.Rebase) bool {
+	fault := verdict.Blame(c.Verify, c.Tree)
+	return fault != verdict.NoFault && fault != verdict.FaultOfCheck
 }
 
 // whyNothing returns the feedback on an attempt that committed nothing.
@@ -86,6 +92,10 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 
 // Rebased takes the change as it is on the base branch's tip, verified there.
 func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
+	if t.Stage == Checking {
+		Asked{t}.ran(x, rb)
+		return
+	}
 	t.Rebase.Worked()
 	if len(rb.Conflicts) > 0 {
 		x.Correct("conflict")
@@ -94,8 +104,8 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	}
 	t.Base, t.Head, t.Candidate = rb.Base, rb.Head, rb
 	t.ReportOverlaps(x, rb.Overlaps)
-	broken := rb.Verify != nil && !rb.Verify.Passed
-	if !broken {
+	if !Broken(rb) {
+		flaky(x, t, rb.Verify, rb.Tree)
 		if verdict.Failing(rb.Verify) != "" { // what follows is the strategy's to say
 			x.Correct("check failed")
 		}
@@ -104,6 +114,13 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 	}
 	x.Correct("verify failed")
 	t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(rb.Verify)})
+}
+
+// flaky notes that a command of the project gave both answers on one tree, and fails without the change, too. That costs nothing.
+func flaky(x *Turn, t *Task, r *forge.VerifyReport, tree string) {
+	if command := verdict.Flaky(r, tree); command != "" {
+		x.Adjust(rule.FlakyCheck, t.ID, rule.FirstLine(command))
+	}
 }
 
 // VerifyFeedback returns the feedback on a change that failed to verify. Its first line, which
@@ -120,13 +137,20 @@ func VerifyFeedback(v *forge.VerifyReport) string {
 // nothing has happened.
 func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) error {
 	rv := *review
-	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
-		return errors.New("the review is not a verdict on commit " + t.Head)
+	pair, none := Pair{t}, errors.New("the review is not a verdict on commit "+t.Head)
+	if rv.Head != t.Head || rv.TaskID != t.ID {
+		return none
 	}
-	pair := Pair{t}
 	if err := pair.Refuse(&rv, answered); err != nil {
 		return err
 	}
+	if (Asked{t}).ask(x, rv.Asked) {
+		return nil
+	}
+	if rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected {
+		return none
+	}
+	rv.Asked = Asked{t}.kept()
 	t.Review.Worked()
 	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
 	decide(x, t, &rv)
@@ -149,7 +173,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) 
 		pair.disagree(x)
 	case on == Rejected:
 		x.Correct("rejected")
-		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n"))
+		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n")+failed(rv.Asked))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
 	default:
@@ -206,6 +230,7 @@ func (t *Task) AnsweredLock(x *Turn, granted bool) {
 func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	switch m.Outcome {
 	case forge.MergeDone:
+		flaky(x, t, m.Verify, m.Tree)
 		merged(t, m)
 		t.step(x, Input{On: Merged})
 	case forge.MergeConflict:

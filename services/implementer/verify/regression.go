@@ -1,4 +1,4 @@
-package implementer
+package verify
 
 import (
 	"context"

@@ -1,4 +1,7 @@
-package implementer
+// Package verify finds out what becomes of a change on exactly its parent: whether the project's verify commands
+// and the checks of a goal pass there, whether the tests of a fix show what it mends, which of its files only a
+// person may approve, and, where something fails, what the rules need to say whose fault that is.
+package verify
 
 import (
 	"context"
@@ -15,18 +18,29 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// verifyOnTip is how every change is verified, also one that is about to be merged on a tip that
+// Change is a change that is one commit on the tip of the base branch.
+type Change struct {
+	// Head is that commit.
+	Head git.OID
+	// Files are the paths that it touches.
+	Files []string
+	// Alone is the change on the base that it was made on; empty if that is the tip.
+	Alone git.OID
+}
+
+// OnTip is how every change is verified, also one that is about to be merged on a tip that
 // moved. It runs the verify commands on a change that is one commit on the tip, and reports what of
 // it only a person may approve. If the change has files that the commands run, these
 // decide over themselves: then the commands run once more with the files as they are on the tip,
 // and the person who has to approve is told if those fail.
-func verifyOnTip(ctx context.Context, j *jobs.Job, head git.OID, files []string) (report *forge.VerifyReport, guarded []string, err error) {
+func OnTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyReport, guarded []string, err error) {
 	checks := goals.Checks(j.Command)
+	head, files := c.Head, c.Files
 	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files, Checks: checks}, j.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	if report, err = jobs.VerifyGoal(ctx, j, head, checks); err != nil || report == nil || !report.Passed {
+	if report, err = tried(ctx, j, c, checks); err != nil || report == nil || !report.Passed {
 		return report, found.Reasons, err
 	}
 	if err := prove(ctx, j, report, head, files); err != nil || len(found.Run) == 0 {
@@ -66,10 +80,10 @@ func prove(ctx context.Context, j *jobs.Job, report *forge.VerifyReport, head gi
 	return nil
 }
 
-// guardedSince returns the reasons for which a person has to approve a change that is one commit on a
+// GuardedSince returns the reasons for which a person has to approve a change that is one commit on a
 // commit of the base branch. The configuration is that of base, not of the tip. There are none
 // for what the patterns of policy.protected_paths name: the rules see to those.
-func guardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
+func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
 	p, err := j.Repository.Config(ctx, base)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,175 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/jobs/goals"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+const (
+	// maxBaseTrials bounds the trials of the base for a check that gave both answers on the change. A check that
+	// fails every third time passes as often once in four times; then the change is taken for the cause.
+	maxBaseTrials = 3
+	// maxTrialTime is how long after the first failure a trial may begin that is not the second one on the change:
+	// other changes wait for a merge that is under way.
+	maxTrialTime = 45 * time.Minute
+	// maxTrialOutput bounds the output of each trial that is reported, in bytes; the end is kept.
+	maxTrialOutput = 1 << 10
+)
+
+// trials are the runs of the verify commands on a change that did not pass, on its parent and on the base
+// that it was made on. They are facts: whose fault it is, the rules say by them (verdict.Blame). Each run
+// is in a fresh checkout, with caches of its own, so that none can prepare what another one finds. All of
+// them are reported, also those that decide nothing: a person sees what was tried.
+type trials struct {
+	*jobs.Job
+	checks []forge.Check
+	began  time.Time
+	list   []forge.CheckRun
+}
+
+// tried verifies a change. If a command fails, the same commit is verified once more before a fault is
+// looked for, and its parent as often as it takes to tell a check that fails now and then from a change
+// that makes it do so. The whole of the commands runs each time: what passes here may be merged.
+func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*forge.VerifyReport, error) {
+	report, err := jobs.VerifyGoal(ctx, j, c.Head, checks)
+	if err != nil || report == nil || report.Passed {
+		return report, err
+	}
+	t := &trials{Job: j, checks: checks, began: time.Now()}
+	if err := t.add(ctx, verdict.TrialChange, c.Head, report); err != nil {
+		return nil, err
+	}
+	again, err := t.run(ctx, verdict.TrialChange, c.Head)
+	if err != nil {
+		return nil, err
+	}
+	if again.Passed {
+		err = t.excuse(ctx, report.Command)
+	} else if again, err = t.accuse(ctx, c, again, report.Command); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.report(report, again), nil
+}
+
+// Unchanged verifies the tip of the base branch itself: what a goal that has changed nothing is judged by.
+func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
+	checks := goals.Checks(j.Command)
+	report, err := jobs.VerifyGoal(ctx, j, j.Tip, checks)
+	if err != nil || report == nil || report.Passed {
+		return report, err
+	}
+	t := &trials{Job: j, checks: checks, began: time.Now()}
+	if err := t.add(ctx, verdict.TrialBase, j.Tip, report); err != nil {
+		return nil, err
+	}
+	again, err := t.run(ctx, verdict.TrialBase, j.Tip)
+	if err != nil {
+		return nil, err
+	}
+	return t.report(report, again), nil
+}
+
+// excuse looks for the failure of a command on the parent, after it gave both answers on the change. The
+// parent has no file of the change, so nothing that the change does can make it fail. One failure is
+// enough; without one the change is to blame.
+func (t *trials) excuse(ctx context.Context, command string) error {
+	for n := 0; n < maxBaseTrials && t.inTime(); n++ {
+		base, err := t.run(ctx, verdict.TrialBase, t.Tip)
+		if err != nil {
+			return err
+		}
+		if !base.Passed && base.Command == command {
+			return nil // it fails without the change, too
+		}
+	}
+	return nil
+}
+
+// accuse looks whether the parent passes, after the change failed twice, and the change where it was made.
+// A parent that fails is run once more: red is only what fails each time. It returns the newest report
+// on the change.
+func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport, command string) (*forge.VerifyReport, error) {
+	base, err := t.run(ctx, verdict.TrialBase, t.Tip)
+	if err != nil {
+		return nil, err
+	}
+	if !base.Passed && base.Command == command {
+		if base, err = t.run(ctx, verdict.TrialBase, t.Tip); err != nil || !base.Passed || !t.inTime() {
+			return again, err
+		}
+		return t.run(ctx, verdict.TrialChange, c.Head) // the check fails now and then: it has one more chance
+	}
+	if base.Passed && c.Alone != "" && t.inTime() {
+		_, err = t.run(ctx, verdict.TrialAlone, c.Alone)
+	}
+	return again, err
+}
+
+// inTime reports whether there is time for another trial.
+func (t *trials) inTime() bool { return time.Since(t.began) < maxTrialTime }
+
+// run runs the verify commands once more. On the change the checks of its goal follow, since it may be merged.
+func (t *trials) run(ctx context.Context, of string, commit git.OID) (*forge.VerifyReport, error) {
+	failed := t.list[0].Command
+	var report *forge.VerifyReport
+	var err error
+	switch of {
+	case verdict.TrialChange:
+		jobs.Say(t.Job, fmt.Sprintf("verify failed: %s; the same commit is verified once more", term.Line(failed)))
+		report, err = jobs.VerifyGoal(ctx, t.Job, commit, t.checks)
+	case verdict.TrialAlone:
+		jobs.Say(t.Job, fmt.Sprintf("verify failed: %s; verifying the change where it was made, at %s", term.Line(failed), commit.Short()))
+		report, err = t.Verify(ctx, commit)
+	default:
+		jobs.Say(t.Job, fmt.Sprintf("verify failed: %s; verifying the base branch without the change, at %s", term.Line(failed), commit.Short()))
+		report, err = t.Verify(ctx, commit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report, t.add(ctx, of, commit, report)
+}
+
+// add notes a run.
+func (t *trials) add(ctx context.Context, of string, commit git.OID, r *forge.VerifyReport) error {
+	tree, err := t.Store.Tree(ctx, commit)
+	if err != nil {
+		return err
+	}
+	run := forge.CheckRun{
+		ID: fmt.Sprintf("t%d", len(t.list)+1), Name: of, Command: r.Command, Tree: string(tree), Passed: r.Passed,
+		Output: term.Last(r.Output, maxTrialOutput),
+	}
+	for _, c := range r.Runs {
+		run.Duration += c.Duration
+	}
+	t.list = append(t.list, run)
+	return nil
+}
+
+// report tells that the change passed, where the check is to blame, or else that it failed, as it did first. The
+// one who has to repair a check that the change made unreliable is told so, because the output alone
+// does not show it.
+func (t *trials) report(first, again *forge.VerifyReport) *forge.VerifyReport {
+	first.Trials, again.Trials = t.list, t.list
+	if !again.Passed {
+		return first
+	}
+	if verdict.Blame(again, t.list[0].Tree) == verdict.FaultOfCheck {
+		return again
+	}
+	first.Output = fmt.Sprintf("%q passes and fails on the same files with this change, and never failed without it. "+
+		"Make what fails now and then dependable.\n%s", first.Command, first.Output)
+	return first
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// Why a simulated verify command fails. The rules see trials and have to find out; the first trial says
+// in its output what is true, which only the checker reads.
+const (
+	broken    = "the change is broken"
+	unsteady  = "the change makes the check fail now and then"
+	flaky     = "the check fails now and then"
+	dishonest = "the change makes the check fail now and then, and the worker calls it passed"
+)
+
+// verify verifies a commit, well or badly, and says whether it passed in truth.
+func (w worker) verify(tree string) (report *forge.VerifyReport, passed bool) {
+	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
+	if !w.chance(9) {
+		return report, true
+	}
+	why := []string{broken, unsteady, flaky, flaky, dishonest}[w.rng.IntN(5)]
+	const change, base = verdict.TrialChange, verdict.TrialBase
+	switch why {
+	case broken:
+		report.Trials = trials(tree, change+"-", change+"-", base+"+")
+	case flaky:
+		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"-")
+		if w.rng.IntN(3) == 0 {
+			report.Trials = trials(tree, change+"-", change+"-", base+"-", base+"+", change+"+")
+		}
+	default:
+		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
+	}
+	report.Trials[0].Output = why
+	report.Passed = why == flaky || why == dishonest
+	return report, why == flaky
+}
+
+// trials returns runs, of each what was verified and how it ended: + or -.
+func trials(tree string, list ...string) (runs []forge.CheckRun) {
+	for _, s := range list {
+		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: s[len(s)-1] == '+'}
+		if !run.Passed {
+			run.Command = "make test"
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// checkBlame returns an error if a decision names the wrong culprit: a task that is made again because a check
+// fails now and then, or one that goes on although it is to blame.
+func (k *knowledge) checkBlame(rec *forge.Record) error {
+	if len(rec.Events) > 1 {
+		return nil
+	}
+	task, why := blamed(&rec.Events[0])
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		if c.Attempt.Task != task {
+			continue
+		}
+		switch makes := c.Attempt.Step == forge.StepImplement || c.Attempt.Step == forge.StepExecute; {
+		case why == flaky && makes:
+			return fmt.Errorf("%s is made again although %s", task, why)
+		case (why == broken || why == unsteady || why == dishonest) && c.Attempt.Step == forge.StepReview:
+			return fmt.Errorf("%s goes to a review although %s", task, why)
+		}
+	}
+	return nil
+}
+
+// blamed returns the task that an event is about, and why its change failed to verify; nothing if it did not.
+func blamed(ev *forge.Event) (forge.TaskID, string) {
+	var report *forge.VerifyReport
+	var task forge.TaskID
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		if rb := forge.As[*forge.Rebase](m.Output); rb != nil {
+			task, report = m.Attempt.Task, rb.Verify
+		}
+	case *forge.MergeEnded:
+		if m.Result != nil {
+			task, report = m.Task, m.Result.Verify
+		}
+	default:
+	}
+	if report == nil || len(report.Trials) == 0 {
+		return task, ""
+	}
+	return task, report.Trials[0].Output
+}

@@ -1,0 +1,62 @@
+package verdict_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// Whose fault a failure is follows from trials alone. A change is excused only by a failure without it, and passes only by a
+// pass of its own tree.
+func TestBlame(t *testing.T) {
+	for name, c := range map[string]struct {
+		passed bool
+		trials string
+		want   verdict.Fault
+	}{
+		"passed":                                {true, "", verdict.NoFault},
+		"failed, and nothing else is known":     {false, "", verdict.FaultOfChange},
+		"broken":                                {false, "change- change- base+", verdict.FaultOfChange},
+		"broken on a check that is flaky, too":  {false, "change- change- base- base+ change-", verdict.FaultOfChange},
+		"flaky":                                 {true, "change- change+ base+ base-", verdict.FaultOfCheck},
+		"flaky, third time":                     {true, "change- change- base- base+ change+", verdict.FaultOfCheck},
+		"passes on a red base":                  {true, "change- change+ base-", verdict.FaultOfCheck},
+		"flaky with the change only":            {true, "change- change+ base+ base+ base+", verdict.FaultOfChange},
+		"the base fails at another command":     {true, "change- change+ base-other base-other base-other", verdict.FaultOfChange},
+		"no word of the base":                   {true, "change- change+", verdict.FaultOfChange},
+		"the pass is of another tree":           {true, "change- elsewhere+ base-", verdict.FaultOfChange},
+		"called passed, and never did":          {true, "change- change- base- base-", verdict.FaultOfChange},
+		"passed, and something else is missing": {false, "change- change+ base-", verdict.FaultOfChange},
+		"red base":                              {false, "change- change- base- base-", verdict.FaultOfBase},
+		"the base failed once only":             {false, "change- change- base-", verdict.FaultOfChange},
+		"red base, of another command":          {false, "change- change- base-other base-other", verdict.FaultOfChange},
+		"together":                              {false, "change- change- base+ alone+", verdict.FaultOfBoth},
+		"fails alone":                           {false, "change- change- base+ alone-", verdict.FaultOfChange},
+		"nothing changed, flaky":                {true, "base- base+", verdict.FaultOfCheck},
+		"nothing changed, red":                  {false, "base- base-", verdict.FaultOfBase},
+	} {
+		r := &forge.VerifyReport{Passed: c.passed, Command: "make test"}
+		for word := range strings.FieldsSeq(c.trials) {
+			at := strings.IndexAny(word, "+-")
+			run := forge.CheckRun{Name: word[:at], Tree: "tree", Passed: word[at] == '+'}
+			if !run.Passed {
+				run.Command = "make test" + word[at+1:]
+			}
+			if run.Name == "elsewhere" {
+				run.Name, run.Tree = verdict.TrialChange, "another"
+			}
+			r.Trials = append(r.Trials, run)
+		}
+		if got := verdict.Blame(r, "tree"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if flaky := verdict.Flaky(r, "tree"); (flaky == "make test") != (c.want == verdict.FaultOfCheck) {
+			t.Errorf("%s: flaky is %q", name, flaky)
+		}
+	}
+	if verdict.Blame(nil, "tree") != verdict.NoFault {
+		t.Error("without commands somebody is blamed")
+	}
+}
