@@ -47,15 +47,14 @@ func written(t *testing.T, b *bus.Bus, done func(backup.Stream)) string {
 }
 
 // restored puts a backup into a server of its own.
-func restored(t *testing.T, dir string) (*bustest.Server, *bus.Bus, *backup.Restored) {
+func restored(t *testing.T, dir string) (*bus.Bus, *backup.Restored) {
 	t.Helper()
-	s := bustest.StartServer(t)
-	b := empty(t, s)
+	b := empty(t, bustest.StartServer(t))
 	got, err := b.Backups.Restore(wait.Context(t), dir, backup.Options{Done: unfollowed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, b, got
+	return b, got
 }
 
 // entries returns every message of every journal, with its place.
@@ -77,7 +76,7 @@ func TestBackup(t *testing.T) {
 	b := s.Connect(t)
 	chained(t, s, b)
 	before := entries(t, b)
-	_, after, got := restored(t, written(t, b, unfollowed))
+	after, got := restored(t, written(t, b, unfollowed))
 	if diff := cmp.Diff(before, entries(t, after)); diff != "" || len(before) == 0 {
 		t.Errorf("the journals (-before +after):\n%s", diff)
 	}
@@ -128,7 +127,7 @@ func TestBackupOfWhatGoesOn(t *testing.T) {
 			add(project, other, 103)
 		}
 	})
-	_, after, got := restored(t, dir)
+	after, got := restored(t, dir)
 	if got.LeftOut != 2 || len(got.Findings) > 0 || got.Records != len(before)+1 {
 		t.Errorf("it says %+v; there were %d records", got, len(before))
 	}
@@ -177,7 +176,7 @@ func TestBackupBesideWriters(t *testing.T) {
 		wait.For(t, began)
 	}
 	for range 3 {
-		_, _, got := restored(t, written(t, b, unfollowed))
+		_, got := restored(t, written(t, b, unfollowed))
 		if len(got.Findings) > 0 || got.Journals == 0 {
 			t.Errorf("it says %+v", got)
 		}
@@ -186,6 +185,7 @@ func TestBackupBesideWriters(t *testing.T) {
 
 // converse has an intent and its project go on, each on the word of the other, until ctx ends.
 func converse(ctx context.Context, t *testing.T, b *bus.Bus, k forge.Key, began chan<- struct{}) {
+	t.Helper()
 	heads := map[forge.Key]string{}
 	for n := 0; ctx.Err() == nil; n++ {
 		for _, turn := range []struct{ to, from forge.Key }{{k, k.ProjectKey()}, {k.ProjectKey(), k}} {
@@ -246,6 +246,7 @@ func TestAlteredBackups(t *testing.T) {
 	to := empty(t, target)
 	manifest := func(change func(*backup.Manifest)) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
+			t.Helper()
 			m, err := backup.Open(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -262,8 +263,9 @@ func TestAlteredBackups(t *testing.T) {
 		alter func(*testing.T, string)
 		want  string
 	}{
-		"no manifest": {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "manifest.json")) }, "not a backup"},
+		"no manifest": {func(t *testing.T, dir string) { t.Helper(); remove(t, filepath.Join(dir, "manifest.json")) }, "not a backup"},
 		"a bit": {func(t *testing.T, dir string) {
+			t.Helper()
 			path := filepath.Join(dir, "FORGE_JOURNAL", "stream.arc.s2")
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -273,9 +275,13 @@ func TestAlteredBackups(t *testing.T) {
 			overwrite(t, path, data)
 		}, "not what was copied"},
 		"the state": {func(t *testing.T, dir string) {
+			t.Helper()
 			overwrite(t, filepath.Join(dir, "FORGE_JOURNAL", "backup.json"), []byte("{}"))
 		}, "not what was copied"},
-		"a file is gone": {func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "FORGE_PROJECTS", "stream.arc.s2")) }, "no such file"},
+		"a file is gone": {func(t *testing.T, dir string) {
+			t.Helper()
+			remove(t, filepath.Join(dir, "FORGE_PROJECTS", "stream.arc.s2"))
+		}, "no such file"},
 		"a stream less":  {manifest(func(m *backup.Manifest) { m.Streams = m.Streams[1:] }), "is not in its manifest.json"},
 		"another format": {manifest(func(m *backup.Manifest) { m.Format = 2 }), "another version"},
 		"a path":         {manifest(func(m *backup.Manifest) { m.Streams[0].Name = "../../etc" }), "no stream of pfl-forge"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,9 +229,9 @@ func (s *Store) leaveOut(ctx context.Context, last uint64) (int, error) {
 		return 0, err
 	}
 	// From the end, so that a journal is whole whenever this is cut off.
-	for i := len(gone) - 1; i >= 0; i-- {
-		if err := projects.DeleteMsg(ctx, gone[i]); err != nil {
-			return 0, fmt.Errorf("leave out message %d of %s: %w", gone[i], streams.Projects, err)
+	for _, seq := range slices.Backward(gone) {
+		if err := projects.DeleteMsg(ctx, seq); err != nil {
+			return 0, fmt.Errorf("leave out message %d of %s: %w", seq, streams.Projects, err)
 		}
 	}
 	return len(gone), nil

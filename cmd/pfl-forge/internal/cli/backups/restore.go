@@ -44,11 +44,12 @@ func RestoreCommand(a *kit.App) *cobra.Command {
 		replicas int
 	)
 	cmd := &cobra.Command{
-		Use:     "restore <folder>",
-		Short:   "put a backup into an empty server",
-		Long:    restoreHelp,
-		Example: "  mv .forge/nats .forge/nats.broken && pfl-forge restore ../backup-2026-11-25\n  pfl-forge restore --server nats://127.0.0.1:4222 --replicas 3 /var/backups/pfl-forge/monday",
-		Args:    kit.Between(1, 1, "the folder"),
+		Use:   "restore <folder>",
+		Short: "put a backup into an empty server",
+		Long:  restoreHelp,
+		Example: "  mv .forge/nats .forge/nats.broken && pfl-forge restore ../backup-2026-11-25\n" +
+			"  pfl-forge restore --server nats://127.0.0.1:4222 --replicas 3 /var/backups/pfl-forge/monday",
+		Args: kit.Between(1, 1, "the folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if replicas < 0 || replicas > 5 {
 				return kit.Usage(errors.New("--replicas: between 1 and 5; 0: as many as there were"))

@@ -40,11 +40,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
 	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
 	a.Field("agent", kit.Safe(d.Agent))
-	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 { // there is no plan yet: see document.AsksFirst
-		a.Field("text", d.Plan)
-	} else {
-		a.Field("plan", d.Plan)
-	}
+	a.Field(approved(d), d.Plan)
 	a.Field("goal", document.GoalLine(d.Goal))
 	a.Field("trace", d.Trace.Line(a))
 	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
@@ -88,6 +84,15 @@ func printIntent(a *kit.App, d *Intent) error {
 		}
 	}
 	return nil
+}
+
+// approved names the thing that a person approves by its hash: the plan, or, before there is one, the
+// text of the request; see document.AsksFirst.
+func approved(d *Intent) string {
+	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 {
+		return "text"
+	}
+	return "plan"
 }
 
 // printAuditNotice prints the findings of an audit in short, and how to read the report.
