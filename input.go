@@ -80,6 +80,8 @@ type RebaseInput struct {
 	Title string
 	// Approver is the person who approved the plan; empty if that was not needed.
 	Approver string
+	// Tried are trials of the change as it is, from an earlier rebase: what is known of it stays so.
+	Tried []CheckRun
 }
 
 // ReviewInput is the input of review.
@@ -149,8 +151,7 @@ func (c *Command) HasInput() bool {
 	return false
 }
 
-// Analyze returns the input of analyze, architect and intake. As with the
-// methods below, it is zero if the command has another one.
+// Analyze returns the input of analyze, architect and intake. As with the methods below, it is zero if the command has another one.
 func (c *Command) Analyze() AnalyzeInput { return input[AnalyzeInput](c) }
 
 // Observe returns the input of audit and observe.

@@ -44,6 +44,8 @@ func (s *Intent) carryOut(e task.Effect) {
 		c := s.command(e.Task, e.Step)
 		c.Replica = e.Replica
 		s.send(&c)
+	case task.Wait:
+		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, e.Task, e.Step, e.At) })
 	case task.AskMerge:
 		s.request(e.Task, true, s.mergeOf(e.Task))
 	case task.AskLock:
@@ -135,7 +137,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
+		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Tried: task.Fault{Task: t}.Known()}
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
