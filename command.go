@@ -362,6 +362,10 @@ type Policy struct {
 	StrongerReview []Stronger
 	// Second says who else has to approve changes, and which.
 	Second SecondReview
+	// MaxChecks bounds the checks that a reviewer may ask for in one review.
+	MaxChecks int
+
+	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }
 
 // SecondReview is the policy about a second reviewer.
@@ -438,8 +442,8 @@ func DefaultPolicy() Policy {
 		RetryBackoff:     time.Second,
 		ClaimTimeout:     30 * time.Second,
 		AttemptTimeout:   time.Hour,
-		MaxDepth:         3,
-		MinConfidence:    DefaultMinConfidence,
-		Reflection:       ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+		MaxDepth:         3, AnalyzeBeforeApproval: "recipes",
+		MinConfidence: DefaultMinConfidence,
+		Reflection:    ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

@@ -54,8 +54,7 @@ type Reject struct {
 	Reason string
 }
 
-// Answer answers one question. When the last open question is answered, the
-// step that asked continues in the same session.
+// Answer answers one question. When the last open question is answered, the step that asked continues in the same session.
 type Answer struct {
 	// Index is the question's place among the intent's clarifications, from 0.
 	Index int
@@ -113,8 +112,7 @@ type TimerFired struct {
 	At time.Time
 }
 
-// AdmitRun asks the project to admit a run: the first one of an intent, or the next
-// one after a retry.
+// AdmitRun asks the project to admit a run: the first one of an intent, or the next one after a retry.
 type AdmitRun struct {
 	// Run is the run that asks, from 1.
 	Run int
@@ -154,10 +152,10 @@ type RunAdmitted struct {
 	// Knowledge comes from the project's goals, the most relevant first.
 	Knowledge  []Knowledge
 	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
+	AskFirst   bool // the policy decides whether a person lets the intent be analyzed; false of older runners
 }
 
-// RunPlanned tells the project what an intent is going to do, and which intents it
-// waits for.
+// RunPlanned tells the project what an intent is going to do, and which intents it waits for.
 type RunPlanned struct {
 	// Run is the run whose plan it is.
 	Run int
@@ -185,27 +183,19 @@ type DependencyEnded struct {
 	Cycle []IntentID
 }
 
-// LockFiles asks for the lock on files after a conflict: until the task is merged
-// or withdraws, no other task of the project merges a change to them.
+// LockFiles asks for the lock on files after a conflict: until the task is merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
-	// Run is the run that asks.
-	Run int
-	// Task is the task that lost the conflict.
-	Task TaskID
-	// Number counts the task's requests to the project, from 1.
-	Number int
-	// Conflicts are the paths that conflicted.
-	Conflicts []string
-	// Files are all paths of the change, those of Conflicts included.
-	Files []string
+	Run       int      // the run that asks
+	Task      TaskID   // the task that lost the conflict
+	Number    int      // counts the task's requests to the project, from 1
+	Conflicts []string // the paths that conflicted
+	Files     []string // all paths of the change, those of Conflicts included
 }
 
 // FilesLocked answers LockFiles.
 type FilesLocked struct {
-	// Task is the task that asked.
-	Task TaskID
-	// Number is the request that this answers.
-	Number int
+	Task   TaskID // the task that asked
+	Number int    // the request that this answers
 	// Granted is false when the task held a lock and lost a conflict all the same: then only a change from outside pfl-forge can be the cause.
 	Granted bool
 }
@@ -256,15 +246,11 @@ type MergeEnded struct {
 	Executor Executor
 }
 
-// WithdrawRequests takes back what a task asked of its project, and releases its file
-// lock.
+// WithdrawRequests takes back what a task asked of its project, and releases its file lock.
 type WithdrawRequests struct {
-	// Run is the run that asked.
-	Run int
-	// Task is the task whose requests are void.
-	Task TaskID
-	// Number is the newest request that is void; those before it are, too.
-	Number int
+	Run    int    // the run that asked
+	Task   TaskID // the task whose requests are void
+	Number int    // the newest request that is void; those before it are, too
 }
 
 // RunEnded tells the project that a run of an intent ended.
@@ -329,8 +315,7 @@ type RunReflected struct {
 	Dropped []Adjustment
 }
 
-// OverlapChanged tells an intent that the newest changes of one of its tasks and of
-// another intent's task do not merge, or that they do again.
+// OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
 	TaskID TaskID

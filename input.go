@@ -38,7 +38,8 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it: it
+// looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
@@ -80,6 +81,8 @@ type RebaseInput struct {
 	Title string
 	// Approver is the person who approved the plan; empty if that was not needed.
 	Approver string
+	// Asked are checks that a reviewer asked for. Then these run on the task's head, and nothing is rebased.
+	Asked []string
 	// Tried are trials of the change as it is, from an earlier rebase: what is known of it stays so.
 	Tried []CheckRun
 }
@@ -96,6 +99,10 @@ type ReviewInput struct {
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.
 	First Reviewer
+	// Asked are the runs that the reviewer asked for in this session so far.
+	Asked []CheckRun
+	// MayAsk is for how many more checks of the project it may ask.
+	MayAsk int
 }
 
 // IterationInput is the input of summarize and judge.
@@ -151,7 +158,8 @@ func (c *Command) HasInput() bool {
 	return false
 }
 
-// Analyze returns the input of analyze, architect and intake. As with the methods below, it is zero if the command has another one.
+// Analyze returns the input of analyze, architect and intake. As with the
+// methods below, it is zero if the command has another one.
 func (c *Command) Analyze() AnalyzeInput { return input[AnalyzeInput](c) }
 
 // Observe returns the input of audit and observe.

@@ -86,7 +86,8 @@ func (s Step) spec() stepSpec {
 	return stepSpec{step: s}
 }
 
-// Service returns the name of the service that carries the step out, such as reviewer; empty for a word that is no step.
+// Service returns the name of the service that carries the step out, such as reviewer;
+// empty for a word that is no step.
 func (s Step) Service() string { return s.spec().service }
 
 // OfTask reports whether attempts of the step are about a task, and not about the whole

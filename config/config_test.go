@@ -42,6 +42,7 @@ policy:
   approvers: [A Person]
   approvals: {not_requester: true}
   sandbox: require
+  analyze_before_approval: never
   max_depth: 1
 reflection: {enabled: false, max_generation: 1, proposals_a_day: 0, proposals_a_time: 2}
 recipes:
@@ -89,7 +90,7 @@ func TestParse(t *testing.T) {
 		TriageTools: []string{"Read"},
 		WorkerTools: []string{"Read", "Bash"},
 		Review: config.Review{
-			MinConfidence: 0.7, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles, Second: config.Default().Review.Second,
+			MinConfidence: 0.7, MaxChecks: 2, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles, Second: config.Default().Review.Second,
 		},
 		Agent:     "recipe",
 		Verify:    []string{"go build ./...", "0123"},
@@ -104,6 +105,7 @@ func TestParse(t *testing.T) {
 			TrustedOrigins: []string{"scanner"}, ProtectedPaths: []string{".github/", "*.lock"}, Approvers: []string{"A Person"},
 			Approvals: config.Approvals{Count: 1, NotRequester: new(true)},
 			Sandbox:   config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
+			AnalyzeBeforeApproval: config.AnalyzeNever,
 		},
 		Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2},
 		Recipes: map[string]config.Recipe{
@@ -233,6 +235,7 @@ func TestParseRefuses(t *testing.T) {
 		{"policy: {approvers: [ada, bob, Ada]}", `policy.approvers[2]: "Ada" is given twice; a person counts once`},
 		{"policy: {approvals: {not_requester: maybe}}", "policy.approvals.not_requester"},
 		{"policy: {approvals: {not_requestor: true}}", `policy.approvals.not_requestor: unknown key; did you mean "not_requester"?`},
+		{"policy: {analyze_before_approval: yes}", "policy.analyze_before_approval: \"yes\" is not one of recipes, always, never"},
 		{"policy: {max_depth: 11}", "policy.max_depth: is 11; must be between 0 and 10"},
 		{"reflection: {max_generation: 0}", "reflection.max_generation: is 0; must be between 1"},
 		{"reflection: {proposals_a_time: 0}", "reflection.proposals_a_time: is 0"},

@@ -125,6 +125,8 @@ type Review struct {
 	Proof Proof `yaml:"proof"`
 	// TestFiles are patterns, as in policy.protected_paths, of the files that are tests.
 	TestFiles []string `yaml:"test_files"`
+	// MaxChecks bounds the checks that a reviewer may ask for in one review; 0: none.
+	MaxChecks int `yaml:"max_checks"`
 	// Second is another reviewer who has to approve, too.
 	Second Second `yaml:"second"`
 }
@@ -163,6 +165,9 @@ type Policy struct {
 	Approvers []string `yaml:"approvers"`
 	// Approvals says how many of them have to approve, and whether those may who asked.
 	Approvals Approvals `yaml:"approvals"`
+	// AnalyzeBeforeApproval says which intents are analyzed although they come from a system that is
+	// not trusted, or were declared to be of high risk. The others wait for a person first.
+	AnalyzeBeforeApproval AnalyzeFirst `yaml:"analyze_before_approval"`
 	// Sandbox says whether agents and commands are isolated from the machine.
 	Sandbox Sandbox `yaml:"sandbox"`
 	// Network says what agents can connect to: full or model. The latter needs the sandbox.
@@ -188,6 +193,19 @@ type Approvals struct {
 	// wherever more than one person could approve.
 	NotRequester *bool `yaml:"not_requester"`
 }
+
+// AnalyzeFirst names the intents that are analyzed before a person has approved anything of them.
+type AnalyzeFirst string
+
+// The values of AnalyzeFirst, which the rules know by these words.
+const (
+	// AnalyzeRecipes has those analyzed whose analysis calls no agent, and so costs nothing.
+	AnalyzeRecipes AnalyzeFirst = "recipes"
+	// AnalyzeAlways has all of them analyzed: a person is asked about the plan alone.
+	AnalyzeAlways AnalyzeFirst = "always"
+	// AnalyzeNever has none of them analyzed.
+	AnalyzeNever AnalyzeFirst = "never"
+)
 
 // Reflection bounds the intents that pfl-forge proposes by itself.
 type Reflection struct {
@@ -264,10 +282,12 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
-		Agent:            AgentClaude,
-		Recipes:          map[string]Recipe{},
-		Checkouts:        Checkouts{WorktreeDir: ".forge/worktrees"},
+		Review: Review{
+			MinConfidence: forge.DefaultMinConfidence, MaxChecks: 2, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()},
+		},
+		Agent:     AgentClaude,
+		Recipes:   map[string]Recipe{},
+		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,
@@ -277,7 +297,7 @@ func Default() *Project {
 		},
 		Policy: Policy{
 			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
-			Approvals: Approvals{Count: 1}, MaxDepth: 3,
+			Approvals: Approvals{Count: 1}, AnalyzeBeforeApproval: AnalyzeRecipes, MaxDepth: 3,
 		},
 		Budget:     Budget{IntentUSD: DefaultIntentUSD, DayUSD: DefaultDayUSD},
 		Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},

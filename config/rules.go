@@ -15,6 +15,7 @@ func (p *Project) Rules() *forge.Policy {
 	policy.Budget = forge.Budget(p.Budget)
 	policy.ProtectedPaths, policy.Approvers = p.Policy.ProtectedPaths, p.Policy.Approvers
 	policy.Approvals = forge.Approvals{Count: p.Policy.Approvals.Count, Persons: len(p.Policy.Approvers)}
+	policy.AnalyzeBeforeApproval = string(p.Policy.AnalyzeBeforeApproval)
 	policy.MaxDepth, policy.MinConfidence = p.Policy.MaxDepth, p.Review.MinConfidence
 	policy.Reflection = forge.ReflectionPolicy{
 		Off: !p.Reflection.Enabled, MaxGeneration: p.Reflection.MaxGeneration,
@@ -22,6 +23,7 @@ func (p *Project) Rules() *forge.Policy {
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	policy.Second = p.SecondPolicy()
+	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

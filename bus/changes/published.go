@@ -88,8 +88,8 @@ func changes(before, now *forge.Summary) (list []change) {
 	ended := now.Status.Ended()
 	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
 	add(first, Submitted)
-	add(before.TaskCount+len(before.Children) == 0 && now.TaskCount+len(now.Children) > 0 ||
-		now.Status == forge.StatusProposed && now.Plan != "" && now.Plan != before.Plan, Planned)
+	planned := now.TaskCount+len(now.Children) > 0 // else the plan's hash may name the text that is to be analyzed
+	add(planned && (before.TaskCount+len(before.Children) == 0 || now.Status == forge.StatusProposed && now.Plan != before.Plan), Planned)
 	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, Approved)
 	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, Resumed)
 	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, Executing)

@@ -110,12 +110,13 @@ var below = map[string]any{"type": "string", "pattern": `^\.e8/[A-Za-z0-9._/-]+$
 
 // narrower are fields that take less than their types say.
 var narrower = map[string]map[string]any{
-	"Policy.Network":             {"type": "string", "enum": []any{"full", "model"}},
-	"Policy.CommandNetwork":      {"type": "string", "enum": []any{"full", "none"}},
-	"Param.Default":              {"type": scalars},
-	"GoalOptions.MaxIterations":  {"type": "integer", "minimum": 1, "maximum": forge.MaxIterations},
-	"GoalOptions.HistoryContext": {"type": "integer", "minimum": 1, "maximum": forge.MaxHistoryContext},
-	"GoalOptions.History":        below, "GoalOptions.Knowledge": below, "GoalOptions.RawLogDir": below,
+	"Policy.AnalyzeBeforeApproval": {"type": "string", "enum": []any{"recipes", "always", "never"}},
+	"Policy.Network":               {"type": "string", "enum": []any{"full", "model"}},
+	"Policy.CommandNetwork":        {"type": "string", "enum": []any{"full", "none"}},
+	"Param.Default":                {"type": scalars},
+	"GoalOptions.MaxIterations":    {"type": "integer", "minimum": 1, "maximum": forge.MaxIterations},
+	"GoalOptions.HistoryContext":   {"type": "integer", "minimum": 1, "maximum": forge.MaxHistoryContext},
+	"GoalOptions.History":          below, "GoalOptions.Knowledge": below, "GoalOptions.RawLogDir": below,
 	"HistoryLine.Type":      {"type": "string", "enum": []any{"summary"}},
 	"HistoryLine.Iteration": {"type": "integer", "minimum": 1},
 	"Param.Name":            {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},

@@ -93,7 +93,7 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},
 			MaxDepth:  3, Budget: forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD},
 			Reflection:    forge.ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
-			MinConfidence: 0.7,
+			MinConfidence: 0.7, AnalyzeBeforeApproval: "recipes",
 		},
 		Base: string(r.Head("main")),
 	}

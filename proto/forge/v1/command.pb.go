@@ -1425,7 +1425,8 @@ type RebaseInput struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,2,opt,name=approver"`
-	xxx_hidden_Tried       *[]*CheckRun           `protobuf:"bytes,3,rep,name=tried"`
+	xxx_hidden_Asked       []string               `protobuf:"bytes,3,rep,name=asked"`
+	xxx_hidden_Tried       *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1477,6 +1478,13 @@ func (x *RebaseInput) GetApprover() string {
 	return ""
 }
 
+func (x *RebaseInput) GetAsked() []string {
+	if x != nil {
+		return x.xxx_hidden_Asked
+	}
+	return nil
+}
+
 func (x *RebaseInput) GetTried() []*CheckRun {
 	if x != nil {
 		if x.xxx_hidden_Tried != nil {
@@ -1488,12 +1496,16 @@ func (x *RebaseInput) GetTried() []*CheckRun {
 
 func (x *RebaseInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *RebaseInput) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *RebaseInput) SetAsked(v []string) {
+	x.xxx_hidden_Asked = v
 }
 
 func (x *RebaseInput) SetTried(v []*CheckRun) {
@@ -1532,6 +1544,9 @@ type RebaseInput_builder struct {
 	Title *string
 	// approver is the person who approved the plan; empty if that was not needed.
 	Approver *string
+	// asked are checks that a reviewer asked for. Then these run on the task's
+	// head, and nothing is rebased.
+	Asked []string
 	// tried are trials of the change as it is, from an earlier rebase: what is
 	// known of it stays so.
 	Tried []*CheckRun
@@ -1542,13 +1557,14 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Approver = b.Approver
 	}
+	x.xxx_hidden_Asked = b.Asked
 	x.xxx_hidden_Tried = &b.Tried
 	return m0
 }
@@ -1561,6 +1577,8 @@ type ReviewInput struct {
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,3,opt,name=unchanged"`
 	xxx_hidden_Second      *Reviewer              `protobuf:"bytes,4,opt,name=second"`
 	xxx_hidden_First       *Reviewer              `protobuf:"bytes,5,opt,name=first"`
+	xxx_hidden_Asked       *[]*CheckRun           `protobuf:"bytes,6,rep,name=asked"`
+	xxx_hidden_MayAsk      int32                  `protobuf:"varint,7,opt,name=may_ask,json=mayAsk"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1629,6 +1647,22 @@ func (x *ReviewInput) GetFirst() *Reviewer {
 	return nil
 }
 
+func (x *ReviewInput) GetAsked() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Asked != nil {
+			return *x.xxx_hidden_Asked
+		}
+	}
+	return nil
+}
+
+func (x *ReviewInput) GetMayAsk() int32 {
+	if x != nil {
+		return x.xxx_hidden_MayAsk
+	}
+	return 0
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
@@ -1639,7 +1673,7 @@ func (x *ReviewInput) SetReviews(v []*Review) {
 
 func (x *ReviewInput) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *ReviewInput) SetSecond(v *Reviewer) {
@@ -1648,6 +1682,15 @@ func (x *ReviewInput) SetSecond(v *Reviewer) {
 
 func (x *ReviewInput) SetFirst(v *Reviewer) {
 	x.xxx_hidden_First = v
+}
+
+func (x *ReviewInput) SetAsked(v []*CheckRun) {
+	x.xxx_hidden_Asked = &v
+}
+
+func (x *ReviewInput) SetMayAsk(v int32) {
+	x.xxx_hidden_MayAsk = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1678,6 +1721,13 @@ func (x *ReviewInput) HasFirst() bool {
 	return x.xxx_hidden_First != nil
 }
 
+func (x *ReviewInput) HasMayAsk() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
 }
@@ -1693,6 +1743,11 @@ func (x *ReviewInput) ClearSecond() {
 
 func (x *ReviewInput) ClearFirst() {
 	x.xxx_hidden_First = nil
+}
+
+func (x *ReviewInput) ClearMayAsk() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_MayAsk = 0
 }
 
 type ReviewInput_builder struct {
@@ -1711,6 +1766,10 @@ type ReviewInput_builder struct {
 	Second *Reviewer
 	// first approved this very commit.
 	First *Reviewer
+	// asked are the runs that the reviewer asked for in this session so far.
+	Asked []*CheckRun
+	// may_ask is for how many more checks of the project it may ask.
+	MayAsk *int32
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1720,11 +1779,16 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Second = b.Second
 	x.xxx_hidden_First = b.First
+	x.xxx_hidden_Asked = &b.Asked
+	if b.MayAsk != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_MayAsk = *b.MayAsk
+	}
 	return m0
 }
 
@@ -2067,17 +2131,20 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"i\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"\x7f\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
-	"\bapprover\x18\x02 \x01(\tR\bapprover\x12(\n" +
-	"\x05tried\x18\x03 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\"\xdd\x01\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
+	"\x05asked\x18\x03 \x03(\tR\x05asked\x12(\n" +
+	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\"\xa0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
 	"\tunchanged\x18\x03 \x01(\bR\tunchanged\x12*\n" +
 	"\x06second\x18\x04 \x01(\v2\x12.forge.v1.ReviewerR\x06second\x12(\n" +
-	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\"k\n" +
+	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\x12(\n" +
+	"\x05asked\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x05asked\x12\x17\n" +
+	"\amay_ask\x18\a \x01(\x05R\x06mayAsk\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
@@ -2150,18 +2217,19 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	19, // 25: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
 	24, // 26: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
 	24, // 27: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	21, // 28: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	23, // 29: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	25, // 30: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	26, // 31: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	26, // 32: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 33: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	27, // 34: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	22, // 28: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	21, // 29: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	23, // 30: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	25, // 31: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	26, // 32: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	26, // 33: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 34: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	27, // 35: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -3356,6 +3356,7 @@ type RunAdmitted struct {
 	xxx_hidden_Unread      *[]*Observation        `protobuf:"bytes,6,rep,name=unread"`
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
 	xxx_hidden_ReadPolicy  bool                   `protobuf:"varint,9,opt,name=read_policy,json=readPolicy"`
+	xxx_hidden_AskFirst    bool                   `protobuf:"varint,10,opt,name=ask_first,json=askFirst"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3449,9 +3450,16 @@ func (x *RunAdmitted) GetReadPolicy() bool {
 	return false
 }
 
+func (x *RunAdmitted) GetAskFirst() bool {
+	if x != nil {
+		return x.xxx_hidden_AskFirst
+	}
+	return false
+}
+
 func (x *RunAdmitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *RunAdmitted) SetBudget(v *Budget) {
@@ -3464,12 +3472,12 @@ func (x *RunAdmitted) SetPast(v []*PastRun) {
 
 func (x *RunAdmitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *RunAdmitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *RunAdmitted) SetUnread(v []*Observation) {
@@ -3482,7 +3490,12 @@ func (x *RunAdmitted) SetKnowledge(v []*Knowledge) {
 
 func (x *RunAdmitted) SetReadPolicy(v bool) {
 	x.xxx_hidden_ReadPolicy = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+}
+
+func (x *RunAdmitted) SetAskFirst(v bool) {
+	x.xxx_hidden_AskFirst = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *RunAdmitted) HasRun() bool {
@@ -3520,6 +3533,13 @@ func (x *RunAdmitted) HasReadPolicy() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *RunAdmitted) HasAskFirst() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *RunAdmitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3544,6 +3564,11 @@ func (x *RunAdmitted) ClearReadPolicy() {
 	x.xxx_hidden_ReadPolicy = false
 }
 
+func (x *RunAdmitted) ClearAskFirst() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_AskFirst = false
+}
+
 type RunAdmitted_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3566,6 +3591,9 @@ type RunAdmitted_builder struct {
 	// read_policy says that no intent has told the project's policy yet: it is
 	// read before an agent is called.
 	ReadPolicy *bool
+	// ask_first says that the policy decides whether a person has to let the
+	// intent be analyzed. Older runners did not ask.
+	AskFirst *bool
 }
 
 func (b0 RunAdmitted_builder) Build() *RunAdmitted {
@@ -3573,24 +3601,28 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Resumed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
 	x.xxx_hidden_Knowledge = &b.Knowledge
 	if b.ReadPolicy != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
 		x.xxx_hidden_ReadPolicy = *b.ReadPolicy
+	}
+	if b.AskFirst != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_AskFirst = *b.AskFirst
 	}
 	return m0
 }
@@ -6667,7 +6699,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
 	"requesters\x12\x14\n" +
-	"\x05about\x18\t \x01(\tR\x05about\"\xb3\x02\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\xd0\x02\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
@@ -6677,7 +6709,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06unread\x18\x06 \x03(\v2\x15.forge.v1.ObservationR\x06unread\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1f\n" +
 	"\vread_policy\x18\t \x01(\bR\n" +
-	"readPolicyJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
+	"readPolicy\x12\x1b\n" +
+	"\task_first\x18\n" +
+	" \x01(\bR\baskFirstJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +

@@ -3379,28 +3379,30 @@ func (b0 Reflection_builder) Build() *Reflection {
 
 // Policy is the part of a project's configuration that rules of the flow read.
 type Policy struct {
-	state                        protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_MaxReviewRetries  int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
-	xxx_hidden_MaxAgentRetries   int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
-	xxx_hidden_RetryBackoff      *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
-	xxx_hidden_ClaimTimeout      *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
-	xxx_hidden_AttemptTimeout    *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
-	xxx_hidden_TrustedOrigins    []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
-	xxx_hidden_Budget            *Budget                `protobuf:"bytes,7,opt,name=budget"`
-	xxx_hidden_Fallbacks         int32                  `protobuf:"varint,8,opt,name=fallbacks"`
-	xxx_hidden_ProtectedPaths    []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
-	xxx_hidden_Approvers         []string               `protobuf:"bytes,10,rep,name=approvers"`
-	xxx_hidden_MaxDepth          int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
-	xxx_hidden_Reflection        *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
-	xxx_hidden_Approvals         *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
-	xxx_hidden_MinConfidence     float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
-	xxx_hidden_StrongerImplement *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
-	xxx_hidden_StrongerReview    *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
-	xxx_hidden_Second            *SecondReview          `protobuf:"bytes,17,opt,name=second"`
-	XXX_raceDetectHookData       protoimpl.RaceDetectHookData
-	XXX_presence                 [1]uint32
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	state                            protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_MaxReviewRetries      int32                  `protobuf:"varint,1,opt,name=max_review_retries,json=maxReviewRetries"`
+	xxx_hidden_MaxAgentRetries       int32                  `protobuf:"varint,2,opt,name=max_agent_retries,json=maxAgentRetries"`
+	xxx_hidden_RetryBackoff          *durationpb.Duration   `protobuf:"bytes,3,opt,name=retry_backoff,json=retryBackoff"`
+	xxx_hidden_ClaimTimeout          *durationpb.Duration   `protobuf:"bytes,4,opt,name=claim_timeout,json=claimTimeout"`
+	xxx_hidden_AttemptTimeout        *durationpb.Duration   `protobuf:"bytes,5,opt,name=attempt_timeout,json=attemptTimeout"`
+	xxx_hidden_TrustedOrigins        []string               `protobuf:"bytes,6,rep,name=trusted_origins,json=trustedOrigins"`
+	xxx_hidden_Budget                *Budget                `protobuf:"bytes,7,opt,name=budget"`
+	xxx_hidden_Fallbacks             int32                  `protobuf:"varint,8,opt,name=fallbacks"`
+	xxx_hidden_ProtectedPaths        []string               `protobuf:"bytes,9,rep,name=protected_paths,json=protectedPaths"`
+	xxx_hidden_Approvers             []string               `protobuf:"bytes,10,rep,name=approvers"`
+	xxx_hidden_MaxDepth              int32                  `protobuf:"varint,11,opt,name=max_depth,json=maxDepth"`
+	xxx_hidden_Reflection            *ReflectionPolicy      `protobuf:"bytes,12,opt,name=reflection"`
+	xxx_hidden_Approvals             *Approvals             `protobuf:"bytes,13,opt,name=approvals"`
+	xxx_hidden_MinConfidence         float64                `protobuf:"fixed64,14,opt,name=min_confidence,json=minConfidence"`
+	xxx_hidden_StrongerImplement     *[]*Stronger           `protobuf:"bytes,15,rep,name=stronger_implement,json=strongerImplement"`
+	xxx_hidden_StrongerReview        *[]*Stronger           `protobuf:"bytes,16,rep,name=stronger_review,json=strongerReview"`
+	xxx_hidden_Second                *SecondReview          `protobuf:"bytes,17,opt,name=second"`
+	xxx_hidden_AnalyzeBeforeApproval *string                `protobuf:"bytes,18,opt,name=analyze_before_approval,json=analyzeBeforeApproval"`
+	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
+	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
+	XXX_presence                     [1]uint32
+	unknownFields                    protoimpl.UnknownFields
+	sizeCache                        protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -3551,14 +3553,31 @@ func (x *Policy) GetSecond() *SecondReview {
 	return nil
 }
 
+func (x *Policy) GetAnalyzeBeforeApproval() string {
+	if x != nil {
+		if x.xxx_hidden_AnalyzeBeforeApproval != nil {
+			return *x.xxx_hidden_AnalyzeBeforeApproval
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Policy) GetMaxChecks() int32 {
+	if x != nil {
+		return x.xxx_hidden_MaxChecks
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3583,7 +3602,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3596,7 +3615,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3609,7 +3628,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3622,6 +3641,16 @@ func (x *Policy) SetStrongerReview(v []*Stronger) {
 
 func (x *Policy) SetSecond(v *SecondReview) {
 	x.xxx_hidden_Second = v
+}
+
+func (x *Policy) SetAnalyzeBeforeApproval(v string) {
+	x.xxx_hidden_AnalyzeBeforeApproval = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 19)
+}
+
+func (x *Policy) SetMaxChecks(v int32) {
+	x.xxx_hidden_MaxChecks = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 19)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3708,6 +3737,20 @@ func (x *Policy) HasSecond() bool {
 	return x.xxx_hidden_Second != nil
 }
 
+func (x *Policy) HasAnalyzeBeforeApproval() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
+}
+
+func (x *Policy) HasMaxChecks() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3761,6 +3804,16 @@ func (x *Policy) ClearSecond() {
 	x.xxx_hidden_Second = nil
 }
 
+func (x *Policy) ClearAnalyzeBeforeApproval() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
+	x.xxx_hidden_AnalyzeBeforeApproval = nil
+}
+
+func (x *Policy) ClearMaxChecks() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
+	x.xxx_hidden_MaxChecks = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3798,6 +3851,11 @@ type Policy_builder struct {
 	StrongerReview []*Stronger
 	// Who else has to approve changes, and which.
 	Second *SecondReview
+	// Whether what is not trusted, or declared high, is analyzed before a person
+	// approved that: recipes (also if empty), always or never.
+	AnalyzeBeforeApproval *string
+	// How many checks a reviewer may ask for in one review.
+	MaxChecks *int32
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3805,11 +3863,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3818,24 +3876,32 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
+	if b.AnalyzeBeforeApproval != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 19)
+		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
+	}
+	if b.MaxChecks != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 19)
+		x.xxx_hidden_MaxChecks = *b.MaxChecks
+	}
 	return m0
 }
 
@@ -4675,7 +4741,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xc1\x06\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x98\a\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4696,7 +4762,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x0emin_confidence\x18\x0e \x01(\x01R\rminConfidence\x12A\n" +
 	"\x12stronger_implement\x18\x0f \x03(\v2\x12.forge.v1.StrongerR\x11strongerImplement\x12;\n" +
 	"\x0fstronger_review\x18\x10 \x03(\v2\x12.forge.v1.StrongerR\x0estrongerReview\x12.\n" +
-	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\"V\n" +
+	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\x126\n" +
+	"\x17analyze_before_approval\x18\x12 \x01(\tR\x15analyzeBeforeApproval\x12\x1d\n" +
+	"\n" +
+	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\"V\n" +
 	"\fSecondReview\x12\"\n" +
 	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
 	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +

@@ -27,25 +27,36 @@ func joined(list []forge.Identity, by string) []forge.Identity {
 // rules returns the rules for the intent, by the policy in force: that of the commit of the
 // base branch which the newest plan was made on, or which a person had read since.
 func (s consent) rules() *approval.Rules {
-	return &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters}
+	r := &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters}
+	if s.first() {
+		r.Count = 1 // it lets nothing through: as many as the policy says approve the plan
+	}
+	return r
 }
 
-// asked returns the kind and the hash of what has to be approved, and its changes: none for a plan.
+// asked returns the kind and the hash of what has to be approved, and its changes: none for a text
+// or a plan.
 func (s consent) asked() (what, hash string, changes []*task.Task) {
+	if s.first() {
+		return approval.OfText, s.Plan.Gate.Text(&s.Intent), nil
+	}
 	if changes = s.Tasks.At(task.Protected); len(changes) > 0 {
 		return approval.OfChanges, task.HashChanges(changes), changes
 	}
 	return approval.OfPlan, s.Plan.Gate.Hash, nil
 }
 
-// approve takes a person's approval of the plan, or of changes of protected paths. It
+// approve takes a person's approval of the analysis, of the plan, or of changes of protected paths. It
 // has to name exactly what is there now, by its hash. The intent goes on when enough
 // people have approved the same.
 func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, error) {
 	gate := &s.Plan.Gate
 	if decision, err := s.place().Check(control.Approve, ""); err != nil {
-		if gate.Approved != nil {
+		switch {
+		case gate.Approved != nil:
 			return rule.Ignore("the intent is approved already")
+		case gate.Cleared != "" && a.Plan == gate.Cleared:
+			return rule.Ignore("that it is analyzed is approved already")
 		}
 		return decision, err
 	}
@@ -73,6 +84,9 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	}
 	gate.Collected.Add(approval.Approval{What: what, Hash: hash, By: by, Event: event, At: s.now})
 	given = ask.given()
+	if what == approval.OfText {
+		what = "the analysis of text"
+	}
 	// The history has each approval, also those that a later edit makes void.
 	if progress := rules.Progress(given); progress != "" {
 		s.adjust(rule.Approved, "", "%s %s by %q: %s", what, hash, by, progress)
@@ -102,6 +116,14 @@ func (s course) settle() {
 	rules, given := ask.rules(), ask.given()
 	_, _, changes := ask.asked()
 	if !rules.Enough(given) {
+		return
+	}
+	if consent(s).first() {
+		s.Plan.Gate.Cleared, s.Plan.Gate.Collected = s.Plan.Gate.Text(&s.Intent), approval.Collection{}
+		if !s.Policy.Reading { // otherwise what is read lets it go on
+			s.Reason = ""
+			s.startStep()
+		}
 		return
 	}
 	// The rules go into the proofs as they are now, whatever the policy says later.

@@ -137,7 +137,13 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Tried: task.Fault{Task: t}.Known()}
+		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
+		if t.Stage == task.Checking {
+			in.Asked = t.Inquiry.Wanted
+		} else {
+			in.Tried = task.Fault{Task: t}.Known()
+		}
+		c.Input = in
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
@@ -159,7 +165,9 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		}
 		c.Input = in
 	case forge.StepReview:
-		in := &forge.ReviewInput{Reviews: t.Reviews, Unchanged: t.Candidate == nil}
+		in := &forge.ReviewInput{
+			Reviews: t.Reviews, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
+		}
 		if t.Candidate != nil {
 			in.Verify = t.Candidate.Verify
 		}
@@ -178,13 +186,12 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 }
 
 // startStep issues the step that the intent as a whole is at, after the policy has been read: so
-// that the first call has its money.
+// that the first call has its money, and a person is asked before it where the policy says so.
 func (s course) startStep() {
-	s.Phase = control.Analyzing
-	if s.Policy.Unread {
-		s.readPolicy()
-		return
+	if s.Policy.Reading || !s.letIn() {
+		return // what is read leads here again
 	}
+	s.Phase = control.Analyzing
 	s.Plan.Next(s.names())
 	c := forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,

@@ -94,6 +94,10 @@ type policy struct {
 	// Reading says that it is being read again, because a person may have changed
 	// it.
 	Reading bool
+	// AsksFirst says that it decides whether a person lets the intent be analyzed.
+	AsksFirst bool
+	// Read says that a worker was asked for it in this run, whatever it said.
+	Read bool
 }
 
 // NewIntent returns the machine of an intent that was not submitted yet.
@@ -296,6 +300,9 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 	case s.Policy.Reading && s.Phase != control.Analyzing:
 		s.Policy.Reading = false
 		s.Plan.Attempts.Worked()
+		if (consent{s}).first() { // it may be approved meanwhile
+			course{s}.startStep()
+		}
 		why = "the policy could not be read: " + why
 		if s.Phase == control.OverBudget {
 			s.Reason = why

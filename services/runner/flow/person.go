@@ -103,6 +103,8 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	case body && s.Phase != control.Admission:
 		course(s).withdrawAll()
 		course(s).startStep()
+	case consent(s).first():
+		course(s).startStep()
 	case s.Phase == control.Approval:
 		course(s).gate()
 	}

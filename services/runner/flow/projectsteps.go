@@ -28,7 +28,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 // brief fills in the facts that an intent is told when it is admitted and that the
 // scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
-	a.Budget, a.ReadPolicy = p.state.Ledger.Limits, !p.state.Ledger.Told
+	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Told, true
 	about := in.Title + "\n" + in.About
 	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
 	if in.Goal {

@@ -33,6 +33,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		s.Policy.Budget = a.Budget
 	}
 	s.Policy.Unread = a.ReadPolicy && !s.Policy.Known && s.Intent.Recipe == ""
+	s.Policy.AsksFirst, s.Policy.Read = a.AskFirst, false
 	r := course(s)
 	if r.isPlanned() {
 		r.gate()
@@ -141,7 +142,7 @@ func (s course) planned(p *plan.Plan, reason string) {
 // policyRead begins the run that waited for the policy, or continues everything that waited for a
 // person, whom a change of the policy may have answered.
 func (s course) policyRead(p *forge.Policy) {
-	s.Policy.Reading, s.Policy.Unread = false, false
+	s.Policy.Reading, s.Policy.Unread, s.Policy.Read = false, false, true
 	s.Plan.Attempts.Worked()
 	s.adopt(p)
 	switch s.Phase {
@@ -150,7 +151,11 @@ func (s course) policyRead(p *forge.Policy) {
 		s.startStep()
 		return
 	case control.Approval:
-		s.gate()
+		if consent(s).first() {
+			s.startStep()
+		} else {
+			s.gate()
+		}
 		if s.Phase == control.Approval {
 			s.settle()
 		}
@@ -193,6 +198,36 @@ func (s course) gate() {
 	}
 	s.Intent.Status = forge.StatusApproved
 	s.await()
+}
+
+// first reports whether the intent waits for a person to let it be analyzed: it has no plan yet
+// that could wait for approval.
+func (s consent) first() bool { return s.Phase == control.Approval && !course(s).isPlanned() }
+
+// letIn reports whether the intent may be analyzed now. If not, its policy is read, which says so, or
+// a person is asked: the wait comes before any money is spent on words that no person has vouched for.
+func (s course) letIn() bool {
+	gate, policy := &s.Plan.Gate, &s.Policy
+	if policy.AsksFirst && gate.Doubtful(&s.Intent) && !policy.Known && !policy.Read {
+		policy.Unread = true
+	}
+	if policy.Unread {
+		s.Phase = control.Analyzing
+		s.readPolicy()
+		return false
+	}
+	if !policy.AsksFirst {
+		return true
+	}
+	why := gate.AsksFirst(&s.Intent, &policy.Policy)
+	if why == "" {
+		return true
+	}
+	if s.Phase != control.Approval {
+		s.adjust(rule.AwaitApproval, "", "%s", why)
+	}
+	s.Phase, s.Reason = control.Approval, why
+	return false
 }
 
 // goalTask returns the task of a goal, or nil.

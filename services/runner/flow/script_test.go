@@ -47,6 +47,7 @@ type script struct {
 	aliases map[string]forge.IntentID
 	after   func(to forge.Key) // after each event
 	untold  bool               // the project has no policy yet; in other scripts it was told before they begin
+	asks    bool               // the policy decides whether a person lets an intent be analyzed; in other scripts all are
 }
 
 func newScript() *script {
@@ -95,6 +96,9 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		return
 	case "new-project":
 		s.untold = true
+		return
+	case "asks-first":
+		s.asks = true
 		return
 	case "fire":
 		s.fire()
@@ -244,8 +248,8 @@ func (s *script) send(ev forge.Event) forge.Decision {
 		ev.ID = fmt.Sprintf("event-%d", s.events)
 	}
 	ev.At = s.now
-	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil && !s.untold {
-		m.ReadPolicy = false
+	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
+		m.ReadPolicy, m.AskFirst = m.ReadPolicy && s.untold, m.AskFirst && s.asks
 	}
 	var eff forge.Effects
 	var ruling forge.Ruling

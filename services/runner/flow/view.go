@@ -41,6 +41,9 @@ func (s *Intent) Summary() forge.Summary {
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
 	}
+	if (consent{s}).first() {
+		sum.Plan = s.Plan.Gate.Text(&s.Intent)
+	}
 	if changes := s.Tasks.At(task.Protected); len(changes) > 0 {
 		sum.Plan = task.HashChanges(changes)
 	}
@@ -121,6 +124,8 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingFailed, ""
 	case s.Phase == control.Asking, s.Tasks.Has(task.Asking), s.Tasks.Has(task.Disputed):
 		return forge.WaitingClarification, "needs your answers"
+	case consent(s).first():
+		return forge.WaitingApproval, "needs your approval to be analyzed"
 	case s.Phase == control.Approval:
 		return forge.WaitingApproval, "needs your approval"
 	case s.Tasks.Has(task.Protected):

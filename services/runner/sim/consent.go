@@ -14,15 +14,21 @@ type consent struct {
 	requesters map[string]bool
 	// plans and changes are the people who approved, by the hash of that.
 	plans, changes map[string]map[string]bool
+	// doubtful says that the policy decides whether a person lets the intent be analyzed, and cleared
+	// has the texts with which one did.
+	doubtful bool
+	cleared  map[string]bool
+	// asks says that approvals are of the text, because there is no plan yet.
+	asks bool
 	// executing says that approvals are of changes by now.
 	executing bool
-	// title is the newest one.
-	title string
+	// title and body are the newest ones.
+	title, body string
 }
 
 // newConsent returns the consent to an intent that was not submitted yet.
 func newConsent() *consent {
-	return &consent{requesters: map[string]bool{}, plans: map[string]map[string]bool{}, changes: map[string]map[string]bool{}}
+	return &consent{requesters: map[string]bool{}, cleared: map[string]bool{}, plans: map[string]map[string]bool{}, changes: map[string]map[string]bool{}}
 }
 
 // learn records an event of the journal, which has only what was decided on. It returns an error for an approval by a person who asked for the
@@ -33,7 +39,8 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 		for _, p := range m.Intent.Requesters {
 			c.requesters[p.Name] = true
 		}
-		c.title = m.Intent.Title
+		c.title, c.body = m.Intent.Title, m.Intent.Body
+		c.doubtful = !m.Preapproved && (m.Intent.Source.Foreign() || m.Intent.Risk == forge.RiskHigh)
 	case *forge.Edit:
 		if m.Body != nil || m.Title != nil && *m.Title != c.title {
 			c.plans = map[string]map[string]bool{} // they were of another text
@@ -42,23 +49,35 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 		if m.Title != nil {
 			c.title = *m.Title
 		}
+		if m.Body != nil {
+			c.body = *m.Body
+		}
 	case *forge.Answer:
 		c.requesters[ev.Actor] = c.requesters[ev.Actor] || !decides(m)
 	case *forge.Approve:
 		if policy.NotRequester && c.requesters[ev.Actor] {
 			return fmt.Errorf("%s approved what they asked for", ev.Actor)
 		}
-		of := c.plans
-		if c.executing {
-			of = c.changes
-		}
-		if of[m.Plan] == nil {
-			of[m.Plan] = map[string]bool{}
-		}
-		of[m.Plan][ev.Actor] = true
+		c.approved(m.Plan, ev.Actor)
 	default:
 	}
 	return nil
+}
+
+// approved records that a person approved what waits: the text, the plan or the changes.
+func (c *consent) approved(hash, by string) {
+	of := c.plans
+	switch {
+	case c.asks:
+		c.cleared[c.title+"\n"+c.body] = true
+		return
+	case c.executing:
+		of = c.changes
+	}
+	if of[hash] == nil {
+		of[hash] = map[string]bool{}
+	}
+	of[hash][by] = true
 }
 
 // most returns how many people approved the same thing, at most. Which plan the intent
@@ -68,6 +87,28 @@ func most(of map[string]map[string]bool) (n int) {
 		n = max(n, len(people))
 	}
 	return n
+}
+
+// check returns an error if something is done that lacks consent, and notes what approvals are of from then on.
+func (c *consent) check(rec *forge.Record, policy *money) error {
+	c.asks = rec.Summary.Waiting == forge.WaitingApproval && rec.Summary.TaskCount+len(rec.Summary.Children) == 0
+	if err := c.checkAnalysis(rec, policy); err != nil {
+		return err
+	}
+	return c.checkMerges(rec, policy)
+}
+
+// checkAnalysis returns an error if an agent is to be called for a text that a person has to approve first, and
+// did not.
+func (c *consent) checkAnalysis(rec *forge.Record, policy *money) error {
+	for i := range rec.Effects.Commands {
+		cmd := &rec.Effects.Commands[i]
+		text := cmd.Intent.Title + "\n" + cmd.Intent.Body // one that is held by a pause, say, keeps the text that it was made for
+		if cmd.Attempt.Task == "" && agentStep(cmd) && c.doubtful && !c.cleared[text] && policy.unapproved != "always" {
+			return fmt.Errorf("%s of %s was issued, and nobody has approved its text", cmd.Attempt, cmd.To)
+		}
+	}
+	return nil
 }
 
 // checkMerges returns an error if a change of protected paths is to be merged with the approvals of

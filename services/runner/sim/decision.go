@@ -34,7 +34,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := know.consent.checkMerges(rec, &w.money); err != nil {
+	if err := know.consent.check(rec, &w.money); err != nil {
 		return err
 	}
 	if err := w.checkReserved(rec); err != nil {

@@ -82,6 +82,9 @@ func (w *world) submit() bool {
 	if w.rng.IntN(5) == 0 {
 		in.Source = forge.SourceSystem
 	}
+	if w.rng.IntN(12) == 0 {
+		in.Risk = forge.RiskHigh
+	}
 	if w.rng.IntN(4) == 0 {
 		in.DependsOn = []forge.IntentID{p.ids[w.rng.IntN(p.submitted)]}
 		if in.DependsOn[0] == id {

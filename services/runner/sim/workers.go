@@ -25,6 +25,8 @@ type workers struct {
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
 	asked map[reviewed][]string
+	// ran has the checks that a reviewer asked for and that passed.
+	ran map[askedRun]bool
 	// verified maps a head to the parent that it was verified on.
 	verified map[string]string
 	// made counts the implementations of a task.
@@ -136,6 +138,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
+		if len(c.Rebase().Asked) > 0 {
+			return &forge.Result{Output: w.runAsked(c)}
+		}
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}

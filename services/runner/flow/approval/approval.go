@@ -15,6 +15,7 @@ import (
 
 // What an approval is of.
 const (
+	OfText    = "text" // to be analyzed: it costs money, and lets nothing through
 	OfPlan    = "plan"
 	OfChanges = "changes"
 )
@@ -22,9 +23,9 @@ const (
 // Approval is a person's approval, as it is told to those who look at a commit
 // later.
 type Approval struct {
-	// What is OfPlan or OfChanges.
+	// What is OfText, OfPlan or OfChanges.
 	What string
-	// Hash names the plan or the changes, as the person did.
+	// Hash names the text, the plan or the changes, as the person did.
 	Hash string
 	// By is the person, and Event the id of the event with which they did.
 	By, Event string

@@ -20,11 +20,13 @@ type Gate struct {
 	Judged forge.Risk
 	// Vouched says that a person approved the parent.
 	Vouched bool
+	// Cleared names the text that a person let be analyzed; empty before that.
+	Cleared string
 	// Hash names the plan, so that an approval is of exactly that one.
 	Hash string
 	// Approved has the approvals of the plan; nil until there are enough of them.
 	Approved *approval.Granted
-	// Collected are the approvals of what the intent waits for, be it the plan or changes.
+	// Collected are the approvals of what the intent waits for, be it its analysis, the plan or changes.
 	Collected approval.Collection
 }
 

@@ -44,7 +44,8 @@ func (t Fault) remember(rb *forge.Rebase) *forge.Rebase {
 	return &out
 }
 
-// note keeps the trials of a change.
+// note keeps the trials of a change, for the worker that verifies it next and for the decision
+// on what that one reports.
 func (t Fault) note(c *forge.Rebase) {
 	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
 		return // what is known of the change counts more than what is known of the base
@@ -70,6 +71,8 @@ func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
 }
 
 // failed goes on with a change that did not pass. Only where it is to blame itself that spends anything.
+// A strategy whose table has no way for a fault of others takes it as the change's: a goal may be
+// to mend the base branch.
 func (t Fault) failed(x *Turn, rb *forge.Rebase) {
 	feedback := VerifyFeedback(rb.Verify)
 	in := Input{On: VerifyFailed, Feedback: feedback}
@@ -107,7 +110,8 @@ func (t Fault) red(x *Turn, rb *forge.Rebase) {
 	t.step(x, Input{On: BaseRed, Why: why})
 }
 
-// wait begins the stage in which a task waits for the base branch.
+// wait begins the stage in which a task waits for the base branch. The rules do not hear of its moves, so
+// the task looks.
 func (t Fault) wait(x *Turn, why string) {
 	pause := min(firstLook<<min(t.Reds, 10), longestLook)
 	t.Reds++

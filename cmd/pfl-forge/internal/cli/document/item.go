@@ -76,6 +76,12 @@ func ItemOf(s *forge.Summary) Item {
 // PausedWhole reports whether all of an intent is paused, and not only tasks of it.
 func (i *Item) PausedWhole() bool { return i.Waiting == forge.WaitingPaused && i.Activity == "paused" }
 
+// AsksFirst reports whether an intent waits for a person to let it be analyzed: there is no plan yet that could wait
+// for approval, and the hash in its place is of the text.
+func AsksFirst(s *forge.Summary) bool {
+	return s.Waiting == forge.WaitingApproval && s.TaskCount == 0 && len(s.Children) == 0
+}
+
 // Items returns the items of intents, in their order.
 func Items(all []forge.Summary) []Item {
 	list := make([]Item, len(all))

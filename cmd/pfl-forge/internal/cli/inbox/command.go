@@ -95,6 +95,10 @@ func printDecision(a *kit.App, e *pending.Decision) {
 		fmt.Fprintf(a.Out, "  %s\n", f)
 	}
 	printRequest(a, e)
+	if document.AsksFirst(&e.Summary) {
+		fmt.Fprintf(a.Out, "  approving lets it be analyzed, which may cost money, and nothing else; text %s:\n", e.Plan)
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(e.Text), "    "))
+	}
 	if e.Goal != nil {
 		fmt.Fprintf(a.Out, "  %s\n", document.GoalLine(e.Goal))
 	}

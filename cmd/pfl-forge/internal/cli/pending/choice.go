@@ -68,13 +68,16 @@ const (
 	NeedAnswers                 // answers to the questions of the intent, one at a time
 )
 
-// Approve lets an intent go on with exactly the plan that the person saw.
+// Approve lets an intent go on with exactly the plan, or be analyzed with exactly the text, that the person saw.
 var Approve = &Choice{
 	Key: 'a', Name: "approve", Done: "approved", GoesOn: true,
-	Help:  "approve exactly this plan, or this change of protected paths",
+	Help:  "approve exactly this plan, this change of protected paths, or that this text is analyzed",
 	Fits:  waits(forge.WaitingApproval),
 	Needs: nothing,
 	Sure: func(s *forge.Summary) string {
+		if document.AsksFirst(s) {
+			return fmt.Sprintf("Let %s be analyzed (text %s)? Its plan is another question.", named(s), s.Plan)
+		}
 		return fmt.Sprintf("Approve %s (%s, %s, plan %s)?", named(s), render.Risk(s.Risk), render.Count(s.TaskCount, "task"), s.Plan)
 	},
 	typed: func(s *forge.Summary) []string {

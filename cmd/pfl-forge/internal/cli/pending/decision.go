@@ -30,6 +30,9 @@ type Decision struct {
 
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
+	// Text is the body of an intent that waits for approval to be analyzed; otherwise empty.
+	Text string `json:"text,omitempty" yaml:"text,omitempty"`
+
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
 	// judgment.
 	Criteria []document.Claim `json:"criteria,omitempty" yaml:"criteria,omitempty"`
@@ -142,6 +145,9 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 		Questions: document.Questions(&v.Intent), Work: []Task{},
 	}
 	e.PlanChildren(v)
+	if document.AsksFirst(&v.Summary) {
+		e.Text = v.Intent.Body
+	}
 	if v.Goal != nil {
 		e.Criteria, e.Judged = document.CriteriaOf(v.Goal), v.Goal.FinalJudgment() != nil
 	}

@@ -40,7 +40,11 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
 	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
 	a.Field("agent", kit.Safe(d.Agent))
-	a.Field("plan", d.Plan)
+	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 { // there is no plan yet: see document.AsksFirst
+		a.Field("text", d.Plan)
+	} else {
+		a.Field("plan", d.Plan)
+	}
 	a.Field("goal", document.GoalLine(d.Goal))
 	a.Field("trace", d.Trace.Line(a))
 	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
