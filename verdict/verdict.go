@@ -36,8 +36,8 @@ func weakness(c *forge.Claim, least float64) string {
 	return ""
 }
 
-// mark stands in a claim where its requirement has what looks like a secret: results
-// reach the rules without secrets, and what was asked for is what a person wrote.
+// mark stands in a claim in place of what looks like a secret in its requirement. Results
+// reach the rules without secrets; requirements are as a person wrote them.
 const mark = "[redacted]"
 
 // says reports whether a claim's text is that of a requirement, apart from what was
