@@ -29,6 +29,12 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		s.Goal.Known, s.Plan.Context.Knowledge = a.Knowledge, nil
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
+	if a.Accounts != nil {
+		s.Accounts.Talks = true
+		if a.Accounts.Number > s.Accounts.Number {
+			s.Accounts.Learn(a.Accounts, s.now)
+		}
+	}
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget
 	}
@@ -401,6 +407,7 @@ func (s course) sumUp() {
 // withdrawAll tells workers that none of their results is needed any more.
 func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
+	s.Accounts.Held = nil
 	s.Policy.Reading = false
 }
 

@@ -40,6 +40,9 @@ func (s *Intent) Summary() forge.Summary {
 	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
+		if why, _ := s.Accounts.Why(s.Updated); sum.Activity == asksAccount {
+			sum.Reason = why
+		}
 	}
 	if (consent{s}).first() {
 		sum.Plan = s.Plan.Gate.Text(&s.Intent)
@@ -136,16 +139,30 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingDirty, "waits for your files"
 	case s.overBudgetNow() && !s.Policy.Reading:
 		return forge.WaitingBudget, "waits for budget"
+	case s.Phase != control.Closed && s.asksForAccount():
+		return forge.WaitingPaused, asksAccount
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	}
 	return "", s.activity()
 }
 
+// asksAccount is the activity of the intent that asks the person about an account, for all that wait.
+const asksAccount = "no agent is called"
+
+// asksForAccount reports whether this intent asks the person about an account.
+func (s view) asksForAccount() bool {
+	_, person := s.Accounts.Why(s.Updated)
+	return s.Accounts.Asks && person
+}
+
 // activity returns, for a person, the part of the work that goes on by itself.
 func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
+	waits, person := s.Accounts.Why(s.Updated)
 	switch {
+	case len(s.Dispatch.Outbox.Commands) == 0 && person:
+		return "waits: " + waits
 	case s.Phase == control.Children:
 		return fmt.Sprintf("%d of %d child intents done", s.Plan.Children.Done(), len(s.Plan.Children))
 	case s.Phase == control.Depending:

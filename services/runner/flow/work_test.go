@@ -326,6 +326,9 @@ func describeCommand(c forge.Command) string {
 	if len(c.LimitedAgents) > 0 {
 		fmt.Fprintf(&b, " avoiding %v", c.LimitedAgents)
 	}
+	if len(c.ClosedAgents) > 0 {
+		fmt.Fprintf(&b, " not calling %v", c.ClosedAgents)
+	}
 	if implement.Fresh {
 		b.WriteString(" fresh")
 	}
@@ -453,6 +456,16 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
 	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
+	case *forge.AccountRefused:
+		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
+	case *forge.AccountsChanged:
+		what = fmt.Sprintf("accounts as of %d:", m.Number)
+		for _, c := range m.Closed {
+			what += " " + c.Agent + " " + string(c.Reason)
+		}
+		if m.Asks {
+			what += ", ask for it"
+		}
 	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}

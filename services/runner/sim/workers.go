@@ -159,16 +159,21 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
 		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailUnreserved, Message: "nothing is reserved"}}
 	}
+	agent := fmt.Sprintf("agent%d", min(len(c.LimitedAgents), w.money.fallbacks))
+	if agentStep(c) && slices.Contains(c.ClosedAgents, agent) {
+		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
 			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted, forge.FailLost,
+			forge.FailAuth,
 		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
 			f.Until = w.now.Add(time.Hour)
 		}
-		return &forge.Result{Output: &f, Agent: fmt.Sprintf("agent%d", len(c.LimitedAgents))}
+		return &forge.Result{Output: &f, Agent: agent}
 	}
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer

@@ -63,6 +63,14 @@ func (o *State) Reserved(a forge.Attempt) float64 {
 	return 0
 }
 
+// Accounts returns what was known of accounts when an open attempt was issued.
+func (o *State) Accounts(a forge.Attempt) int {
+	if i := o.index(a); i >= 0 {
+		return o.Commands[i].Accounts
+	}
+	return 0
+}
+
 // Answered removes the message with a key, if there is one.
 func (o *State) Answered(key string) {
 	o.Messages = slices.DeleteFunc(o.Messages, func(m Message) bool { return m.Key == key })
