@@ -19,7 +19,7 @@ const accountKey = "account"
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
 	f, k := r.Failure(), &s.Accounts
-	if !k.Talks || r.Agent == "" {
+	if !k.Talks || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" { // reading calls no agent
 		return false
 	}
 	known := k.Find(r.Agent, s.now)
@@ -79,7 +79,7 @@ func (s access) report(r *forge.Result, seen int) {
 
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
 func (s access) parked(r *forge.Result) {
-	if s.Accounts.Talks && r.Agent != "" && account.Closes(r.Failure(), s.now) {
+	if s.Accounts.Talks && r.Agent != "" && !s.Policy.Reading && account.Closes(r.Failure(), s.now) {
 		s.Accounts.Hold(account.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
 	}
 }

@@ -40,9 +40,6 @@ func (s *Intent) Summary() forge.Summary {
 	sum.Waiting, sum.Activity = view{s}.waiting()
 	if sum.Waiting == forge.WaitingPaused {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
-		if why, _ := s.Accounts.Why(s.Updated); sum.Activity == asksAccount {
-			sum.Reason = why
-		}
 	}
 	if (consent{s}).first() {
 		sum.Plan = s.Plan.Gate.Text(&s.Intent)
@@ -72,6 +69,9 @@ func (s *Intent) Summary() forge.Summary {
 		ts := t.Summary(strategy)
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
+	}
+	if sum.Activity == asksAccount {
+		sum.Reason, _ = s.Accounts.Why(s.Updated)
 	}
 	return sum
 }

@@ -163,11 +163,13 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if agentStep(c) && slices.Contains(c.ClosedAgents, agent) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
 	}
+	if w.money.refuses && agentStep(c) && agent == "agent0" && w.chance(4) {
+		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
 			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted, forge.FailLost,
-			forge.FailAuth,
 		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {

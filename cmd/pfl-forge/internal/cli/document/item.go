@@ -124,6 +124,9 @@ func (i *Item) Why() string {
 	case forge.WaitingBudget:
 		return kit.WithReason("waits for budget", reason)
 	case forge.WaitingPaused:
+		if strings.HasPrefix(reason, forge.AccountClosed) {
+			return "no agent is called: " + reason
+		}
 		return kit.WithReason("is paused", reason)
 	case forge.WaitingFailed:
 	}
