@@ -84,7 +84,8 @@ type Cancel struct {
 // ProjectPaused is the reason that an intent shows while its project is paused.
 const ProjectPaused = "the project is paused"
 
-const AccountClosed = "the account of " // begins the reason of an intent that asks a person about an account, for all that wait for it
+// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
+const AccountClosed = "the account of "
 
 // Pause stops agents and keeps what they did, until a Resume.
 type Pause struct {
@@ -344,25 +345,34 @@ type CommitBudget struct {
 // AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It is
 // answered with AccountsChanged; until the account takes calls again, the step is held.
 type AccountRefused struct {
-	Run     int     // the run that tells it
-	Number  int     // counts the intent's messages of this type, from 1
-	Seen    int     // the AccountsChanged.Number that the call was issued under
-	Agent   string  // the back end whose account it is
-	Failure Failure // why: credentials, or a quota until a known time; held if no call was made
+	// Run is the run that tells it.
+	Run int
+	// Number counts the intent's messages of this type, from 1.
+	Number int
+	// Seen is the AccountsChanged.Number that the call was issued under.
+	Seen int
+	// Agent is the back end whose account it is.
+	Agent string
+	// Failure says why: credentials, or a quota until a known time; held if no call was made.
+	Failure Failure
 }
 
-// AccountsChanged tells an intent which accounts refuse calls: all of them, as of Number.
+// AccountsChanged tells an intent which accounts refuse calls.
 type AccountsChanged struct {
-	Number int  // counts what the project learned of accounts; an older one is out of date
-	Heard  int  // the newest AccountRefused.Number of the intent that the project has heard
-	Asks   bool // this intent asks the person, for all that wait
+	// Number counts the changes of the project's knowledge of accounts; an older one is out of date.
+	Number int
+	// Heard is the newest AccountRefused.Number of the intent that the project has heard.
+	Heard int
+	// Asks says that this intent asks the person, for all that wait.
+	Asks bool
+	// Closed are all accounts that refuse calls, as of Number.
 	Closed []ClosedAccount
 }
 
-// ClosedAccount says why the account of an agent is not called by anybody in a project.
+// ClosedAccount says why the account of an agent is not called in a project.
 type ClosedAccount struct {
-	Agent        string // the back end
-	Reason       FailureReason
-	Message      string    // as the account said it, for a person
-	Since, Until time.Time // Until is zero if a person has to resume it
+	Agent        string        // the back end
+	Reason       FailureReason // auth or quota
+	Message      string        // as the account said it, for a person
+	Since, Until time.Time     // Until is zero if a person has to resume it
 }

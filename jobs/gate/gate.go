@@ -60,12 +60,12 @@ type closed struct {
 type Caller struct {
 	// Project is the one whose call it is.
 	Project forge.ProjectID
-	// Known numbers what the project knew of accounts when the call was issued. It rises when a person says that
-	// they take calls again.
+	// Known is the number of the project's knowledge of accounts when the call was issued. It rises when a
+	// person says that they take calls again.
 	Known int
 }
 
-// refused notes what a project knew when it was refused.
+// refused notes the number of a project's knowledge when it was refused.
 func (c *closed) refused(by Caller) {
 	if c.known == nil {
 		c.known = map[forge.ProjectID]int{}

@@ -10,11 +10,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// accountKey is the key of what the project is told of accounts.
+// accountKey is the key of the message by which the project hears of accounts.
 const accountKey = "account"
 
 // refused takes an attempt that the account of its agent refused, or that no agent was called for because of
-// that, and reports whether it is one. seen is what was known when it was issued. It counts for nothing: the step is
+// that, and reports whether it is one. seen numbers the knowledge of accounts when it was issued. It counts for nothing: the step is
 // held until the account takes calls again. A quota that the intent finds itself is left to the rules of limits,
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
@@ -89,7 +89,7 @@ func (s access) drop(id forge.TaskID) {
 	s.Accounts.Drop(func(h account.Hold) bool { return h.Task == id })
 }
 
-// changed takes what the project knows of accounts, and goes on with what waited for one that takes calls again.
+// changed learns of accounts from the project, and makes the steps again that waited for one that takes calls by now.
 func (s access) changed(m *forge.AccountsChanged) (forge.Decision, error) {
 	if s.Phase == control.Closed || m.Number <= s.Accounts.Number {
 		return rule.Ignore("what there is to know of accounts is known")

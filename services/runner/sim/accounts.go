@@ -14,7 +14,7 @@ type accounts struct {
 	closed []forge.ClosedAccount
 }
 
-// learn records what the project told.
+// learn records the newest list that the project told.
 func (a *accounts) learn(ev *forge.Event) {
 	told := forge.As[*forge.AccountsChanged](ev.Message)
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Known is what an intent knows of accounts, and the steps that it holds because of them.
+// Known has the accounts that an intent knows to refuse calls, and the steps that it holds because of them.
 type Known struct {
 	// Talks says that the project keeps accounts; an older runner did not.
 	Talks bool

@@ -1,5 +1,5 @@
 // Package account keeps what is known of the accounts that agents log in with: which of them refuse
-// calls, so that nobody of a project makes one more into a refusal that is known.
+// calls, so that a project makes no further one into a refusal that is known.
 //
 //	          a call is refused                    the time has come, or a person resumes
 //	open ------------------------> closed --------------------------------------------> open
@@ -7,7 +7,7 @@
 // The project has the fact (State); an intent knows of it by messages (Known), says so in its commands,
 // and holds the steps whose account is closed. An account is a back end of the project: which one
 // a step calls is the worker's to say, by the configuration and what is installed, so a command names
-// the accounts that are closed, and a worker that would have to call one of them calls nobody and reports that.
+// the accounts that are closed, and a worker that would have to call one of them makes no call and reports that.
 package account
 
 import (
@@ -23,9 +23,9 @@ import (
 // longest is how far off the end of a quota may be that is believed.
 const longest = 8 * 24 * time.Hour
 
-// State is what a project knows of accounts. The zero value knows none that refuses.
+// State has the accounts that refuse calls, as the project knows them. The zero value has none.
 type State struct {
-	// Number counts what was learned.
+	// Number rises whenever the project learns something of accounts.
 	Number int
 	// Opened is the number at which accounts were last opened by a person: refusals of calls that were
 	// issued under an older one are out of date.
@@ -171,7 +171,7 @@ func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
 	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Brief(id))
 }
 
-// Brief returns what an intent is told. Quotas that are over by now may be among the closed accounts:
+// Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
 func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
 	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: id != "" && s.asks() == id, Closed: s.Closed}

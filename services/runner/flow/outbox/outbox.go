@@ -63,7 +63,8 @@ func (o *State) Reserved(a forge.Attempt) float64 {
 	return 0
 }
 
-// Accounts returns what was known of accounts when an open attempt was issued.
+// Accounts returns the number of the knowledge of accounts under which an open attempt was issued; 0 if there
+// is no such attempt.
 func (o *State) Accounts(a forge.Attempt) int {
 	if i := o.index(a); i >= 0 {
 		return o.Commands[i].Accounts
