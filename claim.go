@@ -32,8 +32,7 @@ const (
 	CitationAbsence CitationKind = "absence" // a path or text that the judged tree does not have
 )
 
-// Citation is one piece of evidence of a claim. Code looks it up in exactly the tree
-// that is judged.
+// Citation is one piece of evidence of a claim. Code looks it up in exactly the tree that is judged.
 type Citation struct {
 	// Kind says what Ref refers to.
 	Kind CitationKind

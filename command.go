@@ -362,6 +362,8 @@ type Policy struct {
 	StrongerReview []Stronger
 	// Second says who else has to approve changes, and which.
 	Second SecondReview
+	// MaxChecks bounds the checks that a reviewer may ask for in one review.
+	MaxChecks int
 
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }

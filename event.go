@@ -54,8 +54,7 @@ type Reject struct {
 	Reason string
 }
 
-// Answer answers one question. When the last open question is answered, the
-// step that asked continues in the same session.
+// Answer answers one question. When the last open question is answered, the step that asked continues in the same session.
 type Answer struct {
 	// Index is the question's place among the intent's clarifications, from 0.
 	Index int
@@ -116,8 +115,7 @@ type TimerFired struct {
 	At time.Time
 }
 
-// AdmitRun asks the project to admit a run: the first one of an intent, or the next
-// one after a retry.
+// AdmitRun asks the project to admit a run: the first one of an intent, or the next one after a retry.
 type AdmitRun struct {
 	// Run is the run that asks, from 1.
 	Run int
@@ -161,8 +159,7 @@ type RunAdmitted struct {
 	AskFirst   bool             // the policy decides whether a person lets the intent be analyzed; false of older runners
 }
 
-// RunPlanned tells the project what an intent is going to do, and which intents it
-// waits for.
+// RunPlanned tells the project what an intent is going to do, and which intents it waits for.
 type RunPlanned struct {
 	Run int // the run whose plan it is
 	// DependsOn are the intents that have to be done before. Each is answered with DependencyEnded when it ends, at once if it has ended already.
@@ -182,8 +179,7 @@ type DependencyEnded struct {
 	Cycle []IntentID
 }
 
-// LockFiles asks for the lock on files after a conflict: until the task is merged
-// or withdraws, no other task of the project merges a change to them.
+// LockFiles asks for the lock on files after a conflict: until the task is merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
 	Run       int      // the run that asks
 	Task      TaskID   // the task that lost the conflict
@@ -230,8 +226,7 @@ type MergeEnded struct {
 	Executor Executor     // that of the merge's commands; empty if there were none
 }
 
-// WithdrawRequests takes back what a task asked of its project, and releases its file
-// lock.
+// WithdrawRequests takes back what a task asked of its project, and releases its file lock.
 type WithdrawRequests struct {
 	Run    int    // the run that asked
 	Task   TaskID // the task whose requests are void
@@ -291,8 +286,7 @@ type RunReflected struct {
 	Dropped  []Adjustment // the proposals that were not submitted, each with its reason
 }
 
-// OverlapChanged tells an intent that the newest changes of one of its tasks and of
-// another intent's task do not merge, or that they do again.
+// OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	// TaskID is the task of the intent that is told.
 	TaskID TaskID

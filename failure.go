@@ -10,13 +10,11 @@ const (
 	FailTimeout     FailureReason = "timeout"      // the attempt exceeded its time limit
 	FailIdle        FailureReason = "idle"         // the agent printed nothing for too long
 	FailOutputLimit FailureReason = "output_limit" // the agent printed more than its limit
-	// FailCrashed: the program ended with an exit status or by a signal that
-	// says nothing else, or the worker panicked.
+	// FailCrashed: the program ended with an exit status or by a signal that says nothing else, or the worker panicked.
 	FailCrashed       FailureReason = "crashed"
 	FailInvalidOutput FailureReason = "invalid_output" // the answer is missing or not of the role's schema, also after it was asked for once more
 	FailAuth          FailureReason = "auth"           // the provider refused the credentials
-	// FailRateLimited: the provider takes no more requests for now.
-	// Failure.Until says when it does, as far as that is known.
+	// FailRateLimited: the provider takes no more requests for now. Failure.Until says when it does, as far as that is known.
 	FailRateLimited FailureReason = "rate_limited"
 	// FailQuota: the account's quota is used up. Failure.Until says when it is reset.
 	FailQuota         FailureReason = "quota"
@@ -30,8 +28,7 @@ const (
 	FailSandbox       FailureReason = "sandbox"         // the project demands a sandbox, and this machine offers none
 	FailPromptTooLong FailureReason = "prompt_too_long" // the prompt, or the session with it, is too long for the model
 	FailKilled        FailureReason = "killed"          // the attempt was cancelled, or its program was stopped from outside
-	// FailInterrupted: the worker's service ended while the attempt went on.
-	// Its work is kept, and the attempt counts for nothing.
+	// FailInterrupted: the worker's service ended while the attempt went on. Its work is kept, and the attempt counts for nothing.
 	FailInterrupted FailureReason = "interrupted"
 	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it

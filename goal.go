@@ -233,8 +233,7 @@ type Execution struct {
 	Metadata SummaryMetadata
 }
 
-// SummaryMetadata holds measurements of an execution. Only StrategyTags are
-// the agent's own words.
+// SummaryMetadata holds measurements of an execution. Only StrategyTags are the agent's own words.
 type SummaryMetadata struct {
 	// ToolsUsed are names such as Edit or Bash(go test), each once, sorted.
 	ToolsUsed []string
@@ -338,8 +337,7 @@ type Knowledge struct {
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
 	Head string
-	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has
-	// the verdict that the rules derive from the claims.
+	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has the verdict that the rules derive from the claims.
 	Complete bool
 	// Claims answer the criteria. In the state of a goal there is one for each, in their order.
 	Claims []Claim

@@ -80,6 +80,8 @@ type RebaseInput struct {
 	Title string
 	// Approver is the person who approved the plan; empty if that was not needed.
 	Approver string
+	// Asked are checks that a reviewer asked for. Then these run on the task's head, and nothing is rebased.
+	Asked []string
 }
 
 // ReviewInput is the input of review.
@@ -94,6 +96,10 @@ type ReviewInput struct {
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.
 	First Reviewer
+	// Asked are the runs that the reviewer asked for in this session so far.
+	Asked []CheckRun
+	// MayAsk is for how many more checks of the project it may ask.
+	MayAsk int
 }
 
 // IterationInput is the input of summarize and judge.

@@ -107,6 +107,8 @@ type Review struct {
 	By Reviewer
 	// Second says that it is that of the second reviewer, of what the first approved.
 	Second bool
+	// Asked are the checks that the reviewer asked for: the names in a result, which then has no verdict; the runs in the state of a task.
+	Asked []CheckRun
 	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
 	// the verdict that the rules derive from claims and issues.
 	Verdict Verdict

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	_ "embed" // the schemas
 	"encoding/json"
 	"fmt"
@@ -33,10 +34,24 @@ var (
 	//go:embed schema/judgment.json
 	JudgmentSchema []byte
 
+	// InquirySchema is ReviewSchema with checks, for reviews that may ask for some before the verdict.
+	InquirySchema = bytes.Replace(ReviewSchema, []byte("  \"properties\": {\n"), []byte("  \"properties\": {\n"+checksProperty), 1)
+
 	// ArchitectSchema is AnalysisSchema without insufficient: after an architect there
 	// is no further step that could look deeper.
 	ArchitectSchema = SchemaWithout(AnalysisSchema, "insufficient")
 )
+
+// checksProperty is the property that InquirySchema has beside those of ReviewSchema. It comes
+// first, so that a model that asks need not make up the rest.
+const checksProperty = `    "checks": {
+      "type": "array",
+      "description": "Names of checks to run on this commit before you decide; then the rest is not read. Left out in a verdict.",
+      "items": {
+        "type": "string"
+      }
+    },
+`
 
 // Analysis is the answer of an analyze or architect call. It has tasks, children or
 // questions, or a reason why there is nothing to do, or (analyze only) why the request
@@ -113,6 +128,7 @@ type Blocked struct {
 
 // Review is the answer of a review call.
 type Review struct {
+	Checks       []string      `json:"checks,omitempty"` // names of checks to run before the verdict
 	Requirements []Claim       `json:"requirements,omitempty"`
 	Verdict      string        `json:"verdict"` // approved or rejected
 	Issues       []string      `json:"issues"`
@@ -258,6 +274,12 @@ func ParseReview(answer []byte) (forge.Review, []forge.Observation, error) {
 	out := forge.Review{Verdict: forge.Verdict(a.Verdict), Issues: a.Issues, Suggestions: a.Suggestions}
 	if out.Verdict != forge.VerdictApproved && out.Verdict != forge.VerdictRejected {
 		return out, nil, invalid("verdict is %q; must be approved or rejected", short(a.Verdict))
+	}
+	if len(a.Checks) > maxChecks {
+		return out, nil, invalid("checks has %d names; name those that matter", len(a.Checks))
+	}
+	for _, name := range a.Checks {
+		out.Asked = append(out.Asked, forge.CheckRun{Name: name})
 	}
 	var err error
 	if out.Claims, err = claims("requirements", a.Requirements); err != nil {

@@ -37,6 +37,7 @@ const (
 	maxClaims    = 100
 	maxCitations = 20 // of a claim
 	maxRef       = 4200
+	maxChecks    = 50 // that a review asks for
 )
 
 // claims checks and converts the claims of an answer. at is their field, for errors. Whether they

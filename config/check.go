@@ -15,6 +15,7 @@ import (
 const (
 	maxWorkers = 256
 	maxRetries = 20
+	maxAsked   = 10
 	maxTimeout = 24 * time.Hour
 	maxBudget  = 1e6
 	maxDepth   = 10
@@ -43,6 +44,7 @@ func (c *checker) project(p *Project) {
 	if least := p.Review.MinConfidence; !(least > 0 && least <= 1) {
 		c.fail("review.min_confidence", "is %v; must be above 0 and at most 1", least)
 	}
+	c.within("review.max_checks", p.Review.MaxChecks, 0, maxAsked)
 	c.oneOf("review.proof", string(p.Review.Proof), []string{string(ProofOff), string(ProofInform), string(ProofRequire)})
 	c.patterns("review.test_files", p.Review.TestFiles)
 	c.second(p)

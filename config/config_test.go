@@ -90,7 +90,7 @@ func TestParse(t *testing.T) {
 		TriageTools: []string{"Read"},
 		WorkerTools: []string{"Read", "Bash"},
 		Review: config.Review{
-			MinConfidence: 0.7, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles, Second: config.Default().Review.Second,
+			MinConfidence: 0.7, MaxChecks: 2, Proof: config.ProofInform, TestFiles: config.Default().Review.TestFiles, Second: config.Default().Review.Second,
 		},
 		Agent:     "recipe",
 		Verify:    []string{"go build ./...", "0123"},

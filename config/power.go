@@ -70,7 +70,7 @@ var classes = map[string]class{
 	"policy.protected_paths":         {means: "are the only files whose change waits for you", weakens: true, stricter: more},
 
 	"checks.*.timeout": {},
-	"review.proof":     {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {},
+	"review.proof":     {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {}, "review.max_checks": {},
 	"base_branch": {}, "parallel_workers": {}, "max_review_retries": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},

@@ -125,6 +125,8 @@ type Review struct {
 	Proof Proof `yaml:"proof"`
 	// TestFiles are patterns, as in policy.protected_paths, of the files that are tests.
 	TestFiles []string `yaml:"test_files"`
+	// MaxChecks bounds the checks that a reviewer may ask for in one review; 0: none.
+	MaxChecks int `yaml:"max_checks"`
 	// Second is another reviewer who has to approve, too.
 	Second Second `yaml:"second"`
 }
@@ -280,10 +282,12 @@ func Default() *Project {
 		TriageTools:      []string{"Read", "Glob", "Grep"},
 		WorkerTools:      []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"},
 		MaxReviewRetries: 2,
-		Review:           Review{MinConfidence: forge.DefaultMinConfidence, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()}},
-		Agent:            AgentClaude,
-		Recipes:          map[string]Recipe{},
-		Checkouts:        Checkouts{WorktreeDir: ".forge/worktrees"},
+		Review: Review{
+			MinConfidence: forge.DefaultMinConfidence, MaxChecks: 2, Proof: ProofInform, TestFiles: testFiles(), Second: Second{When: riskyEnough()},
+		},
+		Agent:     AgentClaude,
+		Recipes:   map[string]Recipe{},
+		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

@@ -23,6 +23,7 @@ func (p *Project) Rules() *forge.Policy {
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	policy.Second = p.SecondPolicy()
+	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

@@ -35,6 +35,15 @@ func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, e
 	})
 }
 
+// DropSession removes the files of the command's session, so that a call begins it anew.
+func (j *Job) DropSession(stateDir string) error {
+	s, err := j.session()
+	if err != nil {
+		return err
+	}
+	return s.Drop(stateDir)
+}
+
 // SaveSession stores the command's session together with the worker's checkpoint; see
 // [sessions.Session.Save].
 func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {

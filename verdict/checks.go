@@ -3,13 +3,14 @@ package verdict
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// OfChecks returns a claim for each criterion that a command decides, in the order of the checks. It is met if
-// the command ran on exactly this tree and did what was expected of it; a run on another tree, or of
-// another criterion, is none.
+// OfChecks returns a claim for each criterion that a command decides, in the order of the
+// checks. It is met if the command ran on exactly this tree and did what was expected of
+// it; a run on another tree, or of another criterion, is none.
 func OfChecks(criteria []string, checks []forge.Check, report *forge.VerifyReport, tree string) []forge.Claim {
 	var claims []forge.Claim
 	for i := range checks {
@@ -27,17 +28,24 @@ func OfChecks(criteria []string, checks []forge.Check, report *forge.VerifyRepor
 	return claims
 }
 
-// RunID names the run that decides a criterion, by its number and a digest of the check. A report reaches the rules with
-// what looks like a secret taken out of its texts, so that the command line in it may not be the one that was asked for;
-// in a digest there is nothing to take out.
+// RunID names the run that decides a criterion, by its number and a digest of the check. A
+// report reaches the rules with what looks like a secret taken out of its texts, so that
+// the command line in it may not be the one that was asked for; in a digest there is
+// nothing to take out.
 func RunID(c *forge.Check) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q", c.Name, c.Command, c.ExitCode, c.Output))
 	return fmt.Sprintf("c%d-%x", c.Criterion, sum[:4])
 }
 
-// runOf returns the run of a check on a tree; nil if there is none. It has to be of the criterion, of the tree and
-// of the check. The command of a check that the project names is the worker's to know, by the configuration of
-// the base branch.
+// Asked reports whether the checks of a report are those that a reviewer asked for: they
+// decide no criterion.
+func Asked(r *forge.VerifyReport) bool {
+	return r != nil && len(r.Checks) > 0 && strings.HasPrefix(r.Checks[0].ID, "c0-")
+}
+
+// runOf returns the run of a check on a tree; nil if there is none. It has to be of the
+// criterion, of the tree and of the check. The command of a check that the project names
+// is the worker's to know, by the configuration of the base branch.
 func runOf(report *forge.VerifyReport, c *forge.Check, tree string) *forge.CheckRun {
 	if report == nil {
 		return nil
@@ -88,8 +96,9 @@ func Failing(r *forge.VerifyReport) string {
 	return r.Command
 }
 
-// Strict returns a report as one that did not pass if a check of it did not. It is how a change is looked at that
-// is about to be merged on another tip, where no judge is asked: what was met before has to be so still.
+// Strict returns a report as one that did not pass if a check of it did not. It is how a
+// change is looked at that is about to be merged on another tip, where no judge is asked:
+// what was met before has to be so still.
 func Strict(r *forge.VerifyReport) *forge.VerifyReport {
 	if r == nil || !r.Passed {
 		return r

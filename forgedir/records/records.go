@@ -90,6 +90,8 @@ type ReviewDoc struct {
 	Second bool `yaml:"second,omitempty"`
 	// Claims answer the requirements; a recipe's check has none.
 	Claims []claimDoc `yaml:"requirements,omitempty"`
+	// Checks are those that the reviewer asked for.
+	Checks []checkDoc `yaml:"checks,omitempty"`
 	// Issues are the reasons of a rejection.
 	Issues []string `yaml:"issues"`
 	// Suggestions can come with an approval, too.
@@ -100,7 +102,7 @@ type ReviewDoc struct {
 func reviewDocOf(r *forge.Review) ReviewDoc {
 	return ReviewDoc{
 		TaskID: string(r.TaskID), Attempt: r.Attempt, Head: r.Head, Verdict: string(r.Verdict), Agent: r.By.Agent, Model: r.By.Model, Second: r.Second,
-		Claims: claimDocs(r.Claims), Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
+		Claims: claimDocs(r.Claims), Checks: checkDocs(r.Asked), Issues: r.Issues, Suggestions: r.Suggestions, CreatedAt: r.CreatedAt.UTC(),
 	}
 }
 

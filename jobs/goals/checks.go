@@ -1,8 +1,9 @@
-// Package goals knows what a goal says of the work on it: which tools its agent may use, and which commands
-// decide its criteria. It runs nothing.
+// Package goals knows what a goal says of the work on it: which tools its agent may use,
+// and which commands decide its criteria. It runs nothing.
 //
-// What it reads is the configuration of the base branch and the goal as it was asked for. A change has no say in
-// how it is measured; which of its files a check runs, package guard finds.
+// What it reads is the configuration of the base branch and the goal as it was asked for.
+// A change has no say in how it is measured; which of its files a check runs, package
+// guard finds.
 package goals
 
 import (
@@ -21,7 +22,8 @@ import (
 
 // Command is a check with all that is needed to run it.
 type Command struct {
-	// Line is the command line: the project's for a check that is named, otherwise the one that a person wrote.
+	// Line is the command line: the project's for a check that is named, otherwise the one
+	// that a person wrote.
 	Line string
 	// Timeout bounds it: that of the criterion, of the project's check, or of verify commands, the first
 	// that says something.
@@ -33,8 +35,8 @@ type Command struct {
 	output *regexp.Regexp
 }
 
-// Commands returns the commands of checks, by a configuration, which is that of a commit of the base branch.
-// A check that it does not have is a forge.FailConfig.
+// Commands returns the commands of checks, by a configuration, which is that of a commit
+// of the base branch. A check that it does not have is a forge.FailConfig.
 func Commands(p *config.Project, at git.OID, checks []forge.Check) ([]Command, error) {
 	var list []Command
 	for _, check := range checks {
@@ -59,8 +61,9 @@ func Commands(p *config.Project, at git.OID, checks []forge.Check) ([]Command, e
 	return list, nil
 }
 
-// Named returns the command lines of the checks that the project names, for the agent that works towards the goal. Those
-// that are commands of the goal itself say so in the criterion.
+// Named returns the command lines of the checks that the project names, for the agent that
+// works towards the goal. Those that are commands of the goal itself say so in the
+// criterion.
 func Named(p *config.Project, checks []forge.Check) []string {
 	var lines []string
 	for _, c := range checks {
@@ -91,14 +94,16 @@ func others(p *config.Project, name string) string {
 	return ", and no other one"
 }
 
-// Named returns a run with what the rules know it by: the criterion that it decides, and the tree that it was
-// of. A run that lacks one of these, or has those of another, decides nothing.
+// Named returns a run with what the rules know it by: the criterion that it decides, and
+// the tree that it was of. A run that lacks one of these, or has those of another, decides
+// nothing.
 func (c *Command) Named(run forge.CheckRun, tree string) forge.CheckRun {
 	run.ID, run.Name, run.Command, run.Tree = verdict.RunID(&c.check), c.check.Name, c.Line, tree
 	return run
 }
 
-// Decide says in Passed whether a run did what is expected. whole is its output for the one who has to repair it.
+// Decide says in Passed whether a run did what is expected. whole is its output for the
+// one who has to repair it.
 func (c *Command) Decide(run *forge.CheckRun, whole string) {
 	// The exit status counts whatever is printed: a change writes what its own tests print.
 	run.Passed = run.ExitCode == c.check.ExitCode && (c.output == nil || c.output.MatchString(run.Output))

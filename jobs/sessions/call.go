@@ -74,7 +74,7 @@ func (s Session) Call(ctx context.Context, call agent.Call, c Call, run Run) (ag
 	if !ok || f.Reason != forge.FailLostSession || opening != Resumed {
 		return out, err
 	}
-	if err := s.drop(call.StateDir); err != nil {
+	if err := s.Drop(call.StateDir); err != nil {
 		return agent.Outcome{}, err
 	}
 	return s.callFrom(ctx, call, c, Lost, run)

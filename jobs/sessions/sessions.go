@@ -88,7 +88,13 @@ func (s Session) keeps() bool {
 }
 
 // object returns the name under which the session is stored.
-func (s Session) object() objects.Name { return object(s.cmd.To, s.cmd.Attempt.Task) }
+func (s Session) object() objects.Name {
+	n := object(s.cmd.To, s.cmd.Attempt.Task)
+	if s.cmd.Attempt.Step == forge.StepReview { // a task has another session beside that of its author
+		n.ID = string(forge.StepReview)
+	}
+	return n
+}
 
 // object returns the name of a task's session in the object store; an empty
 // task stands for the analysis of the intent.
@@ -112,7 +118,7 @@ func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.L
 			return errKnown
 		}
 		note = head.Checkpoint
-		return s.drop(stateDir)
+		return s.Drop(stateDir)
 	}
 	r, w := io.Pipe()
 	got := make(chan error, 1)
@@ -129,15 +135,15 @@ func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.L
 		return nil, nil
 	case err != nil && (stored == nil || errors.Is(stored, errKnown)):
 		s.store.Log.WarnContext(ctx, "the session that another replica left cannot be read", "session", s.cmd.Session, "error", err)
-		return nil, s.drop(stateDir)
+		return nil, s.Drop(stateDir)
 	case err != nil:
 		return nil, fmt.Errorf("fetch the session: %w", stored)
 	}
 	return note, nil
 }
 
-// drop removes the session's files from the state directory.
-func (s Session) drop(stateDir string) error {
+// Drop removes the session's files from the state directory.
+func (s Session) Drop(stateDir string) error {
 	files, err := s.files(stateDir)
 	if err != nil {
 		return err
@@ -215,7 +221,12 @@ func (s Store) Forget(ctx context.Context, intent forge.Key, tasks ...forge.Task
 	}
 	var errs []error
 	for _, t := range tasks {
-		errs = append(errs, s.Objects.Delete(ctx, object(intent, t)))
+		name := object(intent, t)
+		errs = append(errs, s.Objects.Delete(ctx, name))
+		if t != "" {
+			name.ID = string(forge.StepReview)
+			errs = append(errs, s.Objects.Delete(ctx, name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 const withChecks = settings + `
@@ -141,5 +142,36 @@ func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
 	}
 	if text := string(s.Payload); !strings.Contains(text, `"checks":[{"command":"exit 7","exit":7}]`) {
 		t.Errorf("it does not name the check: %s", text)
+	}
+}
+
+// What a reviewer asks for runs on exactly the commit that it reads, by the checks of the base branch, and is
+// reported by names that it can cite. Nothing is rebased, and a name that there is not is answered in words.
+func TestAskedChecks(t *testing.T) {
+	w := newWorld(t)
+	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": strings.Replace(withChecks, "test -e new.txt", "grep -q mine pfl-forge.yaml", 1)})
+	im := w.implemented(recipe(1, "write", "FILE", "pfl-forge.yaml", "TEXT", "# mine\nchecks: {there: 'false', mine: 'true'}"))
+	w.repo.Commit("meanwhile", map[string]string{"else.txt": "else"}) // the base branch moves, the commit stays
+	c := command(forge.StepRebase, 2)
+	c.Task.Base, c.Task.Head = im.Base, im.Head
+	c.Input = &forge.RebaseInput{Asked: []string{"there", "mine", "slow"}}
+	r := w.imp.rebase(t.Context(), c, silent)
+	rb := forge.As[*forge.Rebase](r.Output)
+	if r.Failure() != nil || rb.Head != im.Head || rb.Base != im.Base || rb.Statement != "" || len(rb.Verify.Checks) != 3 {
+		t.Fatalf("%+v %+v", r.Failure(), rb)
+	}
+	want := []struct {
+		name, output string
+		passed       bool
+		exit         int
+	}{{"there", "", true, 0}, {"mine", "no check of that name: slow, there", false, -1}, {"slow", "1s", false, -1}}
+	for i, run := range rb.Verify.Checks {
+		if run.ID != verdict.RunID(&forge.Check{Name: want[i].name}) || run.Name != want[i].name || run.Tree != rb.Tree || run.Passed != want[i].passed ||
+			run.ExitCode != want[i].exit || !strings.Contains(run.Output, want[i].output) {
+			t.Errorf("%+v, want %+v", run, want[i])
+		}
+	}
+	if r.Executor == "" {
+		t.Error("it is not said where they ran")
 	}
 }

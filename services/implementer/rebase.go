@@ -19,6 +19,10 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 		if err != nil {
 			return err
 		}
+		if names := cmd.Rebase().Asked; len(names) > 0 {
+			j.Result.Output, err = jobs.RunAsked(ctx, j, base, head, names)
+			return err
+		}
 		if base == head {
 			j.Result.Output, err = verifyUnchanged(ctx, j)
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/evidence"
+	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -25,6 +26,9 @@ type hearing struct {
 	least float64
 	// system takes the place of the call's system prompt; empty: nothing does.
 	system string
+	// prompts returns the prompts for a call in the command's session, by how it begins.
+	// Nil: the call has no session that is kept.
+	prompts func(sessions.Start) (system, text string, err error)
 	// first is the answer that was asked for once more; nil before.
 	first []byte
 }
@@ -89,7 +93,16 @@ const (
 // second is malformed, the first one counts.
 func (h *hearing) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte, error) {
 	call.System = cmp.Or(h.system, call.System)
-	out, err := j.Run(ctx, call)
+	run := j.Run
+	if h.prompts != nil {
+		run = func(ctx context.Context, call agent.Call) (agent.Outcome, error) {
+			return j.CallInSession(ctx, call, sessions.Call{Prompts: func(o sessions.Start) (system, text string, err error) {
+				system, text, err = h.prompts(o)
+				return cmp.Or(h.system, system), text, err
+			}})
+		}
+	}
+	out, err := run(ctx, call)
 	var f *agent.Failure
 	if h.first != nil && errors.As(err, &f) && f.Reason == forge.FailInvalidOutput {
 		return h.first, nil

@@ -18,6 +18,8 @@ var reviewPrompt = prompt.New("review.md", reviewText)
 // reviewData is the data of a reviewer's prompt: what was asked, what the verify
 // commands said, and the code. What the author says about it is left out.
 type reviewData struct {
+	inquiry
+
 	Request      forge.Intent
 	Instructions string
 	Title, Plan  string // of the task

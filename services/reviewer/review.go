@@ -2,6 +2,7 @@ package reviewer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -42,8 +43,9 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence, system: r.systems[forge.StepReview]}
-	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: runs(j.Command.Review().Verify)}
-	answer, err := ask(ctx, j, base, head, h, recipe)
+	q := newInquiry(j.Command, j.Config)
+	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: slices.Concat(runs(j.Command.Review().Verify), q.Ran)}
+	answer, err := ask(ctx, j, base, head, h, q, recipe)
 	if err != nil {
 		return err
 	}
@@ -60,9 +62,17 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 		verdict.By = j.Called
 	}
 	j.Result.Output = &verdict
+	if verdict.Asked, _ = q.pick(verdict.Asked); len(verdict.Asked) > 0 {
+		verdict.Verdict, verdict.Claims, verdict.Issues, verdict.Suggestions = "", nil, nil, nil
+		j.SaveSession(ctx, j.StateDir(stateOf(verdict.TaskID)), nil)
+		return nil
+	}
 	j.Observe(observations, time.Now())
 	approved := verdict.Verdict == forge.VerdictApproved && len(verdict.Issues) == 0 && (recipe || h.shown(verdict.Claims))
-	return r.stateReview(ctx, j, base, head, &verdict, approved)
+	if err := r.stateReview(ctx, j, base, head, &verdict, approved); err != nil || !q.begun() {
+		return err
+	}
+	return j.Retire(ctx, stateOf(verdict.TaskID))
 }
 
 // runs returns the runs of the project's commands that can be cited.
@@ -75,7 +85,7 @@ func runs(v *forge.VerifyReport) []forge.CheckRun {
 
 // ask makes the call, and returns its answer. A review that is repeated begins a new
 // session; a recipe without a check needs no checkout.
-func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, recipe bool) ([]byte, error) {
+func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, q inquiry, recipe bool) ([]byte, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
 	if recipe && !checks(j) {
@@ -90,10 +100,17 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, recip
 	if recipe {
 		err = j.SetUp(ctx, view, "")
 	} else {
-		err = describe(ctx, j, view, base, head, &call)
+		err = describe(ctx, j, view, base, head, h, q, &call)
 		call.Check = func(answer []byte) error {
 			verdict, _, err := agent.ParseReview(answer)
 			if err != nil {
+				return err
+			}
+			asked, wrong := q.pick(verdict.Asked)
+			if len(asked) > 0 {
+				return nil
+			}
+			if err := q.refuse(h, answer, wrong); err != nil {
 				return err
 			}
 			return h.check(ctx, answer, verdict.Claims)
@@ -106,7 +123,7 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, recip
 }
 
 // describe sets the prompts, and allows a turn more for each part of a large change.
-func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, call *agent.Call) error {
+func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, h *hearing, q inquiry, call *agent.Call) error {
 	if err := withhold(view.Dir()); err != nil {
 		return err
 	}
@@ -115,6 +132,13 @@ func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, h
 		return err
 	}
 	call.Limits.MaxTurns = len(c.Parts) // beside those that every call has
+	c.inquiry = q
+	if q.begun() {
+		call.Schema = agent.InquirySchema // the same all the session long
+		if j.Command.Session != "" {
+			return h.converse(ctx, j, call, c)
+		}
+	}
 	call.System, call.Prompt, err = render(c)
 	return err
 }

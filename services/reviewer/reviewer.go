@@ -4,8 +4,10 @@ package reviewer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -40,5 +42,31 @@ func (r *Reviewer) Handlers() []service.Handler {
 	return []service.Handler{{Step: forge.StepReview, Agent: true, Do: r.review}, {Step: forge.StepJudge, Agent: true, Do: r.judge}}
 }
 
-// Run has the worker, which was made with Handlers, work until ctx ends.
-func (r *Reviewer) Run(ctx context.Context, w *service.Worker) error { return w.Run(ctx) }
+// Run has the worker, which was made with Handlers, work until ctx ends. It removes the
+// sessions of reviews that do not go on: at the start, and when tasks end.
+func (r *Reviewer) Run(ctx context.Context, w *service.Worker) error {
+	if err := r.repos.Prepare(ctx, sweep); err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	w.OnControl = func(c live.Control) {
+		if len(c.Released) > 0 {
+			background.Go(func() { r.forget(ctx, c) })
+		}
+	}
+	return w.Run(ctx)
+}
+
+// forget removes the sessions of reviews of tasks that ended. What cannot be removed, the next start removes.
+func (r *Reviewer) forget(ctx context.Context, c live.Control) {
+	repo, err := r.repos.Get(c.To.Project)
+	if err != nil {
+		return // another process serves it
+	}
+	var names []string
+	for _, id := range c.Released {
+		names = append(names, stateOf(id))
+	}
+	_ = repo.Retire(ctx, names...)
+}

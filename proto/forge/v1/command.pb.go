@@ -1473,6 +1473,7 @@ type RebaseInput struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,2,opt,name=approver"`
+	xxx_hidden_Asked       []string               `protobuf:"bytes,3,rep,name=asked"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1524,14 +1525,25 @@ func (x *RebaseInput) GetApprover() string {
 	return ""
 }
 
+func (x *RebaseInput) GetAsked() []string {
+	if x != nil {
+		return x.xxx_hidden_Asked
+	}
+	return nil
+}
+
 func (x *RebaseInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *RebaseInput) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *RebaseInput) SetAsked(v []string) {
+	x.xxx_hidden_Asked = v
 }
 
 func (x *RebaseInput) HasTitle() bool {
@@ -1566,6 +1578,9 @@ type RebaseInput_builder struct {
 	Title *string
 	// approver is the person who approved the plan; empty if that was not needed.
 	Approver *string
+	// asked are checks that a reviewer asked for. Then these run on the task's
+	// head, and nothing is rebased.
+	Asked []string
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
@@ -1573,13 +1588,14 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Approver = b.Approver
 	}
+	x.xxx_hidden_Asked = b.Asked
 	return m0
 }
 
@@ -1591,6 +1607,8 @@ type ReviewInput struct {
 	xxx_hidden_Unchanged   bool                   `protobuf:"varint,3,opt,name=unchanged"`
 	xxx_hidden_Second      *Reviewer              `protobuf:"bytes,4,opt,name=second"`
 	xxx_hidden_First       *Reviewer              `protobuf:"bytes,5,opt,name=first"`
+	xxx_hidden_Asked       *[]*CheckRun           `protobuf:"bytes,6,rep,name=asked"`
+	xxx_hidden_MayAsk      int32                  `protobuf:"varint,7,opt,name=may_ask,json=mayAsk"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1659,6 +1677,22 @@ func (x *ReviewInput) GetFirst() *Reviewer {
 	return nil
 }
 
+func (x *ReviewInput) GetAsked() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Asked != nil {
+			return *x.xxx_hidden_Asked
+		}
+	}
+	return nil
+}
+
+func (x *ReviewInput) GetMayAsk() int32 {
+	if x != nil {
+		return x.xxx_hidden_MayAsk
+	}
+	return 0
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
@@ -1669,7 +1703,7 @@ func (x *ReviewInput) SetReviews(v []*Review) {
 
 func (x *ReviewInput) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *ReviewInput) SetSecond(v *Reviewer) {
@@ -1678,6 +1712,15 @@ func (x *ReviewInput) SetSecond(v *Reviewer) {
 
 func (x *ReviewInput) SetFirst(v *Reviewer) {
 	x.xxx_hidden_First = v
+}
+
+func (x *ReviewInput) SetAsked(v []*CheckRun) {
+	x.xxx_hidden_Asked = &v
+}
+
+func (x *ReviewInput) SetMayAsk(v int32) {
+	x.xxx_hidden_MayAsk = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1708,6 +1751,13 @@ func (x *ReviewInput) HasFirst() bool {
 	return x.xxx_hidden_First != nil
 }
 
+func (x *ReviewInput) HasMayAsk() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
 }
@@ -1723,6 +1773,11 @@ func (x *ReviewInput) ClearSecond() {
 
 func (x *ReviewInput) ClearFirst() {
 	x.xxx_hidden_First = nil
+}
+
+func (x *ReviewInput) ClearMayAsk() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_MayAsk = 0
 }
 
 type ReviewInput_builder struct {
@@ -1741,6 +1796,10 @@ type ReviewInput_builder struct {
 	Second *Reviewer
 	// first approved this very commit.
 	First *Reviewer
+	// asked are the runs that the reviewer asked for in this session so far.
+	Asked []*CheckRun
+	// may_ask is for how many more checks of the project it may ask.
+	MayAsk *int32
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1750,11 +1809,16 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Second = b.Second
 	x.xxx_hidden_First = b.First
+	x.xxx_hidden_Asked = &b.Asked
+	if b.MayAsk != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_MayAsk = *b.MayAsk
+	}
 	return m0
 }
 
@@ -2099,16 +2163,19 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"?\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"U\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
-	"\bapprover\x18\x02 \x01(\tR\bapprover\"\xdd\x01\n" +
+	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
+	"\x05asked\x18\x03 \x03(\tR\x05asked\"\xa0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
 	"\tunchanged\x18\x03 \x01(\bR\tunchanged\x12*\n" +
 	"\x06second\x18\x04 \x01(\v2\x12.forge.v1.ReviewerR\x06second\x12(\n" +
-	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\"k\n" +
+	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\x12(\n" +
+	"\x05asked\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x05asked\x12\x17\n" +
+	"\amay_ask\x18\a \x01(\x05R\x06mayAsk\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
@@ -2147,9 +2214,10 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*GoalContext)(nil),    // 21: forge.v1.GoalContext
 	(*VerifyReport)(nil),   // 22: forge.v1.VerifyReport
 	(*Reviewer)(nil),       // 23: forge.v1.Reviewer
-	(*QueueMerge)(nil),     // 24: forge.v1.QueueMerge
-	(*History)(nil),        // 25: forge.v1.History
-	(*Proposal)(nil),       // 26: forge.v1.Proposal
+	(*CheckRun)(nil),       // 24: forge.v1.CheckRun
+	(*QueueMerge)(nil),     // 25: forge.v1.QueueMerge
+	(*History)(nil),        // 26: forge.v1.History
+	(*Proposal)(nil),       // 27: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2179,18 +2247,19 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	19, // 24: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
 	23, // 25: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
 	23, // 26: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	21, // 27: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	22, // 28: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	24, // 29: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	25, // 30: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	25, // 31: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 32: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	26, // 33: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	24, // 27: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	21, // 28: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	22, // 29: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	25, // 30: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	26, // 31: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	26, // 32: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 33: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	27, // 34: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

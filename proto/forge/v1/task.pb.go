@@ -1204,6 +1204,7 @@ type Review struct {
 	xxx_hidden_Claims      *[]*Claim              `protobuf:"bytes,9,rep,name=claims"`
 	xxx_hidden_By          *Reviewer              `protobuf:"bytes,10,opt,name=by"`
 	xxx_hidden_Second      bool                   `protobuf:"varint,11,opt,name=second"`
+	xxx_hidden_Asked       *[]*CheckRun           `protobuf:"bytes,12,rep,name=asked"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1325,24 +1326,33 @@ func (x *Review) GetSecond() bool {
 	return false
 }
 
+func (x *Review) GetAsked() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Asked != nil {
+			return *x.xxx_hidden_Asked
+		}
+	}
+	return nil
+}
+
 func (x *Review) SetTaskId(v string) {
 	x.xxx_hidden_TaskId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *Review) SetAttempt(v int32) {
 	x.xxx_hidden_Attempt = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *Review) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Review) SetVerdict(v Verdict) {
 	x.xxx_hidden_Verdict = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
 }
 
 func (x *Review) SetIssues(v []string) {
@@ -1359,7 +1369,7 @@ func (x *Review) SetCreatedAt(v *timestamppb.Timestamp) {
 
 func (x *Review) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
 }
 
 func (x *Review) SetClaims(v []*Claim) {
@@ -1372,7 +1382,11 @@ func (x *Review) SetBy(v *Reviewer) {
 
 func (x *Review) SetSecond(v bool) {
 	x.xxx_hidden_Second = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+}
+
+func (x *Review) SetAsked(v []*CheckRun) {
+	x.xxx_hidden_Asked = &v
 }
 
 func (x *Review) HasTaskId() bool {
@@ -1498,6 +1512,9 @@ type Review_builder struct {
 	// second says that it is that of the second reviewer, of what the first
 	// approved.
 	Second *bool
+	// asked are the checks that the reviewer asked for: only their names, and no
+	// verdict, in a result; the runs in the state of a task.
+	Asked []*CheckRun
 }
 
 func (b0 Review_builder) Build() *Review {
@@ -1505,34 +1522,35 @@ func (b0 Review_builder) Build() *Review {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.TaskId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_TaskId = b.TaskId
 	}
 	if b.Attempt != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_Attempt = *b.Attempt
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Verdict != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
 		x.xxx_hidden_Verdict = *b.Verdict
 	}
 	x.xxx_hidden_Issues = b.Issues
 	x.xxx_hidden_Suggestions = b.Suggestions
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Claims = &b.Claims
 	x.xxx_hidden_By = b.By
 	if b.Second != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
 		x.xxx_hidden_Second = *b.Second
 	}
+	x.xxx_hidden_Asked = &b.Asked
 	return m0
 }
 
@@ -4150,7 +4168,7 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\acontent\x18\x02 \x01(\tR\acontent\"8\n" +
 	"\aOverlap\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
-	"\x05files\x18\x02 \x03(\tR\x05files\"\xf4\x02\n" +
+	"\x05files\x18\x02 \x03(\tR\x05files\"\x9e\x03\n" +
 	"\x06Review\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x12\n" +
@@ -4164,7 +4182,8 @@ const file_forge_v1_task_proto_rawDesc = "" +
 	"\x06claims\x18\t \x03(\v2\x0f.forge.v1.ClaimR\x06claims\x12\"\n" +
 	"\x02by\x18\n" +
 	" \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\x16\n" +
-	"\x06second\x18\v \x01(\bR\x06second\"6\n" +
+	"\x06second\x18\v \x01(\bR\x06second\x12(\n" +
+	"\x05asked\x18\f \x03(\v2\x12.forge.v1.CheckRunR\x05asked\"6\n" +
 	"\bReviewer\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\"\xeb\x01\n" +
@@ -4330,34 +4349,35 @@ var file_forge_v1_task_proto_depIdxs = []int32{
 	21, // 5: forge.v1.Review.created_at:type_name -> google.protobuf.Timestamp
 	11, // 6: forge.v1.Review.claims:type_name -> forge.v1.Claim
 	10, // 7: forge.v1.Review.by:type_name -> forge.v1.Reviewer
-	13, // 8: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
-	12, // 9: forge.v1.Claim.run:type_name -> forge.v1.CheckRun
-	22, // 10: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
-	5,  // 11: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
-	3,  // 12: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
-	14, // 13: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
-	23, // 14: forge.v1.Observation.source:type_name -> forge.v1.Step
-	21, // 15: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
-	23, // 16: forge.v1.StepRecord.step:type_name -> forge.v1.Step
-	22, // 17: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
-	16, // 18: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
-	21, // 19: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
-	24, // 20: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
-	21, // 21: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
-	25, // 22: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
-	26, // 23: forge.v1.History.source:type_name -> forge.v1.Source
-	23, // 24: forge.v1.History.flow:type_name -> forge.v1.Step
-	18, // 25: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
-	17, // 26: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
-	4,  // 27: forge.v1.History.outcome:type_name -> forge.v1.Outcome
-	15, // 28: forge.v1.History.observations:type_name -> forge.v1.Observation
-	21, // 29: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
-	21, // 30: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	12, // 8: forge.v1.Review.asked:type_name -> forge.v1.CheckRun
+	13, // 9: forge.v1.Claim.evidence:type_name -> forge.v1.Citation
+	12, // 10: forge.v1.Claim.run:type_name -> forge.v1.CheckRun
+	22, // 11: forge.v1.CheckRun.duration:type_name -> google.protobuf.Duration
+	5,  // 12: forge.v1.Citation.kind:type_name -> forge.v1.CitationKind
+	3,  // 13: forge.v1.Evidence.type:type_name -> forge.v1.EvidenceType
+	14, // 14: forge.v1.Observation.evidence:type_name -> forge.v1.Evidence
+	23, // 15: forge.v1.Observation.source:type_name -> forge.v1.Step
+	21, // 16: forge.v1.Observation.created_at:type_name -> google.protobuf.Timestamp
+	23, // 17: forge.v1.StepRecord.step:type_name -> forge.v1.Step
+	22, // 18: forge.v1.StepRecord.duration:type_name -> google.protobuf.Duration
+	16, // 19: forge.v1.StepRecord.usage:type_name -> forge.v1.Usage
+	21, // 20: forge.v1.StepRecord.at:type_name -> google.protobuf.Timestamp
+	24, // 21: forge.v1.StepRecord.executor:type_name -> forge.v1.Executor
+	21, // 22: forge.v1.Adjustment.at:type_name -> google.protobuf.Timestamp
+	25, // 23: forge.v1.History.intent_risk:type_name -> forge.v1.Risk
+	26, // 24: forge.v1.History.source:type_name -> forge.v1.Source
+	23, // 25: forge.v1.History.flow:type_name -> forge.v1.Step
+	18, // 26: forge.v1.History.adjustments:type_name -> forge.v1.Adjustment
+	17, // 27: forge.v1.History.step_results:type_name -> forge.v1.StepRecord
+	4,  // 28: forge.v1.History.outcome:type_name -> forge.v1.Outcome
+	15, // 29: forge.v1.History.observations:type_name -> forge.v1.Observation
+	21, // 30: forge.v1.History.created_at:type_name -> google.protobuf.Timestamp
+	21, // 31: forge.v1.History.started_at:type_name -> google.protobuf.Timestamp
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_task_proto_init() }

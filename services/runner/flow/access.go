@@ -25,8 +25,10 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
 	case forge.FailAuth:
+		// Also if it is known: the project has to know who waits, so that somebody asks.
 		s.report(r, seen)
 	case forge.FailHeld:
+		// At a quota nobody has to ask, and the worker has told nothing new.
 		if known != nil && known.Until.IsZero() {
 			s.report(r, seen)
 		}
@@ -46,6 +48,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	}
 	s.History.Adjust(s.now, rule.AwaitAccount, r.Attempt.Task, r.Agent+": "+rule.FirstLine(f.Message))
 	k.Hold(account.Hold{Task: r.Attempt.Task, Step: step, Agent: r.Agent})
+	// The timer is durable, and goes off whether or not anybody tells the intent.
 	if f.Reason == forge.FailHeld && !known.Until.IsZero() {
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, known.Until) })
 	}
@@ -99,6 +102,7 @@ func (s access) changed(m *forge.AccountsChanged) (forge.Decision, error) {
 	if s.Accounts.Heard >= s.Accounts.Reports {
 		s.Dispatch.Outbox.Answered(accountKey)
 	}
+	// A pause or a budget may hold these once more: they are sent like any other.
 	for _, h := range free {
 		s.Dispatch.Outbox.CancelTimer(dispatch.ParkKey(h.Task, h.Step))
 		s.again(s.Tasks.Find(h.Task), h.Step)

@@ -135,7 +135,11 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		c.Input = &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
+		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
+		if t.Stage == task.Checking {
+			in.Asked = t.Inquiry.Wanted
+		}
+		c.Input = in
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
@@ -157,7 +161,9 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		}
 		c.Input = in
 	case forge.StepReview:
-		in := &forge.ReviewInput{Reviews: t.Reviews, Unchanged: t.Candidate == nil}
+		in := &forge.ReviewInput{
+			Reviews: t.Reviews, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
+		}
 		if t.Candidate != nil {
 			in.Verify = t.Candidate.Verify
 		}

@@ -149,3 +149,28 @@ func (s *script) showGoal(g *forge.GoalView) {
 		s.print("  %s: %s, of %q", g.Knowledge[i].ID, g.Knowledge[i].Content, g.Knowledge[i].SourceTask)
 	}
 }
+
+// asked reports checks that a reviewer asked for.
+func (s *script) asked(c forge.Command, d *datadriven.TestData, names []string) *forge.Rebase {
+	list := func(key string) (list []string) {
+		for _, a := range d.CmdArgs {
+			if a.Key == key {
+				list = a.Vals
+			}
+		}
+		return list
+	}
+	tree := strings.Replace(c.Task.Head, "rebased", "tree", 1)
+	out := &forge.Rebase{Base: c.Task.Base, Head: c.Task.Head, Tree: tree, Verify: &forge.VerifyReport{Passed: true}}
+	var checks []forge.Check
+	for _, name := range names {
+		if !slices.Contains(list("absent"), name) {
+			checks = append(checks, forge.Check{Name: name})
+		}
+	}
+	s.check(out, checks, list("failing"), list("elsewhere"))
+	if d.HasArg("rebases") { // an old worker, which does not know of checks that are asked for
+		out.Head = "rebased-elsewhere"
+	}
+	return out
+}

@@ -127,6 +127,7 @@ func (p *Project) accountRefused(id forge.IntentID, m *forge.AccountRefused) (fo
 
 // resumeAll ends the pause of the project, opens the accounts that refuse calls, and starts the next merge.
 func (p *Project) resumeAll() (forge.Decision, error) {
+	// A person who resumes everything means both: what they paused, and what stopped by itself.
 	opened := p.state.Accounts.Resume(&p.out, p.state.Scheduler.Active, p.now)
 	d, err := p.state.Scheduler.ResumeAll(&p.out)
 	if opened {

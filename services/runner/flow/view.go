@@ -139,6 +139,7 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingDirty, "waits for your files"
 	case s.overBudgetNow() && !s.Policy.Reading:
 		return forge.WaitingBudget, "waits for budget"
+	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
 		return forge.WaitingPaused, asksAccount
 	case len(s.Dispatch.Held) > 0:

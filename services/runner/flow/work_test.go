@@ -96,6 +96,10 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 	case forge.StepRebase:
+		if names := c.Rebase().Asked; len(names) > 0 {
+			r.Output = s.asked(c, d, names)
+			break
+		}
 		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files, Guarded: list("guarded")}
 		r.Output = out
 		for _, o := range list("overlaps") {
@@ -123,6 +127,12 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		}
 		if d.HasArg("of-another-commit") {
 			out.Head = "something-else"
+		}
+		for _, name := range list("asks") {
+			out.Asked = append(out.Asked, forge.CheckRun{Name: name})
+		}
+		if len(out.Asked) > 0 && !d.HasArg("approves") {
+			out.Verdict, out.Claims = "", nil
 		}
 		if second := c.Review().Second; second != nil && !d.HasArg("as-first") {
 			out.By, out.Second = *second, true
@@ -251,13 +261,13 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	if n := arg("count"); n != "" {
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
-	p.Fallbacks, p.AnalyzeBeforeApproval = int(usd(arg("fallbacks"))), arg("unapproved")
+	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.AnalyzeBeforeApproval != ""
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
@@ -313,6 +323,15 @@ func describeCommand(c forge.Command) string {
 	}
 	if rv := c.Review(); rv.Second != nil {
 		fmt.Fprintf(&b, " by the second, %s:%s, after %s:%s, told of %d reviews", rv.Second.Agent, rv.Second.Model, rv.First.Agent, rv.First.Model, len(rv.Reviews))
+	}
+	if names := c.Rebase().Asked; len(names) > 0 {
+		fmt.Fprintf(&b, " checks %v", names)
+	}
+	for _, run := range c.Review().Asked {
+		fmt.Fprintf(&b, " told that %s %s passed=%t %q", run.ID, run.Name, run.Passed, run.Output)
+	}
+	if n := c.Review().MayAsk; n > 0 {
+		fmt.Fprintf(&b, " may ask for %d", n)
 	}
 	if c.Review().Unchanged {
 		b.WriteString(" of the base")

@@ -28,6 +28,7 @@ func (a *accounts) learn(ev *forge.Event) {
 // check returns an error if an agent may be called although its account is known to refuse calls, or if
 // an intent failed by that. Of several events that were decided together the order is not known.
 func (a *accounts) check(key forge.Key, rec *forge.Record) error {
+	// With a project that keeps accounts, a bad key is a reason to wait, and never one to fail.
 	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailAuth)+": ") {
 		return fmt.Errorf("%s failed by refused credentials: %s", key, s.Reason)
 	}

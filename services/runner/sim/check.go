@@ -19,7 +19,7 @@ type checker struct{ *world }
 // check returns the first invariant that does not hold at the end of a run.
 func (w checker) check() error {
 	for _, check := range []func() error{
-		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkMoney, w.checkBounds,
+		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkAsked, w.checkMoney, w.checkBounds,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -220,7 +220,8 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 				merges[out.Commit]++
 			}
 		case *forge.Review:
-			if out.Verdict == forge.VerdictApproved && len(out.Issues) == 0 && shown(w.workers.asked[reviewed{out.TaskID, out.Head}], out.Claims) {
+			requirements := w.workers.asked[reviewed{out.TaskID, out.Head}]
+			if out.Verdict == forge.VerdictApproved && !w.askedFirst(r) && len(out.Issues) == 0 && shown(requirements, out.Claims) {
 				approved[w.repo.heads[out.Head].patch] = true
 			}
 		case *forge.Judgment:

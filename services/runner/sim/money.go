@@ -16,6 +16,7 @@ type money struct {
 	protected []string
 	approvals forge.Approvals
 	second    forge.SecondReview
+	checks    int // that a reviewer may ask for
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
 	// refuses says that the account of the first agent refuses calls now and then.
@@ -30,7 +31,7 @@ func (m *money) init(rng *rand.Rand) {
 		m.protected = []string{"f0"}
 	}
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
-	m.second = anySecond(rng)
+	m.second, m.checks = anySecond(rng), rng.IntN(3)
 	m.refuses = rng.IntN(6) == 0
 	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
@@ -53,7 +54,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
-	p.Second, p.AnalyzeBeforeApproval = m.second, m.unapproved
+	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
 	return &p
 }
 

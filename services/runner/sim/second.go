@@ -46,6 +46,7 @@ func (w worker) review(c *forge.Command) *forge.Result {
 	if w.chance(20) {
 		rv.Verdict = forge.VerdictApproved // with its issue, if it has one
 	}
+	w.asks(&rv, c.Review().MayAsk)
 	r := &forge.Result{Output: &rv, Agent: program.Agent, Model: program.Model}
 	if w.chance(12) { // what is configured apart turns out to be one model
 		r.Agent, r.Model = firstReviewer.Agent, firstReviewer.Model
@@ -115,7 +116,8 @@ func pairs(w *world) map[string]opinions {
 // say that it is another's.
 func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
-	if rv == nil || rv.Verdict != forge.VerdictApproved || len(rv.Issues) > 0 || !shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
+	if rv == nil || rv.Verdict != forge.VerdictApproved || w.askedFirst(r) || len(rv.Issues) > 0 ||
+		!shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
 		return
 	}
 	o := of[rv.Head]

@@ -25,6 +25,8 @@ type workers struct {
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
 	asked map[reviewed][]string
+	// ran has the checks that a reviewer asked for and that passed.
+	ran map[askedRun]bool
 	// verified maps a head to the parent that it was verified on.
 	verified map[string]string
 	// made counts the implementations of a task.
@@ -136,6 +138,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
+		if len(c.Rebase().Asked) > 0 {
+			return &forge.Result{Output: w.runAsked(c)}
+		}
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}
@@ -163,6 +168,8 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if agentStep(c) && slices.Contains(c.ClosedAgents, agent) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
 	}
+	// A bad key is refused for a while, whoever calls. That every fourth call is enough: the rest are then on their
+	// way, or held.
 	if w.money.refuses && agentStep(c) && agent == "agent0" && w.chance(4) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
 	}

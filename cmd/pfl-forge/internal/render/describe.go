@@ -257,6 +257,8 @@ func rebase(r *forge.Rebase) (string, Tone) {
 		return "conflicts in " + files(r.Conflicts), Bad
 	case r.Verify != nil && !r.Verify.Passed:
 		return verifyFailed("verify failed", r.Verify), Bad
+	case verdict.Asked(r.Verify):
+		return checks(r.Verify, "asked by the reviewer")
 	case r.Verify != nil:
 		return checks(r.Verify, verified(r.Verify, r.Tree))
 	}

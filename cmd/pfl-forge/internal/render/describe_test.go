@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 func TestLines(t *testing.T) {
@@ -50,6 +51,16 @@ func TestLines(t *testing.T) {
 		"rejected": {
 			result(forge.Result{Attempt: review, Output: &forge.Review{Verdict: forge.VerdictRejected, Issues: []string{"no test\nat all"}}}),
 			Line{Who: "fix-001", Text: "review 2: rejected: no test at all (1.5s)", Tone: Bad},
+		},
+		"asks": {
+			result(forge.Result{Attempt: review, Output: &forge.Review{Asked: []forge.CheckRun{{Name: "tests"}, {Name: "lint"}}}}),
+			Line{Who: "fix-001", Text: "review 2: asks for tests, lint (1.5s)"},
+		},
+		"asked": {
+			result(forge.Result{Attempt: attempts(forge.StepRebase, 2), Output: &forge.Rebase{Verify: &forge.VerifyReport{
+				Passed: true, Checks: []forge.CheckRun{{ID: verdict.RunID(&forge.Check{Name: "tests"})}},
+			}}}),
+			Line{Who: "fix-001", Text: "rebase 2: asked by the reviewer, 0 of 1 check passed (1.5s)", Tone: Bad},
 		},
 		"approved without proof": {
 			result(forge.Result{Attempt: review, Output: &forge.Review{Verdict: forge.VerdictApproved, Claims: []forge.Claim{

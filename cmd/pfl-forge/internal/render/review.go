@@ -33,6 +33,13 @@ func Reviewer(by forge.Reviewer, second bool) string {
 
 // verdictLine returns that without the name of the reviewer.
 func verdictLine(r *forge.Review) (string, Tone) {
+	if r.Verdict == "" { // it asks before it gives one
+		var names []string
+		for i := range r.Asked {
+			names = append(names, r.Asked[i].Name)
+		}
+		return "asks for " + term.Short(strings.Join(names, ", "), 200), Plain
+	}
 	if r.Verdict == forge.VerdictApproved {
 		if why := notShown(r.Claims); why != "" {
 			return "approved, but " + term.Short(why, 200), Bad

@@ -20,6 +20,7 @@ var rules = map[string]string{
 	"dependency-cycle":   "intents wait for each other in a circle",
 	"empty-attempt":      "nothing was committed; implemented once more, with that as feedback",
 	"rework":             "the review rejected the change; the same session continues with its feedback",
+	"checks":             "the reviewer asked for checks of the project; its session goes on with what they say",
 	"second-review":      "the first reviewer approved; the risk asks for the approval of a second one",
 	"reviewers-disagree": "the second reviewer rejected what the first approved; the same session continues with what both say",
 	"reviewers-dispute":  "the reviewers disagree again; a person decides",

@@ -48,6 +48,8 @@ func (k *Known) Brief(c *forge.Command, now time.Time) {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
+		// Credentials are a person's to mend, and nobody stands in for them: where there is a fallback for that, the
+		// key would stay broken unnoticed.
 		if !a.Until.IsZero() && !slices.Contains(c.LimitedAgents, a.Agent) { // another one may stand in
 			c.LimitedAgents = append(slices.Clip(c.LimitedAgents), a.Agent)
 		}
@@ -75,6 +77,7 @@ func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 
 // Hold keeps a step until its account takes calls again.
 func (k *Known) Hold(h Hold) {
+	// A task makes one step at a time, and so does the intent as a whole.
 	k.Drop(func(o Hold) bool { return o.Task == h.Task })
 	k.Held = append(slices.Clip(k.Held), h)
 }
@@ -91,6 +94,7 @@ func (k *Known) Learn(m *forge.AccountsChanged, now time.Time) (free []Hold) {
 		return nil // the project has not heard yet why they are held
 	}
 	for _, h := range k.Held {
+		// A step may wait for one account while others are opened.
 		if k.Find(h.Agent, now) == nil {
 			free = append(free, h)
 		}
@@ -106,6 +110,7 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 		c := k.Find(h.Agent, now)
 		switch {
 		case c == nil && why == "":
+			// It is open for all that the intent knows, and the project has not answered yet.
 			why = forge.AccountClosed + h.Agent
 		case c == nil:
 		case c.Until.IsZero():

@@ -8,6 +8,15 @@
 // and holds the steps whose account is closed. An account is a back end of the project: which one
 // a step calls is the worker's to say, by the configuration and what is installed, so a command names
 // the accounts that are closed, and a worker that would have to call one of them makes no call and reports that.
+//
+// Three things make that exact. An intent notes a refusal of its own at once, before the project has heard of
+// it, so that its other tasks make no further call. A refusal counts only if the call was issued after the
+// account was last opened: a call that was under way when a person mended the key is refused by the old one, and is
+// made again. And an intent lets its steps go only by a message that was sent after the project had heard why they
+// wait (Heard), not by one that was on its way before.
+//
+// A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
+// for what, but not that a person has to act.
 package account
 
 import (
@@ -54,6 +63,8 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 	if s.Heard == nil {
 		s.Heard = map[forge.IntentID]int{}
 	}
+	// Each message makes a newer state, also where it tells nothing new: the answer has to be newer than what the
+	// intent knows, or it would be taken for a repetition.
 	s.Heard[id] = m.Number
 	s.Number++
 	s.expire(now)
@@ -64,6 +75,7 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 	if c := s.find(m.Agent); c != nil && c.Until.IsZero() && !slices.Contains(s.Waits, id) {
 		s.Waits = append(slices.Clip(s.Waits), id)
 	}
+	// Of most refusals only the intent itself hears: that others wait as well concerns nobody else.
 	if before != len(s.Closed) || asked != s.asks() {
 		s.tellAll(out, active)
 	} else {
@@ -133,6 +145,7 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	if !slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return isClosed(&c, now) }) {
 		return false
 	}
+	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
 	s.Number++
 	s.Opened, s.Closed, s.Waits = s.Number, nil, nil
 	s.tellAll(out, active)

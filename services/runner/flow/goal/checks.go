@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// checked returns a claim for each criterion that a command decides, by its run on exactly the tree that is
-// judged. No agent's word is in these claims: the worker that verifies reports the runs, and what has none is
-// not met.
+// checked returns a claim for each criterion that a command decides, by its run on exactly
+// the tree that is judged. No agent's word is in these claims: the worker that verifies
+// reports the runs, and what has none is not met.
 func checked(t *task.Task) []forge.Claim {
 	if t.Candidate == nil {
 		return verdict.OfChecks(t.Criteria, t.Checks, nil, "")
@@ -21,7 +21,8 @@ func checked(t *task.Task) []forge.Claim {
 	return verdict.OfChecks(t.Criteria, t.Checks, t.Candidate.Verify, t.Candidate.Tree)
 }
 
-// unchecked goes on with the next iteration, because of claims of checks some are not met: no judge is asked.
+// unchecked goes on with the next iteration, because of claims of checks some are not met:
+// no judge is asked.
 func (g Strategy) unchecked(x *task.Turn, t *task.Task, claims []forge.Claim) {
 	feedback, others := notMet(claims), slices.Clone(claims)
 	// The others have a claim, too: one of those that are left out would look as if a judge had done that.
@@ -66,8 +67,9 @@ func notMet(claims []forge.Claim) string {
 	return strings.Join(list, "\n\n")
 }
 
-// renumbered returns a judge's claims with the numbers that the criteria have in the goal: the judge is asked for
-// those alone that no command decides. It has no word on the others.
+// renumbered returns a judge's claims with the numbers that the criteria have in the goal:
+// the judge is asked for those alone that no command decides. It has no word on the
+// others.
 func renumbered(t *task.Task, claims []forge.Claim) []forge.Claim {
 	_, numbers := verdict.Texts(t.Criteria, t.Checks)
 	out := slices.Clone(claims)

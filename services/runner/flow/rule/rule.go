@@ -48,6 +48,9 @@ const (
 	// Rework: the review rejected the change; the same session goes on with the
 	// feedback.
 	Rework = "rework"
+	// Checks: the reviewer asked for checks of the project before its verdict; they run on the commit, and the same
+	// session goes on with what they say.
+	Checks = "checks"
 	// SecondReview: the first reviewer approved, and the risk asks for a second one's
 	// approval as well.
 	SecondReview = "second-review"

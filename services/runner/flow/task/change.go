@@ -23,7 +23,7 @@ func (Change) Step(s Stage) forge.Step {
 	switch s {
 	case Implementing:
 		return forge.StepImplement
-	case Rebasing:
+	case Rebasing, Checking:
 		return forge.StepRebase
 	case Reviewing:
 		return forge.StepReview

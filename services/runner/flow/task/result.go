@@ -92,6 +92,10 @@ func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 
 // Rebased takes the change as it is on the base branch's tip, verified there.
 func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
+	if t.Stage == Checking {
+		Asked{t}.ran(x, rb)
+		return
+	}
 	t.Rebase.Worked()
 	if len(rb.Conflicts) > 0 {
 		x.Correct("conflict")
@@ -133,13 +137,20 @@ func VerifyFeedback(v *forge.VerifyReport) string {
 // nothing has happened.
 func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) error {
 	rv := *review
-	if rv.Head != t.Head || rv.TaskID != t.ID || (rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected) {
-		return errors.New("the review is not a verdict on commit " + t.Head)
+	pair, none := Pair{t}, errors.New("the review is not a verdict on commit "+t.Head)
+	if rv.Head != t.Head || rv.TaskID != t.ID {
+		return none
 	}
-	pair := Pair{t}
 	if err := pair.Refuse(&rv, answered); err != nil {
 		return err
 	}
+	if (Asked{t}).ask(x, rv.Asked) {
+		return nil
+	}
+	if rv.Verdict != forge.VerdictApproved && rv.Verdict != forge.VerdictRejected {
+		return none
+	}
+	rv.Asked = Asked{t}.kept()
 	t.Review.Worked()
 	rv.Attempt, rv.CreatedAt = t.Implement.Number, x.Now
 	decide(x, t, &rv)
@@ -162,7 +173,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) 
 		pair.disagree(x)
 	case on == Rejected:
 		x.Correct("rejected")
-		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n"))
+		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n")+failed(rv.Asked))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
 	default:

@@ -25,8 +25,12 @@ const (
 	AnswerReject  = "reject"
 )
 
-// Seconded says how far the second reviewer of a task is.
+// Seconded says how far the reviews of a task are, where one answer is not all that
+// they take.
 type Seconded struct {
+	// Inquiry has the checks that the reviewer of this moment asked for, be it the
+	// first or the second.
+	Inquiry Inquiry
 	// Second is the one that the review of this moment is by; nil if that is the
 	// first.
 	Second *forge.Reviewer

@@ -25,6 +25,8 @@ const (
 	Summarizing Stage = "summarizing"
 	// Reviewing has the change reviewed, or that of a goal judged.
 	Reviewing Stage = "reviewing"
+	// Checking runs checks of the project that the reviewer asked for, on the commit that is reviewed.
+	Checking Stage = "checking"
 	// Locking waits for a file lock after a conflict.
 	Locking Stage = "locking"
 	// Merging waits for its turn in the merge queue.
@@ -87,6 +89,10 @@ const (
 	Disagreed On = "the second reviewer rejected"
 	// DisagreedAgain: the same, as often in a row as it may be.
 	DisagreedAgain On = "the reviewers disagree again"
+	// Wanted: the reviewer asks for checks of the project before it gives a verdict.
+	Wanted On = "asks for checks"
+	// Ran: they have run.
+	Ran On = "checks ran"
 	// Guarded: the approved change is one of protected paths, and no person has approved it.
 	Guarded On = "protected paths"
 	// Merged: the change is on the base branch.
@@ -180,6 +186,8 @@ var Changes = slices.Concat(Table{
 	{From: Reviewing, On: Approved, To: Merging},
 	{From: Reviewing, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Reviewing, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
+	{From: Reviewing, On: Wanted, To: Checking, Rule: rule.Checks},
+	{From: Checking, On: Ran, To: Reviewing},
 	{From: Reviewing, On: FirstApproved, To: Reviewing, Rule: rule.SecondReview},
 	{From: Reviewing, On: Disagreed, To: Implementing, Rule: rule.Disagree, Spends: true},
 	{From: Reviewing, On: DisagreedAgain, To: Disputed, Rule: rule.Dispute},

@@ -49,7 +49,7 @@ type Task struct {
 	Spent
 	// Meeting has the overlaps with other tasks.
 	Meeting
-	// Seconded is about the second reviewer.
+	// Seconded is about reviews that take more than one answer.
 	Seconded
 
 	// Stage is where the task stands; see Table.
@@ -195,17 +195,22 @@ func (t *Task) step(x *Turn, in Input) {
 func (t *Task) enter(x *Turn, row Row, in Input) {
 	switch row.To {
 	case Implementing:
-		t.Second = nil
+		t.Second, t.Inquiry = nil, Inquiry{}
 		if why := x.Strategy.Begin(x, t, row, in); why != "" {
 			t.fail(x, why)
 			return
 		}
 		t.implement(x)
+	case Checking:
+		t.issue(x, x.Strategy.Step(row.To), row.To)
 	case Rebasing, Summarizing, Reviewing:
 		x.Strategy.Enter(t, row.To)
-		Pair{t}.ask(x, row)
 		step := x.Strategy.Step(row.To)
-		if row.To != Rebasing {
+		if row.On != Ran { // otherwise the same reviewer goes on
+			Pair{t}.ask(x, row)
+			t.Inquiry = Inquiry{}
+		}
+		if row.To != Rebasing && row.On != Ran {
 			x.Strategy.Session(t, step).Start(x.Names, t.ID, step)
 		}
 		t.issue(x, step, row.To)
@@ -257,6 +262,10 @@ func (t *Task) issue(x *Turn, step forge.Step, at Stage) {
 func (t *Task) Again(x *Turn, step forge.Step) {
 	if Makes(step) {
 		t.implement(x)
+		return
+	}
+	if t.Stage == Checking {
+		t.issue(x, step, Checking)
 		return
 	}
 	for _, stage := range []Stage{Rebasing, Summarizing, Reviewing} {

@@ -158,8 +158,12 @@ func Outcome(r *forge.Result) string {
 	case *forge.Failure:
 		return string(out.Reason)
 	case *forge.Review:
-		if out.Verdict == forge.VerdictRejected {
+		switch out.Verdict {
+		case forge.VerdictRejected:
 			return "rejected"
+		case "":
+			return "asked_for_checks"
+		default:
 		}
 	case *forge.Rebase:
 		if len(out.Conflicts) > 0 {

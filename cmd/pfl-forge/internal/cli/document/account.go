@@ -9,11 +9,15 @@ import (
 
 // Account is an account of an agent that refuses calls, as programs read it.
 type Account struct {
-	Agent   string              `json:"agent"           yaml:"agent"`
-	Reason  forge.FailureReason `json:"reason"          yaml:"reason"`
-	Message string              `json:"message"         yaml:"message"`
-	Since   time.Time           `json:"since"           yaml:"since"`
-	Until   *time.Time          `json:"until,omitempty" yaml:"until,omitempty"` // left out if a person has to resume it
+	// Agent is the back end whose account it is.
+	Agent string `json:"agent" yaml:"agent"`
+	// Reason is auth, or quota, and Message the account's own words.
+	Reason  forge.FailureReason `json:"reason"  yaml:"reason"`
+	Message string              `json:"message" yaml:"message"`
+	// Since is when the first call was refused.
+	Since time.Time `json:"since" yaml:"since"`
+	// Until is when calls go on by themselves; left out if a person has to resume them.
+	Until *time.Time `json:"until,omitempty" yaml:"until,omitempty"`
 }
 
 // Accounts returns the accounts of a project that refuse calls now.

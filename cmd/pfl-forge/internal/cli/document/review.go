@@ -20,6 +20,7 @@ type Review struct {
 	Agent       string        `json:"agent,omitempty"       yaml:"agent,omitempty"`  // who made it; empty for the check of a recipe
 	Model       string        `json:"model,omitempty"       yaml:"model,omitempty"`  // the one that it was asked for
 	Second      bool          `json:"second,omitempty"      yaml:"second,omitempty"` // it is the second reviewer's
+	Checks      []Check       `json:"checks,omitempty"      yaml:"checks,omitempty"` // that it asked for
 }
 
 // ReviewsOf returns the reviews of a task, the oldest first.
@@ -28,7 +29,7 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	for i := range v.Reviews {
 		if r := &v.Reviews[i]; r.TaskID == id {
 			list = append(list, Review{
-				r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions, r.By.Agent, r.By.Model, r.Second,
+				r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions, r.By.Agent, r.By.Model, r.Second, ChecksOf(r.Asked),
 			})
 		}
 	}
@@ -42,6 +43,13 @@ func PrintReview(a *kit.App, r *Review) {
 		by = " by " + kit.Safe(render.Reviewer(forge.Reviewer{Agent: r.Agent, Model: r.Model}, r.Second))
 	}
 	fmt.Fprintf(a.Out, "  attempt %d, %s: %s%s\n", r.Attempt, render.ShortCommit(r.Head), r.Verdict, by)
+	for _, c := range r.Checks {
+		state := "passed"
+		if !c.Passed {
+			state = fmt.Sprintf("did not pass, exit status %d", c.ExitCode)
+		}
+		fmt.Fprintf(a.Out, "    asked for check %s (%s): %s\n", kit.Safe(c.Name), c.ID, state)
+	}
 	for i := range r.Claims {
 		printClaim(a, &r.Claims[i])
 	}

@@ -75,8 +75,12 @@ func (o *other) command(old *forge.Command, usd float64) forge.Command {
 	if o.agent != "" || o.model != "" {
 		cmd.Stronger = nil // its model is one of the agent of then
 	}
-	if in := cmd.Review(); in.Second != nil && (o.agent != "" || o.model != "") {
-		in.Second, in.First = nil, forge.Reviewer{} // the question is the same for the first and the second
+	if forge.As[*forge.ReviewInput](cmd.Input) != nil {
+		in := cmd.Review()
+		in.MayAsk = 0 // nothing is run here; what the checks of then said, it is told
+		if o.agent != "" || o.model != "" {
+			in.Second, in.First = nil, forge.Reviewer{} // the question is the same for the first and the second
+		}
 		cmd.Input = &in
 	}
 	return cmd

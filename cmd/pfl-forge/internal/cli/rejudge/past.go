@@ -101,7 +101,8 @@ func (c *collector) add(rec *forge.Record) {
 
 // answered reports whether a result has a verdict.
 func answered(r *forge.Result) bool {
-	return forge.As[*forge.Review](r.Output) != nil || forge.As[*forge.Judgment](r.Output) != nil
+	rv := forge.As[*forge.Review](r.Output)
+	return rv != nil && (rv.Verdict != "" || len(rv.Asked) == 0) || forge.As[*forge.Judgment](r.Output) != nil
 }
 
 // verdict is an answer as the rules of this program weigh it.
