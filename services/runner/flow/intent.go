@@ -32,7 +32,8 @@ type Intent struct {
 
 // The methods of the composition stand on types of their own, by what they do: person
 // takes what people ask (person.go), answers what other machines say (messages.go),
-// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), access whose account refuses calls (access.go), view shows it (view.go). All
+// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), access
+// whose account refuses calls (access.go), view shows it (view.go). All
 // are the same machine: the types keep the methods of each purpose together, and have no state of
 // their own. course(s).gate() calls the method gate of the intent s.
 type (

@@ -88,7 +88,10 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		}
 		return forge.Event{Message: &forge.TimerFired{Key: word}}
 	case 7:
-		return forge.Event{Message: &forge.RunAdmitted{Run: n, AskFirst: rng.IntN(2) == 0, Accounts: &forge.AccountsChanged{Closed: anyClosed(rng)}, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
+		return forge.Event{Message: &forge.RunAdmitted{
+			Run: n, AskFirst: rng.IntN(2) == 0, Accounts: &forge.AccountsChanged{Closed: anyClosed(rng)},
+			Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)],
+		}}
 	case 8:
 		return forge.Event{Message: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
 	case 9:

@@ -70,8 +70,8 @@ func (k *Known) Find(agent string, now time.Time) *forge.ClosedAccount {
 // project has said what it knows.
 func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 	if Closes(f, now) && k.Find(agent, now) == nil {
-		kept := slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.ClosedAccount) bool { return c.Agent == agent })
-		k.Closed = append(kept, closed(agent, f, now))
+		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.ClosedAccount) bool { return c.Agent == agent })
+		k.Closed = append(k.Closed, closed(agent, f, now))
 	}
 }
 

@@ -30,9 +30,9 @@ type Document struct {
 	// Accounts are those of agents that refuse calls, so that none is made.
 	Accounts []document.Account `json:"accounts,omitempty" yaml:"accounts,omitempty"`
 
-	Intents []document.Item `json:"intents"          yaml:"intents"`
-	Counts  render.Counts   `json:"counts"           yaml:"counts"`
-	Drafts  int             `json:"drafts"           yaml:"drafts"` // that wait for the next run
+	Intents []document.Item `json:"intents" yaml:"intents"`
+	Counts  render.Counts   `json:"counts"  yaml:"counts"`
+	Drafts  int             `json:"drafts"  yaml:"drafts"` // that wait for the next run
 
 	// NoRunner says that no runner of an organisation is up: nothing goes on.
 	NoRunner bool `json:"no_runner,omitempty" yaml:"no_runner,omitempty"`
