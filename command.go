@@ -274,6 +274,8 @@ type Rebase struct {
 	Guarded []string
 	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
 	Conflicts []string
+	// Landed are paths that changed on the base branch since the change was made; empty unless the two fail only together.
+	Landed []string
 	// Verify is the report of the verify commands; nil if none are configured.
 	Verify *VerifyReport
 	// Overlaps are tasks under way whose newest changes do not merge with Head.

@@ -38,7 +38,8 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it: it
+// looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
@@ -82,6 +83,8 @@ type RebaseInput struct {
 	Approver string
 	// Asked are checks that a reviewer asked for. Then these run on the task's head, and nothing is rebased.
 	Asked []string
+	// Tried are trials of the change as it is, from an earlier rebase: what is known of it stays so.
+	Tried []CheckRun
 }
 
 // ReviewInput is the input of review.

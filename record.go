@@ -69,6 +69,8 @@ const (
 	WaitingFailed Waiting = "failed"
 	// WaitingDirty: a person's uncommitted changes are in the way of a merge.
 	WaitingDirty Waiting = "dirty"
+	// WaitingBase: the base branch fails to verify; a person may mend it, and then it goes on by itself.
+	WaitingBase Waiting = "base"
 	// WaitingBudget: a budget is used up; a person may raise it.
 	WaitingBudget Waiting = "budget"
 	// WaitingPaused: a person paused it, and has to resume it.

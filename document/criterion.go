@@ -77,6 +77,19 @@ func Criteria(list []Criterion) (texts []string, checks []forge.Check) {
 	return texts, checks
 }
 
+// WithChecks returns criteria as an intent has them: texts, and after them checks of the
+// project by their names.
+func WithChecks(texts, names []string) ([]string, []forge.Check) {
+	var list []Criterion
+	for _, text := range texts {
+		list = append(list, Criterion{Text: text})
+	}
+	for _, name := range names {
+		list = append(list, Criterion{Check: name})
+	}
+	return Criteria(list)
+}
+
 // CheckCriteria returns the first criterion that says nothing, or not what it is, or nil. It finds what
 // cannot be seen any more once the criteria are an intent's: a key that has no effect, or a command that is not called
 // one. The rest is checked with the intent: names, regular expressions, bounds, and who may say a command.

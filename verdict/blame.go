@@ -1,6 +1,10 @@
 package verdict
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // Names of the trials of a report: what the verify commands ran on to find out whose fault a failure is.
 const (
@@ -49,6 +53,55 @@ func Flaky(r *forge.VerifyReport, tree string) string {
 		return ""
 	}
 	return firstFailure(r.Trials)
+}
+
+// Unsteady reports whether trials show a change that makes a check fail now and then: the change gave both answers, and nothing
+// else ever failed.
+func Unsteady(trials []forge.CheckRun) bool {
+	command := firstFailure(trials)
+	change, base := tally(trials, TrialChange, command), tally(trials, TrialBase, command)
+	return change.passed > 0 && change.failed > 0 && base.failed == 0
+}
+
+// Recall returns a report on a change together with what earlier trials of the same patch have shown. One that was
+// unsteady passes only if the check is found to fail without it: another pass says nothing new.
+func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.VerifyReport {
+	if r == nil || !r.Passed || !Unsteady(tried) {
+		return r
+	}
+	out := *r
+	out.Trials = make([]forge.CheckRun, 0, len(tried)+len(r.Trials)+1)
+	for _, t := range tried {
+		if t.Name == TrialChange {
+			t.Tree = tree // the patch is the same; the base branch may have moved
+		}
+		out.Trials = append(out.Trials, t)
+	}
+	if len(r.Trials) == 0 {
+		out.Trials = append(out.Trials, forge.CheckRun{Name: TrialChange, Tree: tree, Passed: true})
+	}
+	out.Trials = append(out.Trials, r.Trials...)
+	if faultOf(out.Trials, tree) != FaultOfCheck {
+		out.Passed, out.Command, out.Output = false, firstFailure(tried), UnsteadyText(firstFailure(tried), tried[0].Output)
+	}
+	return &out
+}
+
+// UnsteadyText tells whoever repairs a change that it makes a command fail now and then, with the output of a failure.
+func UnsteadyText(command, output string) string {
+	return fmt.Sprintf("%q passes and fails on the same files with this change, and never failed without it. "+
+		"Make what fails now and then dependable.\n%s", command, output)
+}
+
+// StillRed reports whether trials show that the base branch fails on exactly this tree, and the change with it on
+// exactly that one: then there is nothing to run.
+func StillRed(tried []forge.CheckRun, change, base string) bool {
+	for i := range tried {
+		if tried[i].Name == TrialBase && tried[i].Tree != base {
+			return false
+		}
+	}
+	return faultOf(tried, change) == FaultOfBase
 }
 
 // faultOf returns whose fault it is by trials alone.

@@ -60,3 +60,43 @@ func TestBlame(t *testing.T) {
 		t.Error("without commands somebody is blamed")
 	}
 }
+
+// A change that was unsteady passes only once the check is seen to fail without it; where nothing has moved, a red base is red still.
+func TestRecall(t *testing.T) {
+	run := func(name, tree string, passed bool) forge.CheckRun {
+		r := forge.CheckRun{Name: name, Tree: tree, Passed: passed, Output: "FAIL"}
+		if !passed {
+			r.Command = "make test"
+		}
+		return r
+	}
+	red := []forge.CheckRun{run("change", "new", false), run("change", "new", false), run("base", "b", false), run("base", "b", false)}
+	with := func(base bool) forge.VerifyReport {
+		return forge.VerifyReport{Passed: true, Trials: []forge.CheckRun{run("change", "new", true), run("base", "b", base)}}
+	}
+	unsteady := []forge.CheckRun{run("change", "old", false), run("change", "old", true), run("base", "b", true)}
+	for name, c := range map[string]struct {
+		tried []forge.CheckRun
+		now   forge.VerifyReport
+		want  verdict.Fault
+	}{
+		"passes once more":               {unsteady, forge.VerifyReport{Passed: true}, verdict.FaultOfChange},
+		"nor does the base fail":         {unsteady, with(true), verdict.FaultOfChange},
+		"the base fails":                 {unsteady, with(false), verdict.FaultOfCheck},
+		"passes, and was broken before":  {unsteady[:1], forge.VerifyReport{Passed: true}, verdict.NoFault},
+		"passes, and nothing was before": {nil, forge.VerifyReport{Passed: true}, verdict.NoFault},
+		"the base is red now":            {unsteady, forge.VerifyReport{Command: "make test", Trials: red}, verdict.FaultOfBase},
+	} {
+		all := verdict.Recall(c.tried, &c.now, "new")
+		if got := verdict.Blame(all, "new"); got != c.want || all.Passed != (c.want == verdict.NoFault || c.want == verdict.FaultOfCheck) {
+			t.Errorf("%s: %q, passed %v; want %q", name, got, all.Passed, c.want)
+		}
+		if c.want == verdict.FaultOfChange && (all.Command != "make test" || !strings.Contains(all.Output, "never failed without it")) {
+			t.Errorf("%s: %q %q", name, all.Command, all.Output)
+		}
+	}
+	still := verdict.StillRed
+	if !still(red, "new", "b") || still(red, "new", "mended") || still(red, "another", "b") || still(unsteady, "old", "b") || still(nil, "new", "b") {
+		t.Error("a base is taken for red, or mended, that is not")
+	}
+}

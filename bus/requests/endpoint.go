@@ -336,7 +336,7 @@ var (
 	}
 	allWaiting = []string{
 		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
-		string(forge.WaitingBudget), string(forge.WaitingPaused),
+		string(forge.WaitingBudget), string(forge.WaitingPaused), string(forge.WaitingBase),
 	}
 )
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func TestTogetherTheyFail(t *testing.T) {
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	w.repo.Commit("somebody else", map[string]string{"other.txt": "y\n"})
 	rb := w.rebased(im)
-	if got := trialsOf(rb.Verify); got != "change- change- base+ alone+" || rb.Verify.Passed || runs() != 4 {
+	if got := trialsOf(rb.Verify); got != "change- change- base+ alone+" || rb.Verify.Passed || runs() != 4 || !slices.Equal(rb.Landed, []string{"other.txt"}) {
 		t.Errorf("trials %q, passed %v, %d runs", got, rb.Verify.Passed, runs())
 	}
 	if fault := verdict.Blame(rb.Verify, rb.Tree); fault != verdict.FaultOfBoth {
@@ -145,5 +146,52 @@ func TestFlakyBase(t *testing.T) {
 	rb := forge.As[*forge.Rebase](r.Output)
 	if got := trialsOf(rb.Verify); got != "base- base+" || !rb.Verify.Passed || verdict.Blame(rb.Verify, rb.Tree) != verdict.FaultOfCheck {
 		t.Errorf("%q, %+v", got, rb.Verify)
+	}
+}
+
+// rebasedKnowing puts a change on the tip again, with what is known of it.
+func (w *world) rebasedKnowing(im *forge.Implementation, tried []forge.CheckRun) *forge.Rebase {
+	w.t.Helper()
+	c := command(forge.StepRebase, 2)
+	c.Task.Base, c.Task.Head = im.Base, im.Head
+	c.Input = &forge.RebaseInput{Tried: tried}
+	r := w.imp.rebase(w.t.Context(), c, silent)
+	if r.Failure() != nil {
+		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
+	}
+	return forge.As[*forge.Rebase](r.Output)
+}
+
+// A task that waits for a red base branch looks without running anything, as long as nothing has moved.
+func TestLookAtARedBase(t *testing.T) {
+	w, runs := counted(t, "! test -e red.txt", map[string]string{"red.txt": "red\n"})
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	rb := w.rebased(im)
+	before := runs()
+	again := w.rebasedKnowing(im, rb.Verify.Trials)
+	if runs() != before || verdict.Blame(again.Verify, again.Tree) != verdict.FaultOfBase || again.Verify.Command == "" {
+		t.Errorf("%d runs more, %+v", runs()-before, again.Verify)
+	}
+	w.repo.Git("rm", "-q", "red.txt")
+	w.repo.Git("commit", "-qm", "mended")
+	if mended := w.rebasedKnowing(im, rb.Verify.Trials); !mended.Verify.Passed || runs() != before+1 {
+		t.Errorf("%d runs more, %+v", runs()-before, mended.Verify)
+	}
+}
+
+// A change that was unsteady is looked at more closely where it passes: whether the check fails without it.
+func TestUnsteadyIsRemembered(t *testing.T) {
+	for line, excused := range map[string]bool{"test $((n % 2)) = 0 || test ! -e new.txt": false, "test $n != 1 -a $n != 7": true} {
+		w, _ := counted(t, line, nil)
+		im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+		rb := w.rebased(im)
+		if got := trialsOf(rb.Verify); got != "change- change+ base+ base+ base+" {
+			t.Fatalf("%s: %s", line, got)
+		}
+		again := w.rebasedKnowing(im, rb.Verify.Trials)
+		all := verdict.Recall(rb.Verify.Trials, again.Verify, again.Tree)
+		if passed := verdict.Blame(all, again.Tree) == verdict.FaultOfCheck; !again.Verify.Passed || passed != excused {
+			t.Errorf("%s: excused is %v: %s", line, passed, trialsOf(all))
+		}
 	}
 }

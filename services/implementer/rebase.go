@@ -10,7 +10,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
+
+// maxMeanwhile bounds the paths that are reported of what was merged meanwhile.
+const maxMeanwhile = 1000
 
 // rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
@@ -79,6 +83,13 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	}
 	if r.Verify, r.Guarded, err = verify.OnTip(ctx, j, c); err != nil {
 		return r, err
+	}
+	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again
+		landed, err := files(ctx, j, base, j.Tip)
+		if err != nil {
+			return nil, err
+		}
+		r.Landed = landed[:min(len(landed), maxMeanwhile)]
 	}
 	return r, i.stateVerified(j, r)
 }

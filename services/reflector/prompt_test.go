@@ -91,6 +91,12 @@ func TestPrompts(t *testing.T) {
 	first := forge.GoalContext{
 		Iteration: 1, Criteria: []string{"The report says why"}, Execution: &forge.Execution{Status: forge.ExecutionError, Output: "No access."},
 	}
+	checked := iterated()
+	checked.Verify = &forge.VerifyReport{Passed: true, Checks: []forge.CheckRun{
+		{Name: "tests", Command: "make test", Passed: true, Output: "fine" + injection},
+		{Command: "./coverage.sh 80" + injection, ExitCode: 3, Output: "71 %\n" + injection},
+	}}
+	golden(t, "summarize-checks", summarizePrompt, checked)
 	golden(t, "summarize-short", summarizePrompt,
 		&summaryData{Command: &forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Look"}}}, Goal: first})
 }

@@ -1474,6 +1474,7 @@ type RebaseInput struct {
 	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
 	xxx_hidden_Approver    *string                `protobuf:"bytes,2,opt,name=approver"`
 	xxx_hidden_Asked       []string               `protobuf:"bytes,3,rep,name=asked"`
+	xxx_hidden_Tried       *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1532,18 +1533,31 @@ func (x *RebaseInput) GetAsked() []string {
 	return nil
 }
 
+func (x *RebaseInput) GetTried() []*CheckRun {
+	if x != nil {
+		if x.xxx_hidden_Tried != nil {
+			return *x.xxx_hidden_Tried
+		}
+	}
+	return nil
+}
+
 func (x *RebaseInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *RebaseInput) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *RebaseInput) SetAsked(v []string) {
 	x.xxx_hidden_Asked = v
+}
+
+func (x *RebaseInput) SetTried(v []*CheckRun) {
+	x.xxx_hidden_Tried = &v
 }
 
 func (x *RebaseInput) HasTitle() bool {
@@ -1581,6 +1595,9 @@ type RebaseInput_builder struct {
 	// asked are checks that a reviewer asked for. Then these run on the task's
 	// head, and nothing is rebased.
 	Asked []string
+	// tried are trials of the change as it is, from an earlier rebase: what is
+	// known of it stays so.
+	Tried []*CheckRun
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
@@ -1588,14 +1605,15 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Asked = b.Asked
+	x.xxx_hidden_Tried = &b.Tried
 	return m0
 }
 
@@ -2163,11 +2181,12 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"U\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"\x7f\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
-	"\x05asked\x18\x03 \x03(\tR\x05asked\"\xa0\x02\n" +
+	"\x05asked\x18\x03 \x03(\tR\x05asked\x12(\n" +
+	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\"\xa0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
@@ -2212,9 +2231,9 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Review)(nil),         // 19: forge.v1.Review
 	(*Overlap)(nil),        // 20: forge.v1.Overlap
 	(*GoalContext)(nil),    // 21: forge.v1.GoalContext
-	(*VerifyReport)(nil),   // 22: forge.v1.VerifyReport
-	(*Reviewer)(nil),       // 23: forge.v1.Reviewer
-	(*CheckRun)(nil),       // 24: forge.v1.CheckRun
+	(*CheckRun)(nil),       // 22: forge.v1.CheckRun
+	(*VerifyReport)(nil),   // 23: forge.v1.VerifyReport
+	(*Reviewer)(nil),       // 24: forge.v1.Reviewer
 	(*QueueMerge)(nil),     // 25: forge.v1.QueueMerge
 	(*History)(nil),        // 26: forge.v1.History
 	(*Proposal)(nil),       // 27: forge.v1.Proposal
@@ -2243,23 +2262,24 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	20, // 20: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
 	21, // 21: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
 	16, // 22: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	22, // 23: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	19, // 24: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	23, // 25: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	23, // 26: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	24, // 27: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	21, // 28: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	22, // 29: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	25, // 30: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	26, // 31: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	26, // 32: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 33: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	27, // 34: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	22, // 23: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	23, // 24: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	19, // 25: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	24, // 26: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	24, // 27: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	22, // 28: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	21, // 29: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	23, // 30: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	25, // 31: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	26, // 32: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	26, // 33: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 34: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	27, // 35: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -2479,6 +2479,7 @@ type Rebase struct {
 	xxx_hidden_Overlaps    *[]*Overlap            `protobuf:"bytes,8,rep,name=overlaps"`
 	xxx_hidden_Guarded     []string               `protobuf:"bytes,9,rep,name=guarded"`
 	xxx_hidden_Statement   *string                `protobuf:"bytes,10,opt,name=statement"`
+	xxx_hidden_Landed      []string               `protobuf:"bytes,11,rep,name=landed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2597,24 +2598,31 @@ func (x *Rebase) GetStatement() string {
 	return ""
 }
 
+func (x *Rebase) GetLanded() []string {
+	if x != nil {
+		return x.xxx_hidden_Landed
+	}
+	return nil
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2639,7 +2647,11 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
+}
+
+func (x *Rebase) SetLanded(v []string) {
+	x.xxx_hidden_Landed = v
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2739,6 +2751,9 @@ type Rebase_builder struct {
 	// statement is the worker's signed envelope that Tree passed; empty if it did
 	// not, or nothing is signed.
 	Statement *string
+	// landed are paths that changed on the base branch since the change was made.
+	// Empty unless the two fail to verify only together.
+	Landed []string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2746,19 +2761,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -2767,9 +2782,10 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
 		x.xxx_hidden_Statement = b.Statement
 	}
+	x.xxx_hidden_Landed = b.Landed
 	return m0
 }
 
@@ -4691,7 +4707,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
-	"\x06denied\x18\f \x03(\tR\x06denied\"\xaa\x02\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\xc2\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -4703,7 +4719,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps\x12\x18\n" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
-	" \x01(\tR\tstatement\"\x82\x02\n" +
+	" \x01(\tR\tstatement\x12\x16\n" +
+	"\x06landed\x18\v \x03(\tR\x06landed\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +

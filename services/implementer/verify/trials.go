@@ -32,28 +32,59 @@ type trials struct {
 	*jobs.Job
 	checks []forge.Check
 	began  time.Time
-	list   []forge.CheckRun
+	// known are earlier trials of the same change.
+	known []forge.CheckRun
+	// command is the one that failed.
+	command string
+	list    []forge.CheckRun
+}
+
+// stillRed returns the report on a change whose parent is known to fail, and is the same still; nil if it is not. Nothing
+// is run: a task that waits for the base branch to be mended looks often.
+func stillRed(ctx context.Context, j *jobs.Job, c Change, known []forge.CheckRun) (*forge.VerifyReport, error) {
+	if len(known) == 0 {
+		return nil, nil //nolint:nilnil // no report is an answer
+	}
+	head, err := j.Store.Tree(ctx, c.Head)
+	if err != nil {
+		return nil, err
+	}
+	base, err := j.Store.Tree(ctx, j.Tip)
+	if err != nil || !verdict.StillRed(known, string(head), string(base)) {
+		return nil, err
+	}
+	return &forge.VerifyReport{Command: known[0].Command, Output: known[0].Output, Trials: known}, nil
 }
 
 // tried verifies a change. If a command fails, the same commit is verified once more before a fault is
 // looked for, and its parent as often as it takes to tell a check that fails now and then from a change
 // that makes it do so. The whole of the commands runs each time: what passes here may be merged.
 func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*forge.VerifyReport, error) {
-	report, err := jobs.VerifyGoal(ctx, j, c.Head, checks)
-	if err != nil || report == nil || report.Passed {
+	known := j.Command.Rebase().Tried
+	if report, err := stillRed(ctx, j, c, known); report != nil || err != nil {
 		return report, err
 	}
-	t := &trials{Job: j, checks: checks, began: time.Now()}
+	report, err := jobs.VerifyGoal(ctx, j, c.Head, checks)
+	if err != nil || report == nil || report.Passed && !verdict.Unsteady(known) {
+		return report, err
+	}
+	t := &trials{Job: j, checks: checks, known: known, command: report.Command, began: time.Now()}
 	if err := t.add(ctx, verdict.TrialChange, c.Head, report); err != nil {
 		return nil, err
+	}
+	if report.Passed { // it was unsteady before: one more pass says nothing, a failure without it does
+		t.command = known[0].Command
+		err := t.excuse(ctx)
+		report.Trials = t.list
+		return report, err
 	}
 	again, err := t.run(ctx, verdict.TrialChange, c.Head)
 	if err != nil {
 		return nil, err
 	}
 	if again.Passed {
-		err = t.excuse(ctx, report.Command)
-	} else if again, err = t.accuse(ctx, c, again, report.Command); err != nil {
+		err = t.excuse(ctx)
+	} else if again, err = t.accuse(ctx, c, again); err != nil {
 		return nil, err
 	}
 	if err != nil {
@@ -69,7 +100,7 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 	if err != nil || report == nil || report.Passed {
 		return report, err
 	}
-	t := &trials{Job: j, checks: checks, began: time.Now()}
+	t := &trials{Job: j, checks: checks, command: report.Command, began: time.Now()}
 	if err := t.add(ctx, verdict.TrialBase, j.Tip, report); err != nil {
 		return nil, err
 	}
@@ -83,13 +114,13 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 // excuse looks for the failure of a command on the parent, after it gave both answers on the change. The
 // parent has no file of the change, so nothing that the change does can make it fail. One failure is
 // enough; without one the change is to blame.
-func (t *trials) excuse(ctx context.Context, command string) error {
+func (t *trials) excuse(ctx context.Context) error {
 	for n := 0; n < maxBaseTrials && t.inTime(); n++ {
 		base, err := t.run(ctx, verdict.TrialBase, t.Tip)
 		if err != nil {
 			return err
 		}
-		if !base.Passed && base.Command == command {
+		if !base.Passed && base.Command == t.command {
 			return nil // it fails without the change, too
 		}
 	}
@@ -99,12 +130,12 @@ func (t *trials) excuse(ctx context.Context, command string) error {
 // accuse looks whether the parent passes, after the change failed twice, and the change where it was made.
 // A parent that fails is run once more: red is only what fails each time. It returns the newest report
 // on the change.
-func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport, command string) (*forge.VerifyReport, error) {
+func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport) (*forge.VerifyReport, error) {
 	base, err := t.run(ctx, verdict.TrialBase, t.Tip)
 	if err != nil {
 		return nil, err
 	}
-	if !base.Passed && base.Command == command {
+	if !base.Passed && base.Command == t.command {
 		if base, err = t.run(ctx, verdict.TrialBase, t.Tip); err != nil || !base.Passed || !t.inTime() {
 			return again, err
 		}
@@ -121,7 +152,7 @@ func (t *trials) inTime() bool { return time.Since(t.began) < maxTrialTime }
 
 // run runs the verify commands once more. On the change the checks of its goal follow, since it may be merged.
 func (t *trials) run(ctx context.Context, of string, commit git.OID) (*forge.VerifyReport, error) {
-	failed := t.list[0].Command
+	failed := t.command
 	var report *forge.VerifyReport
 	var err error
 	switch of {
@@ -166,10 +197,10 @@ func (t *trials) report(first, again *forge.VerifyReport) *forge.VerifyReport {
 	if !again.Passed {
 		return first
 	}
-	if verdict.Blame(again, t.list[0].Tree) == verdict.FaultOfCheck {
+	tree := t.list[0].Tree
+	if verdict.Blame(verdict.Recall(t.known, again, tree), tree) == verdict.FaultOfCheck {
 		return again
 	}
-	first.Output = fmt.Sprintf("%q passes and fails on the same files with this change, and never failed without it. "+
-		"Make what fails now and then dependable.\n%s", first.Command, first.Output)
+	first.Output = verdict.UnsteadyText(first.Command, first.Output)
 	return first
 }

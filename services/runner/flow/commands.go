@@ -44,6 +44,8 @@ func (s *Intent) carryOut(e task.Effect) {
 		c := s.command(e.Task, e.Step)
 		c.Replica = e.Replica
 		s.send(&c)
+	case task.Wait:
+		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, e.Task, e.Step, e.At) })
 	case task.AskMerge:
 		s.request(e.Task, true, s.mergeOf(e.Task))
 	case task.AskLock:
@@ -138,6 +140,8 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
+		} else {
+			in.Tried = task.Fault{Task: t}.Known()
 		}
 		c.Input = in
 		return c

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -50,7 +51,8 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting: s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget), Disputed: s.Tasks.Has(task.Disputed), Blocked: s.Tasks.Has(task.Asking),
+		Waiting:  s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget) || len(s.Tasks.OfBase()) > 0,
+		Disputed: s.Tasks.Has(task.Disputed), Blocked: s.Tasks.Has(task.Asking),
 	}
 }
 
@@ -227,6 +229,10 @@ func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
 	s.heed(r, by)
 	for _, t := range s.Tasks.At(task.Waiting) {
 		s.tasks(t.FilesMoved)
+	}
+	for _, t := range s.Tasks.At(task.Red) {
+		s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) }) // its timer
+		s.tasks(func(x *task.Turn) { task.Fault{Task: t}.LookAgain(x, r.Instructions != "") })
 	}
 	if stale && !s.Policy.Reading {
 		course(s).readPolicy()

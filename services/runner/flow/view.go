@@ -24,7 +24,7 @@ func (s *Intent) Summary() forge.Summary {
 		Source: in.Source, Attributes: in.Attributes, RunSummary: forge.RunSummary{
 			Run:       s.Run,
 			Open:      s.Dispatch.Outbox.Attempts(),
-			Idle:      s.Dispatch.Outbox.Idle(),
+			Idle:      s.Dispatch.Outbox.Idle(view{s}.looks),
 			Goal:      s.Goal.Summary(in, s.goalTask(), s.Phase == control.Closed),
 			TaskCount: len(s.Tasks.Tasks),
 			TasksDone: s.Tasks.Done(),
@@ -55,7 +55,7 @@ func (s *Intent) Summary() forge.Summary {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget, task.Asking:
+		case task.Waiting, task.OverBudget, task.Asking, task.Red:
 			sum.Reason = t.Failure
 		case task.Disputed:
 			sum.Reason = t.Failure
@@ -144,6 +144,8 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingPaused, asksAccount
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
+	case len(s.Tasks.OfBase()) > 0: // one that is paused does not look
+		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()
 }
@@ -155,6 +157,13 @@ const asksAccount = "no agent is called"
 func (s view) asksForAccount() bool {
 	_, person := s.Accounts.Why(s.Updated)
 	return s.Accounts.Asks && person
+}
+
+// looks reports whether a timer only looks now and then whether a person has mended the base branch.
+func (s view) looks(timer string) bool {
+	a, ok := dispatch.Parked(timer)
+	t := s.Tasks.Find(a.Task)
+	return ok && t != nil && t.Stage == task.Red
 }
 
 // activity returns, for a person, the part of the work that goes on by itself.

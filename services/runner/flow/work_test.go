@@ -100,13 +100,16 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			r.Output = s.asked(c, d, names)
 			break
 		}
-		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files, Guarded: list("guarded")}
+		out := &forge.Rebase{Conflicts: list("conflicts"), Files: files, Guarded: list("guarded"), Landed: list("landed")}
 		r.Output = out
 		for _, o := range list("overlaps") {
 			out.Overlaps = append(out.Overlaps, forge.Overlap{TaskID: forge.TaskID(o), Files: files})
 		}
 		if out.Conflicts == nil {
 			out.Base, out.Head, out.Tree, out.PatchID = "main", commit("rebased"), commit("tree"), commit("patch")
+			if name := arg("patch"); name != "" { // as an earlier attempt had it
+				out.PatchID = name
+			}
 			out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"})
 			s.check(out, c.Task.Checks, list("failing"), list("elsewhere"))
 			if c.Task.Head == c.Task.Base { // a goal that has changed nothing
@@ -154,7 +157,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
 			}
 		case forge.MergeVerifyFailed:
-			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("moved"), Tree: commit("moved-tree"), PatchID: commit("patch"), Files: files}
+			out.Candidate = &forge.Rebase{
+				Base: "main2", Head: commit("moved"), Tree: commit("moved-tree"), PatchID: commit("patch"), Files: files, Landed: list("landed"),
+			}
 			out.Verify = tried(out.Candidate.Tree, list("trials"), &forge.VerifyReport{Command: "make test", Output: "FAIL"})
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
@@ -478,13 +483,7 @@ func describeNote(n forge.Event) string {
 	case *forge.AccountRefused:
 		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
 	case *forge.AccountsChanged:
-		what = fmt.Sprintf("accounts as of %d:", m.Number)
-		for _, c := range m.Closed {
-			what += " " + c.Agent + " " + string(c.Reason)
-		}
-		if m.Asks {
-			what += ", ask for it"
-		}
+		what = describeAccounts(m)
 	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}

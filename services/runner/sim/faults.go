@@ -14,19 +14,42 @@ const (
 	unsteady  = "the change makes the check fail now and then"
 	flaky     = "the check fails now and then"
 	dishonest = "the change makes the check fail now and then, and the worker calls it passed"
+	red       = "the base fails"
+	apart     = "the change and what landed meanwhile fail only together"
 )
 
-// verify verifies a commit, well or badly, and says whether it passed in truth.
-func (w worker) verify(tree string) (report *forge.VerifyReport, passed bool) {
+// verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile are the files that
+// landed since the change was made, tried what is known of it.
+func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) (report *forge.VerifyReport, passed bool) {
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
-	if !w.chance(9) {
+	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone
+	if verdict.Unsteady(tried) { // it is so still, unless the check fails without it: a worker that asks finds out, one that does not sees a pass
+		switch w.rng.IntN(3) {
+		case 0:
+			return report, false
+		case 1:
+			report.Trials = trials(tree, change+"+", base+"+", base+"+", base+"+")
+			report.Trials[0].Output = dishonest
+			return report, false
+		default:
+			report.Trials = trials(tree, change+"+", base+"+", base+"-")
+			return report, true
+		}
+	}
+	if !w.chance(7) {
 		return report, true
 	}
-	why := []string{broken, unsteady, flaky, flaky, dishonest}[w.rng.IntN(5)]
-	const change, base = verdict.TrialChange, verdict.TrialBase
+	why := []string{broken, unsteady, flaky, flaky, dishonest, red, red, apart}[w.rng.IntN(8)]
+	if why == apart && len(meanwhile) == 0 {
+		why = broken
+	}
 	switch why {
 	case broken:
 		report.Trials = trials(tree, change+"-", change+"-", base+"+")
+	case red:
+		report.Trials = trials(tree, change+"-", change+"-", base+"-", base+"-")
+	case apart:
+		report.Trials = trials(tree, change+"-", change+"-", base+"+", alone+"+")
 	case flaky:
 		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"-")
 		if w.rng.IntN(3) == 0 {
@@ -65,9 +88,9 @@ func (k *knowledge) checkBlame(rec *forge.Record) error {
 			continue
 		}
 		switch makes := c.Attempt.Step == forge.StepImplement || c.Attempt.Step == forge.StepExecute; {
-		case why == flaky && makes:
-			return fmt.Errorf("%s is made again although %s", task, why)
-		case (why == broken || why == unsteady || why == dishonest) && c.Attempt.Step == forge.StepReview:
+		case (why == flaky || why == red || why == apart) && makes:
+			return fmt.Errorf("%s is made again, at its own cost, although %s", task, why)
+		case why != "" && why != flaky && c.Attempt.Step == forge.StepReview:
 			return fmt.Errorf("%s goes to a review although %s", task, why)
 		}
 	}

@@ -108,7 +108,7 @@ func (w *world) submit() bool {
 func (w *world) help(willing bool) bool {
 	var waiting []*forge.Summary
 	for _, key := range w.keys {
-		if s := w.summary(key); s.Waiting != "" && (!willing || s.Waiting != forge.WaitingFailed) {
+		if s := w.summary(key); s.Waiting != "" && (!willing || s.Waiting != forge.WaitingFailed && s.Waiting != forge.WaitingBase) {
 			waiting = append(waiting, s)
 		}
 	}
@@ -135,6 +135,8 @@ func (w *world) help(willing bool) bool {
 		ev.Actor, ev.Message = w.answer(s, willing)
 	case s.Waiting == forge.WaitingBudget:
 		ev.To.Intent, ev.Message = w.raise(s, willing)
+	case s.Waiting == forge.WaitingBase && w.rng.IntN(2) == 0:
+		ev.Message = &forge.Retry{Instructions: "mend the base"}
 	default:
 		ev.Message = &forge.Retry{}
 	}

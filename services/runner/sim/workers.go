@@ -144,7 +144,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}
-		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head], c.Task.Checks)}
+		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head], c)}
 	case forge.StepReview:
 		return w.review(c)
 	case forge.StepMerge:
@@ -290,6 +290,10 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 		}
 		return im
 	}
+	if before := w.repo.heads[c.Task.Head]; before.id != "" && !c.Implement().Fresh && w.chance(4) {
+		im.Base, im.Head = before.parent, before.id // nothing was added to the attempt before
+		return im
+	}
 	n := w.repo.change(id, w.workers.files[id])
 	im.Base, im.Head, im.Commits, im.Files, im.Overlaps = n.parent, n.id, 1, n.files, w.overlaps(n)
 	return im
@@ -305,11 +309,11 @@ func (w worker) overlaps(c commit) []forge.Overlap {
 }
 
 // rebase puts a change on the tip and verifies it, or reports the conflict.
-func (w worker) rebase(c commit, checks []forge.Check) *forge.Rebase {
+func (w worker) rebase(c commit, cmd *forge.Command) *forge.Rebase {
 	if conflicts := w.repo.conflicts(c); len(conflicts) > 0 {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
 	}
-	return w.candidate(w.repo.rebase(c, false), checks)
+	return w.candidate(w.repo.rebase(c, false), c, cmd.Task.Checks, cmd.Rebase().Tried)
 }
 
 // unchanged verifies the tip.
@@ -320,11 +324,14 @@ func (w worker) unchanged(checks []forge.Check) *forge.Rebase {
 	return rb
 }
 
-// candidate verifies a commit where it stands, and remembers its parent if it passes.
-func (w worker) candidate(n commit, checks []forge.Check) *forge.Rebase {
+// candidate verifies a commit where it stands, which was another one before it was rebased, and remembers its parent if it passes.
+func (w worker) candidate(n, was commit, checks []forge.Check, tried []forge.CheckRun) *forge.Rebase {
 	rb := &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files}
 	var passed bool
-	rb.Verify, passed = w.verify(rb.Tree)
+	meanwhile := w.repo.since(was.parent)
+	if rb.Verify, passed = w.verify(rb.Tree, meanwhile, tried); verdict.Blame(rb.Verify, rb.Tree) == verdict.FaultOfBoth {
+		rb.Landed = meanwhile
+	}
 	w.check(rb, checks)
 	rb.Overlaps = w.overlaps(n)
 	if passed {
@@ -345,7 +352,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
 	if head.parent != w.repo.tip() {
-		rb := w.candidate(w.repo.rebase(head, w.chance(5)), merge.Checks)
+		rb := w.candidate(w.repo.rebase(head, w.chance(5)), head, merge.Checks, nil)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
 		case !rb.Verify.Passed, verdict.Blame(rb.Verify, rb.Tree) == verdict.FaultOfChange, !w.workers.passed(rb.Head, merge.Checks):

@@ -93,10 +93,10 @@ func (o *State) HasTimerAt(key string, at time.Time) bool {
 	return slices.ContainsFunc(o.Timers, func(t forge.Timer) bool { return t.Key == key && t.At.Equal(at) })
 }
 
-// Idle reports whether nothing is waited for: no worker, no clock, and no other
-// machine.
-func (o *State) Idle() bool {
-	return len(o.Commands) == 0 && len(o.Timers) == 0 &&
+// Idle reports whether nothing is waited for: no worker, no clock, and no other machine. Timers for which
+// looks says so are not waited for: they look whether a person has done something.
+func (o *State) Idle(looks func(timer string) bool) bool {
+	return len(o.Commands) == 0 && !slices.ContainsFunc(o.Timers, func(t forge.Timer) bool { return !looks(t.Key) }) &&
 		!slices.ContainsFunc(o.Messages, func(m Message) bool { return m.Reply })
 }
 

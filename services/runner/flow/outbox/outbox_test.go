@@ -47,12 +47,23 @@ func TestReplace(t *testing.T) {
 	if len(s.Messages) != 1 || s.Messages[0].Event.ID != "a/end/1" || !s.Messages[0].Event.To.IsProject() {
 		t.Errorf("the messages are %v", s.Messages)
 	}
-	if len(eff.Timers) != 2 || len(eff.Outbox) != 2 || s.Idle() {
+	if len(eff.Timers) != 2 || len(eff.Outbox) != 2 || s.Idle(never) {
 		t.Errorf("the effects are %+v", eff)
 	}
 	s.CancelTimer("park/1")
-	if !s.Idle() {
+	if !s.Idle(never) {
 		t.Error("a message without an answer is waited for")
+	}
+}
+
+func never(string) bool { return false }
+
+// A timer that only looks for what a person does is not waited for.
+func TestLooks(t *testing.T) {
+	var s State
+	s.Arm(&forge.Effects{}, forge.Timer{Key: "park/1"})
+	if s.Idle(never) || !s.Idle(func(key string) bool { return key == "park/1" }) {
+		t.Error("it is not as idle as its timers say")
 	}
 }
 

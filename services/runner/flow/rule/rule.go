@@ -70,6 +70,12 @@ const (
 	// FlakyCheck: a verify command passes and fails on the same tree, and fails without
 	// the change, too; the change counts as verified, and no attempt is spent.
 	FlakyCheck = "flaky-check"
+	// RedBase: the verify commands fail on the base branch as well; the task waits until they pass there, and
+	// no attempt is spent.
+	RedBase = "red-base"
+	// Combination: the change passes where it was made and the base branch passes, but not both
+	// together; it is made again as after a conflict, with a file lock.
+	Combination = "semantic-conflict"
 	// Reimplement: a conflict; the plan is implemented anew from a fresh
 	// checkout, with a file lock.
 	Reimplement = "reimplement"

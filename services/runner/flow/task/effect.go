@@ -1,6 +1,10 @@
 package task
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // Effect is something that the rest of the intent has to do because of a task's
 // step. Effects are carried out in the order in which they were collected.
@@ -21,6 +25,13 @@ type Issue struct {
 	Task    *Task
 	Step    forge.Step
 	Replica forge.ReplicaID
+}
+
+// Wait repeats a step at a time.
+type Wait struct {
+	Task forge.TaskID
+	Step forge.Step
+	At   time.Time
 }
 
 // AskMerge asks the project to merge the task's candidate.
@@ -63,6 +74,7 @@ type Next struct{}
 func (Adjust) effect()         {}
 func (Correct) effect()        {}
 func (Issue) effect()          {}
+func (Wait) effect()           {}
 func (AskMerge) effect()       {}
 func (AskLock) effect()        {}
 func (TakeBack) effect()       {}

@@ -10,7 +10,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
-	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Start begins a task whose dependencies are done.
@@ -58,12 +57,6 @@ func (t *Task) failedToVerify() bool {
 	return c != nil && c.Head == t.Head && Broken(c)
 }
 
-// Broken reports whether a change did not pass, and no check is to blame for that.
-func Broken(c *forge.Rebase) bool {
-	fault := verdict.Blame(c.Verify, c.Tree)
-	return fault != verdict.NoFault && fault != verdict.FaultOfCheck
-}
-
 // whyNothing returns the feedback on an attempt that committed nothing.
 func whyNothing(t *Task, recipe string, im *forge.Implementation) string {
 	why := "Nothing was committed: the attempt left the branch as it was. Make the change and commit it."
@@ -102,25 +95,16 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 		t.step(x, Input{On: Conflict, Conflicts: rb.Conflicts, Files: rb.Files})
 		return
 	}
+	fault := Fault{t}
+	rb = fault.remember(rb)
 	t.Base, t.Head, t.Candidate = rb.Base, rb.Head, rb
 	t.ReportOverlaps(x, rb.Overlaps)
 	if !Broken(rb) {
-		flaky(x, t, rb.Verify, rb.Tree)
-		if verdict.Failing(rb.Verify) != "" { // what follows is the strategy's to say
-			x.Correct("check failed")
-		}
-		t.step(x, Input{On: Verified})
+		fault.passed(x, rb)
 		return
 	}
 	x.Correct("verify failed")
-	t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(rb.Verify)})
-}
-
-// flaky notes that a command of the project gave both answers on one tree, and fails without the change, too. That costs nothing.
-func flaky(x *Turn, t *Task, r *forge.VerifyReport, tree string) {
-	if command := verdict.Flaky(r, tree); command != "" {
-		x.Adjust(rule.FlakyCheck, t.ID, rule.FirstLine(command))
-	}
+	fault.failed(x, rb)
 }
 
 // VerifyFeedback returns the feedback on a change that failed to verify. Its first line, which
@@ -230,7 +214,7 @@ func (t *Task) AnsweredLock(x *Turn, granted bool) {
 func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	switch m.Outcome {
 	case forge.MergeDone:
-		flaky(x, t, m.Verify, m.Tree)
+		Fault{t}.flaky(x, m.Verify, m.Tree)
 		merged(t, m)
 		t.step(x, Input{On: Merged})
 	case forge.MergeConflict:
@@ -239,7 +223,13 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 		failed := *t.Candidate
 		failed.Verify = m.Verify
 		t.Candidate = &failed
-		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(m.Verify)})
+		on := failed // where it failed: on another tip
+		if m.Candidate != nil {
+			on = *m.Candidate
+			on.Verify = m.Verify
+		}
+		Fault{t}.note(&on)
+		Fault{t}.failed(x, &on)
 	case forge.MergePatchChanged:
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head

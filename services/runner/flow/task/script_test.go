@@ -156,6 +156,8 @@ func (s *script) happen(t *testing.T, x *task.Turn, one *task.Task, d *datadrive
 
 func describe(e task.Effect) string {
 	switch e := e.(type) {
+	case task.Wait:
+		return fmt.Sprintf("%s again at +%s", e.Step, e.At.Sub(time.Unix(0, 0).UTC()))
 	case task.Adjust:
 		return fmt.Sprintf("  rule %s %s: %s\n", e.Rule, e.Task, e.Detail)
 	case task.Correct:

@@ -45,6 +45,17 @@ func (s *Set) Has(stage Stage) bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Stage == stage })
 }
 
+// OfBase returns the tasks that wait for the base branch to pass again.
+func (s *Set) OfBase() []*Task {
+	var list []*Task
+	for _, t := range s.Tasks {
+		if (Fault{t}).OfBase() {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 // Begun reports whether a task was ever implemented.
 func (s *Set) Begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Attempts > 0 })

@@ -39,6 +39,8 @@ const (
 	Disputed Stage = "disputed"
 	// Asking waits for a person to answer a question, without which its agent cannot go on.
 	Asking Stage = "asking"
+	// Red waits for the base branch to pass its own verify commands again.
+	Red Stage = "red"
 	// OverBudget waits for a person to raise the budget.
 	OverBudget Stage = "overbudget"
 	// Done is the end of a task whose change is merged, or not needed.
@@ -72,6 +74,12 @@ const (
 	Verified On = "verified"
 	// VerifyFailed: the verify commands failed on the tip.
 	VerifyFailed On = "verify failed"
+	// BaseRed: they fail without the change, too.
+	BaseRed On = "the base is red"
+	// LookAgain: the time has come to look, or a person says retry.
+	LookAgain On = "look again"
+	// Combination: the change passes where it was made, and fails with what was merged meanwhile.
+	Combination On = "semantic conflict"
 	// Conflict: the change does not merge with what was merged meanwhile.
 	Conflict On = "conflict"
 	// Summarized: the iteration is summed up.
@@ -182,6 +190,8 @@ var Changes = slices.Concat(Table{
 	{From: Implementing, On: NothingToDo, To: Reviewing},
 	{From: Rebasing, On: Verified, To: Reviewing},
 	{From: Rebasing, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
+	{From: Rebasing, On: BaseRed, To: Red},
+	{From: Rebasing, On: Combination, To: Locking, Rule: rule.Combination},
 	{From: Rebasing, On: Conflict, To: Locking},
 	{From: Reviewing, On: Approved, To: Merging},
 	{From: Reviewing, On: Unchanged, To: Done, Rule: rule.NothingToDo},
@@ -210,6 +220,10 @@ var Merges = Table{
 	{From: Merging, On: Conflict, To: Locking},
 	{From: Merging, On: Changed, To: Reviewing, Rule: rule.ReviewAgain},
 	{From: Merging, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
+	{From: Merging, On: BaseRed, To: Red},
+	{From: Merging, On: Combination, To: Locking, Rule: rule.Combination},
+	{From: Red, On: LookAgain, To: Rebasing}, // for the diagram: the timer repeats the step
+	{From: Red, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
 	{From: Merging, On: FilesInTheWay, To: Waiting, Rule: rule.Dirty},
 	{From: Merging, On: MergeFailed, To: Failed},
 	{From: Waiting, On: FilesMoved, To: Merging},

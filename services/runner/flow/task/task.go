@@ -218,6 +218,8 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		t.lock(x, in)
 	case Merging:
 		t.merge(x)
+	case Red:
+		Fault{t}.wait(x, in.Why)
 	case Waiting, Protected, OverBudget, Asking, Disputed:
 		t.Stage, t.Failure = row.To, in.Why
 	case Done:
@@ -292,8 +294,11 @@ func (t *Task) merge(x *Turn) {
 func (t *Task) lock(x *Turn, in Input) {
 	t.Requests++
 	t.Stage = Locking
-	t.Feedback = "The change conflicted with what was merged meanwhile in: " + strings.Join(in.Conflicts, ", ") +
-		". Make it again, on top of the present base branch."
+	t.Feedback = in.Feedback
+	if t.Feedback == "" {
+		t.Feedback = "The change conflicted with what was merged meanwhile in: " + strings.Join(in.Conflicts, ", ") +
+			". Make it again, on top of the present base branch."
+	}
 	all := slices.Clone(in.Conflicts)
 	for _, f := range in.Files {
 		if !slices.Contains(all, f) {

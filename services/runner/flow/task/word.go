@@ -20,6 +20,12 @@ type Spent struct {
 	Merges int
 	// Asked counts the questions of agents that were blocked.
 	Asked int
+	// Reds counts in a row how often the change failed because the base branch does.
+	Reds int
+	// Tried are the trials of the newest change that did not pass at once.
+	Tried []forge.CheckRun
+	// TriedPatch is the patch id of that change.
+	TriedPatch string
 }
 
 // Word holds the newest that the agent of a task said beside its commits.

@@ -41,7 +41,7 @@ func Command(a *kit.App) *cobra.Command {
 		Example: `  pfl-forge create --title "Add a password reset link" --body "Below the login form."
   pfl-forge create reset-link -f reset-link.md --risk low
   pfl-forge create --title "Format the code" --recipe gofmt
-  pfl-forge create --title "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"
+  pfl-forge create --title "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address" --check tests
   git log -1 --format=%B | pfl-forge create follow-up -f -`,
 		Args: kit.Between(0, 1, "the id of the intent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return create(cmd.Context(), a, args, &f) },
@@ -54,6 +54,7 @@ func Command(a *kit.App) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("body", "file")
 	_ = cmd.RegisterFlagCompletionFunc("depends-on", target.Intents(a, target.AnyIntent, 0))
 	_ = cmd.RegisterFlagCompletionFunc("recipe", target.Recipes(a))
+	f.AddChecks(cmd, target.Checks(a))
 	return cmd
 }
 

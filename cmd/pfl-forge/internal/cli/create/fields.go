@@ -18,7 +18,20 @@ type Fields struct {
 	intent    forge.Intent
 	dependsOn []string
 	with      []string
+	// checks are criteria that commands of the project decide.
+	checks []string
 }
+
+// AddChecks adds the flag --check to a command. Intent puts those checks after the other
+// criteria.
+func (f *Fields) AddChecks(cmd *cobra.Command, complete cobra.CompletionFunc) {
+	cmd.Flags().StringArrayVar(&f.checks, "check", nil,
+		"the `name` of a check in pfl-forge.yaml that must pass in the end, which makes the intent a goal; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("check", complete)
+}
+
+// Checks returns the names that --check was given.
+func (f *Fields) Checks() []string { return f.checks }
 
 // Add adds the flags of the named fields to a command, of all fields if none is named.
 func (f *Fields) Add(cmd *cobra.Command, names ...string) {
@@ -68,6 +81,12 @@ func (f *Fields) Intent() (forge.Intent, error) {
 	for _, d := range f.dependsOn {
 		i.DependsOn = append(i.DependsOn, forge.IntentID(d))
 	}
+	for _, name := range f.checks {
+		if !forge.CheckName.MatchString(name) {
+			return i, kit.Usage(fmt.Errorf("--check %q is no name of a check; pfl-forge.yaml has checks by their names", name))
+		}
+	}
+	i.Criteria, i.Checks = document.WithChecks(i.Criteria, f.checks)
 	var err error
 	i.With, err = values(f.with)
 	return i, err

@@ -123,6 +123,8 @@ func (i *Item) Why() string {
 		return kit.WithReason("waits for your files", reason)
 	case forge.WaitingBudget:
 		return kit.WithReason("waits for budget", reason)
+	case forge.WaitingBase:
+		return cmp.Or(reason, "waits for the base branch to pass")
 	case forge.WaitingPaused:
 		if strings.HasPrefix(reason, forge.AccountClosed) {
 			return "no agent is called: " + reason

@@ -19,19 +19,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/goalfile"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/document"
 )
 
 // readGoal returns the goal that the arguments name: a file, standard input, or a text with
 // criteria of flags.
 func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
-	if len(f.criteria) > 0 {
+	if len(f.criteria)+len(f.fields.Checks()) > 0 {
 		switch {
 		case len(args) == 0:
 			return nil, kit.Usage(kit.Missing("the text"))
 		case slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0])):
-			return nil, kit.Usage(fmt.Errorf("--criterion needs a text; %s has its own criteria", args[0]))
+			return nil, kit.Usage(fmt.Errorf("--criterion and --check need a text; %s has its own criteria", args[0]))
 		}
-		return &goalfile.Goal{Task: args[0], Criteria: f.criteria}, nil
+		g := &goalfile.Goal{Task: args[0]}
+		g.Criteria, g.Checks = document.WithChecks(f.criteria, f.fields.Checks())
+		return g, nil
 	}
 	name := filepath.Join(a.Dir, goalfile.Name)
 	if len(args) > 0 {
@@ -43,9 +46,9 @@ func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil && len(args) == 0:
-		return nil, kit.Usage(fmt.Errorf("there is no %s here; give a file, or a text and --criterion", goalfile.Name))
+		return nil, kit.Usage(fmt.Errorf("there is no %s here; give a file, or a text and --criterion or --check", goalfile.Name))
 	case err != nil:
-		return nil, kit.Usage(fmt.Errorf("%s: no such file; a text needs at least one --criterion", name))
+		return nil, kit.Usage(fmt.Errorf("%s: no such file; a text needs at least one --criterion or --check", name))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file; use - to read from a pipe", name)
 	}

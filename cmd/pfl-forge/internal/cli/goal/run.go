@@ -23,7 +23,8 @@ waits for you, after the agents that work on something else have finished what t
 The same command once more goes on with a goal that is in progress. With --server, submit the goal to an organisation's pfl-forge and follow it.
 
 The goal is a file (default: task.yaml in the repository's folder; - is standard input), or
-a text with one --criterion for each condition.
+a text with one --criterion for each condition, and one --check for each check of the
+project that must pass.
 
 Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iterations are used
 up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
@@ -43,12 +44,13 @@ type runFlags struct {
 func runCommand(a *kit.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [<task.yaml> | <text> --criterion <condition>...]",
+		Use:   "run [<task.yaml> | <text> --criterion <condition>... --check <name>...]",
 		Short: "work on a goal until every criterion is met",
 		Long:  runHelp,
 		Example: `  pfl-forge goal run
   pfl-forge goal run goals/reset-link.yaml --max-iterations 5
-  pfl-forge goal run "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"`,
+  pfl-forge goal run "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address"
+  pfl-forge goal run "Make the parser's tests pass" --check tests`,
 		Args: kit.Between(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("max-iterations") && (f.maxIterations < 1 || f.maxIterations > forge.MaxIterations) {
@@ -69,6 +71,7 @@ func runCommand(a *kit.App) *cobra.Command {
 	flags.StringVar(&f.model, "model", "", "model of the agent that works on it; default: the project's")
 	flags.StringVar(&f.id, "id", "", "id of the goal; default: made from the text's first line")
 	f.fields.Add(cmd, "agent", "risk", "budget_usd")
+	f.fields.AddChecks(cmd, target.Checks(a))
 	flags.BoolVarP(&f.detach, "detach", "d", false, "submit the goal, and leave the work to the next run or the one in progress")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)

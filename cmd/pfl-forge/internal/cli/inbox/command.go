@@ -88,6 +88,9 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(e.ID)), kit.Safe(e.Title))
 	fmt.Fprintf(a.Out, "  %s\n", style.Attention(e.Why()))
+	if len(e.Also) > 0 {
+		fmt.Fprintf(a.Out, "  %s\n", also(e.Also))
+	}
 	for _, f := range e.Failures {
 		fmt.Fprintf(a.Out, "  %s\n", f)
 	}
@@ -119,6 +122,19 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	if trace := e.Trace.Line(a); trace != "" {
 		fmt.Fprintf(a.Out, "  trace: %s\n", trace)
 	}
+}
+
+// also returns the line for the other intents that wait for the same.
+func also(ids []forge.IntentID) string {
+	const most = 5
+	var list []string
+	for _, id := range ids[:min(most, len(ids))] {
+		list = append(list, string(id))
+	}
+	if more := len(ids) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	return render.Count(len(ids)+1, "intent") + " wait for that, also " + strings.Join(list, ", ")
 }
 
 // printRequest prints who asked for an intent, and when.

@@ -137,9 +137,11 @@ func waitingIDs(ctx context.Context, a *kit.App) ([]forge.IntentID, error) {
 	defer t.Close()
 	all, err := t.Summaries(ctx)
 	var ids []forge.IntentID
+	red := false // one decision, however many intents wait for the base branch
 	for i := range all {
-		if pending.Waits(&all[i]) {
+		if pending.Waits(&all[i]) && !(red && all[i].Waiting == forge.WaitingBase) {
 			ids = append(ids, all[i].Key.Intent)
+			red = red || all[i].Waiting == forge.WaitingBase
 		}
 	}
 	return ids, err

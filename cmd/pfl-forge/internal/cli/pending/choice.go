@@ -105,11 +105,11 @@ var Answer = &Choice{
 	},
 }
 
-// Retry runs an intent again that failed, or that waits for files or for money.
+// Retry runs an intent again that failed, or that waits for files, for money or for the base branch.
 var Retry = &Choice{
 	Key: 't', Name: "retry", Done: "retried", GoesOn: true,
 	Help:  "run again what failed or waits; asks for instructions or a budget first",
-	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget),
+	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget, forge.WaitingBase),
 	Needs: retryNeeds,
 	Sure:  func(s *forge.Summary) string { return "Retry " + named(s) + "?" },
 	typed: retryTyped,

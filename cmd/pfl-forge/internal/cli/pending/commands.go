@@ -20,7 +20,7 @@ func Commands(s *forge.Summary) []string {
 		list = append(list, "pfl-forge show "+id)
 	}
 	switch s.Waiting {
-	case forge.WaitingDirty, forge.WaitingPaused, forge.WaitingFailed:
+	case forge.WaitingDirty, forge.WaitingPaused, forge.WaitingFailed, forge.WaitingBase:
 		const most = 3
 		for _, t := range s.Tasks[:min(most, len(s.Tasks))] {
 			list = append(list, "pfl-forge show "+string(t.ID))
@@ -37,6 +37,11 @@ func retryTyped(s *forge.Summary) []string {
 	switch {
 	case s.Waiting == forge.WaitingDirty:
 		return []string{"git commit or git stash, then " + retry}
+	case s.Waiting == forge.WaitingBase:
+		return []string{
+			"mend the base branch: it goes on by itself, or at once with " + retry,
+			retry + " --with 'mend it'", // then this change is to do so
+		}
 	case s.Waiting == forge.WaitingBudget && strings.Contains(s.Reason, "budget."): // of all intents together
 		return []string{"raise the budget in " + config.FileName + " and commit it, then " + retry}
 	case s.Waiting == forge.WaitingBudget:

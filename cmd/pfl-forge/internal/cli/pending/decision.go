@@ -39,6 +39,9 @@ type Decision struct {
 	Judged   bool             `json:"judged,omitempty"   yaml:"judged,omitempty"` // there is a judgment
 	Commands []string         `json:"commands"           yaml:"commands"`         // what can be done, as it is typed
 
+	// Also are the other intents that wait for the same act of a person: that the base branch is mended.
+	Also []forge.IntentID `json:"also,omitempty" yaml:"also,omitempty"`
+
 	// Work are the tasks of the plan.
 	Work []Task `json:"plan_tasks" yaml:"plan_tasks"`
 
@@ -87,15 +90,21 @@ type Verified struct {
 	Output  string `json:"output,omitempty"  yaml:"output,omitempty"`
 }
 
-// List returns every pending decision of a project, sorted by the intents' ids.
+// List returns every pending decision of a project, sorted by the intents' ids. A base branch that fails is one
+// decision, however many intents wait for it.
 func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 	all, err := t.Summaries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []*Decision{}
+	var red *Decision
 	for i := range all {
-		if !Waits(&all[i]) {
+		switch {
+		case !Waits(&all[i]):
+			continue
+		case red != nil && all[i].Waiting == forge.WaitingBase:
+			red.Also = append(red.Also, all[i].Key.Intent)
 			continue
 		}
 		d, err := Load(ctx, t, all[i].Key.Intent)
@@ -104,6 +113,9 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 		}
 		if d != nil { // it may have gone on meanwhile
 			list = append(list, d)
+			if d.Waiting == forge.WaitingBase {
+				red = d
+			}
 		}
 	}
 	return list, nil

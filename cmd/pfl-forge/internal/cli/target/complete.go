@@ -6,6 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // Intents completes arguments with the ids of the intents that fit. Most bounds how many
@@ -63,7 +64,13 @@ func described(s *forge.Summary) string {
 func AnyIntent(*forge.Summary) bool { return true }
 
 // Recipes completes a flag with the names of the recipes that the repository's base branch has.
-func Recipes(a *kit.App) cobra.CompletionFunc {
+func Recipes(a *kit.App) cobra.CompletionFunc { return named(a, (*config.Project).RecipeNames) }
+
+// Checks completes the names of the project's checks.
+func Checks(a *kit.App) cobra.CompletionFunc { return named(a, (*config.Project).CheckNames) }
+
+// named completes names that the project's configuration has.
+func named(a *kit.App, names func(*config.Project) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		repo, err := local.OpenRepository(cmd.Context(), a.Dir)
 		if err != nil {
@@ -73,6 +80,6 @@ func Recipes(a *kit.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		return base.Config.RecipeNames(), cobra.ShellCompDirectiveNoFileComp
+		return names(base.Config), cobra.ShellCompDirectiveNoFileComp
 	}
 }

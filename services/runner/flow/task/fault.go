@@ -1,0 +1,145 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+const (
+	// firstLook is how long a task waits before it looks whether a red base branch is mended. The
+	// pause doubles; a look where nothing moved runs no command.
+	firstLook = time.Minute
+	// longestLook bounds that pause.
+	longestLook = 15 * time.Minute
+	// maxTried bounds the trials of a change that are remembered: the oldest ones show what failed.
+	maxTried = 24
+)
+
+// Fault decides what follows from a change that did not pass, by whose fault that is. The methods
+// stand on a type of their own, which has no state.
+type Fault struct{ *Task }
+
+// Broken reports whether a change did not pass, and no check is to blame for that.
+func Broken(c *forge.Rebase) bool {
+	fault := verdict.Blame(c.Verify, c.Tree)
+	return fault != verdict.NoFault && fault != verdict.FaultOfCheck
+}
+
+// remember returns a rebased change with what earlier trials of the same patch have shown: one that
+// made a check fail now and then has not stopped to do so because it passed once more.
+func (t Fault) remember(rb *forge.Rebase) *forge.Rebase {
+	if t.TriedPatch != rb.PatchID {
+		t.Tried = nil
+	}
+	out := *rb
+	out.Verify = verdict.Recall(t.Tried, rb.Verify, rb.Tree)
+	t.note(&out)
+	return &out
+}
+
+// note keeps the trials of a change, for the worker that verifies it next and for the decision
+// on what that one reports.
+func (t Fault) note(c *forge.Rebase) {
+	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
+		return // what is known of the change counts more than what is known of the base
+	}
+	t.Tried, t.TriedPatch = slices.Clone(c.Verify.Trials[:min(len(c.Verify.Trials), maxTried)]), c.PatchID
+}
+
+// passed goes on with a change that passed.
+func (t Fault) passed(x *Turn, rb *forge.Rebase) {
+	t.Reds, t.Failure = 0, ""
+	t.flaky(x, rb.Verify, rb.Tree)
+	if verdict.Failing(rb.Verify) != "" { // what follows is the strategy's to say
+		x.Correct("check failed")
+	}
+	t.step(x, Input{On: Verified})
+}
+
+// flaky notes that a command of the project gave both answers on one tree, and fails without the change, too. That costs nothing.
+func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
+	if command := verdict.Flaky(r, tree); command != "" {
+		x.Adjust(rule.FlakyCheck, t.ID, rule.FirstLine(command))
+	}
+}
+
+// failed goes on with a change that did not pass. Only where it is to blame itself that spends anything.
+// A strategy whose table has no way for a fault of others takes it as the change's: a goal may be
+// to mend the base branch.
+func (t Fault) failed(x *Turn, rb *forge.Rebase) {
+	feedback := VerifyFeedback(rb.Verify)
+	in := Input{On: VerifyFailed, Feedback: feedback}
+	fault := verdict.Blame(rb.Verify, rb.Tree)
+	table := x.Strategy.Table()
+	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase {
+		t.red(x, rb)
+		return
+	}
+	t.Reds, t.Failure = 0, ""
+	if _, ok := table.Find(t.Stage, Combination); ok && fault == verdict.FaultOfBoth && len(rb.Landed) > 0 {
+		in = Input{On: Combination, Detail: cause.Gist(feedback), Conflicts: rb.Landed, Files: rb.Files, Feedback: together(rb)}
+	}
+	t.step(x, in)
+}
+
+// together returns the feedback on a change that passes where it was made, and fails with what landed meanwhile.
+func together(rb *forge.Rebase) string {
+	const most = 20
+	landed := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
+	if len(rb.Landed) > most {
+		landed += ", ..."
+	}
+	return fmt.Sprintf("The change passes where it was made, and so does the present base branch without it. Together %q fails. "+
+		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, landed, rb.Verify.Output)
+}
+
+// red waits for the base branch to pass again: for a person or another change to mend it.
+func (t Fault) red(x *Turn, rb *forge.Rebase) {
+	x.Correct("base red")
+	why := fmt.Sprintf("the base branch is red at %.10s: %q fails without the change, too", rb.Base, rule.FirstLine(rb.Verify.Command))
+	if t.Reds == 0 {
+		x.Adjust(rule.RedBase, t.ID, why)
+	}
+	t.step(x, Input{On: BaseRed, Why: why})
+}
+
+// wait begins the stage in which a task waits for the base branch. The rules do not hear of its moves, so
+// the task looks.
+func (t Fault) wait(x *Turn, why string) {
+	pause := min(firstLook<<min(t.Reds, 10), longestLook)
+	t.Reds++
+	t.Stage, t.Failure = Red, why
+	x.emit(Wait{Task: t.ID, Step: forge.StepRebase, At: x.Now.Add(pause)})
+}
+
+// OfBase reports whether a task waits for the base branch to pass again, or just looks whether it does.
+func (t Fault) OfBase() bool { return t.Reds > 0 && (t.Stage == Red || t.Stage == Rebasing) }
+
+// LookAgain verifies a change anew that waits for the base branch, because a person says so. A person with instructions
+// has the change mend the base branch, as after any failed verify.
+func (t Fault) LookAgain(x *Turn, mend bool) {
+	t.Tried = nil
+	switch {
+	case t.Stage != Red:
+	case mend:
+		t.Reds, t.Failure = 0, ""
+		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(t.Candidate.Verify)})
+	default:
+		t.Again(x, forge.StepRebase)
+	}
+}
+
+// Known returns the trials of the change as it is, for whoever verifies it next; none once something was added to it.
+func (t Fault) Known() []forge.CheckRun {
+	if t.Candidate == nil || t.Candidate.Head != t.Head {
+		return nil
+	}
+	return t.Tried
+}
