@@ -144,7 +144,9 @@ func firstFailure(trials []forge.CheckRun) string {
 type answers struct{ runs, passed, failed int }
 
 // tally counts the trials of a kind that passed, and those in which a command failed. One that failed
-// at another command counts as neither.
+// at another command counts as neither: where an earlier command fails on the base, it is not known
+// what this one would have said there, and where a later one does, this one passed but the
+// trial did not.
 func tally(trials []forge.CheckRun, of, command string) (a answers) {
 	for i := range trials {
 		t := &trials[i]

@@ -147,7 +147,8 @@ func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport
 	return again, err
 }
 
-// inTime reports whether there is time for another trial.
+// inTime reports whether there is time for another trial. What is not known when there is none left is the
+// change's fault: it would be so without any trial.
 func (t *trials) inTime() bool { return time.Since(t.began) < maxTrialTime }
 
 // run runs the verify commands once more. On the change the checks of its goal follow, since it may be merged.

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/audit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auditlog"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/checks"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/clean"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/control"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
@@ -69,6 +70,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
 			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
+			checks.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

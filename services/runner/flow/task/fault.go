@@ -119,7 +119,9 @@ func (t Fault) wait(x *Turn, why string) {
 	x.emit(Wait{Task: t.ID, Step: forge.StepRebase, At: x.Now.Add(pause)})
 }
 
-// OfBase reports whether a task waits for the base branch to pass again, or just looks whether it does.
+// OfBase reports whether a task waits for the base branch to pass again, or just looks whether it does. While
+// it looks it waits all the same, for those who are told: otherwise each look would be another
+// line of the inbox that goes and comes back.
 func (t Fault) OfBase() bool { return t.Reds > 0 && (t.Stage == Red || t.Stage == Rebasing) }
 
 // LookAgain verifies a change anew that waits for the base branch, because a person says so. A person with instructions
