@@ -67,6 +67,8 @@ type Caller struct {
 
 // refused notes the number of a project's knowledge when it was refused.
 func (c *closed) refused(by Caller) {
+	// Numbers of different projects say nothing about each other, and a project that was not refused yet has
+	// heard nothing of this refusal: its first call is refused like that of any other.
 	if c.known == nil {
 		c.known = map[forge.ProjectID]int{}
 	}

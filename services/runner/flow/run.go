@@ -214,6 +214,8 @@ func (s consent) first() bool { return s.Phase == control.Approval && !course(s)
 // a person is asked: the wait comes before any money is spent on words that no person has vouched for.
 func (s course) letIn() bool {
 	gate, policy := &s.Plan.Gate, &s.Policy
+	// Whom to ask, and of which origins, is in the policy: of most intents it is read by their analysis, which
+	// would be too late here. It is read once, whatever it says: a worker that tells none leaves the defaults.
 	if policy.AsksFirst && gate.Doubtful(&s.Intent) && !policy.Known && !policy.Read {
 		policy.Unread = true
 	}
@@ -229,6 +231,7 @@ func (s course) letIn() bool {
 	if why == "" {
 		return true
 	}
+	// Asked again after each edit, with the same words: the history has it once.
 	if s.Phase != control.Approval {
 		s.adjust(rule.AwaitApproval, "", "%s", why)
 	}

@@ -95,6 +95,7 @@ func (s *State) find(agent string) *forge.ClosedAccount {
 // close notes a refusal. What is known already stays, unless credentials are refused as well, or the quota is longer.
 func (s *State) close(m *forge.AccountRefused, now time.Time) {
 	next := closed(m.Agent, &m.Failure, now)
+	// One entry for each account: which of its refusals came first does not matter, which lasts longer does.
 	i := slices.IndexFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Agent == m.Agent })
 	if i < 0 {
 		s.Closed = append(slices.Clip(s.Closed), next)

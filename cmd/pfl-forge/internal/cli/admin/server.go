@@ -59,6 +59,7 @@ func checkAccounts(ctx context.Context, t *target.Target) (found []finding) {
 	if err != nil {
 		return []finding{{"accounts", warning, err.Error(), ""}}
 	}
+	// Healthy ones are not listed: which accounts there are is not known before they are called.
 	for _, a := range document.Accounts(projects) {
 		found = append(found, finding{"account of " + a.Agent, warning, a.Line(), ""})
 	}
