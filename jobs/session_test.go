@@ -64,11 +64,14 @@ const talk = "0d0ae1b9-0000-4000-8000-000000000001"
 type host struct {
 	t   *testing.T
 	set *jobs.Set
+	// step and talk are of the next job: its step, and its session.
+	step forge.Step
+	talk string
 }
 
 func newHost(t *testing.T, origin string, store *objects.Store, a agent.Agent) *host {
 	t.Helper()
-	return &host{t, repotest.Replica(t, origin, store, a)}
+	return &host{t, repotest.Replica(t, origin, store, a), forge.StepImplement, talk}
 }
 
 // job does work on a conversation.
@@ -77,8 +80,8 @@ func (h *host) job(resume bool, work func(context.Context, *jobs.Job) error) for
 	cmd := &forge.Command{
 		BudgetUSD: 5,
 		To:        forge.Key{Project: repotest.Project, Intent: "fix"},
-		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 1},
-		Session:   talk, Resume: resume,
+		Attempt:   forge.Attempt{Task: "fix-001", Step: h.step, Number: 1, Claim: 1},
+		Session:   h.talk, Resume: resume,
 	}
 	return h.set.Do(h.t.Context(), cmd, func(forge.Progress) {}, work)
 }
@@ -88,7 +91,7 @@ func (h *host) job(resume bool, work func(context.Context, *jobs.Job) error) for
 func (h *host) say(what, note string, resume bool) (opening sessions.Start, noted, said string) {
 	h.t.Helper()
 	r := h.job(resume, func(ctx context.Context, j *jobs.Job) error {
-		dir := j.StateDir("fix-001")
+		dir := j.StateDir("fix-001-" + string(h.step))
 		n, err := j.FetchSession(ctx, dir)
 		if err != nil {
 			return err
@@ -104,7 +107,7 @@ func (h *host) say(what, note string, resume bool) (opening sessions.Start, note
 			return err
 		}
 		j.SaveSession(ctx, dir, []byte(note))
-		content, err := os.ReadFile(filepath.Join(dir, "talks", talk+".txt"))
+		content, err := os.ReadFile(filepath.Join(dir, "talks", h.talk+".txt"))
 		said = strings.TrimSpace(string(content))
 		return err
 	})
@@ -148,6 +151,32 @@ func TestConversationMoves(t *testing.T) {
 		if c.ID != talk {
 			t.Errorf("another session: %+v", c)
 		}
+	}
+}
+
+// The review of a task has a session of its own beside that of its author, and goes on wherever that was last. Both end
+// with the task.
+func TestConversationOfAReview(t *testing.T) {
+	one, two, _, store := hosts(t)
+	one.say("made", "", false)
+	review := func(h *host) {
+		h.step, h.talk = forge.StepReview, "0d0ae1b9-0000-4000-8000-000000000002"
+	}
+	review(one)
+	one.say("asks", "", false)
+	if opening, _, said := two.say("made again", "", true); opening != sessions.Resumed || said != "made\nmade again" {
+		t.Errorf("of its author: %s, %q", opening, said)
+	}
+	review(two)
+	if opening, _, said := two.say("is told", "", true); opening != sessions.Resumed || said != "asks\nis told" {
+		t.Errorf("of its reviewer: %s, %q", opening, said)
+	}
+	r, err := one.set.Get(repotest.Project)
+	if err == nil {
+		err = r.ForgetSessions(t.Context(), "fix", "fix-001")
+	}
+	if list, failed := store.List(t.Context(), objects.Name{Project: repotest.Project, Kind: objects.Session}); err != nil || failed != nil || len(list) > 0 {
+		t.Errorf("it is kept: %+v, %v, %v", list, err, failed)
 	}
 }
 

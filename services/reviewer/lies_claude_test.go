@@ -22,6 +22,12 @@ func TestClaudeLies(t *testing.T) {
 		"no evidence":              {[]object{{"number": 1, "met": true, "confidence": 1, "note": "I am sure", "evidence": []object{}}}, "it has no evidence"},
 		"a run that was not":       {[]object{claim(1, "command", "tests", "")}, "no command of the name or id"},
 		"left out":                 {[]object{}, "it was left out"},
+		"a run that failed":        {[]object{claim(1, "command", "v2", "")}, "v2 did not pass: it exited with 1"},
+		"a run of another commit":  {[]object{claim(1, "command", "make race", "")}, "make race ran on another tree"},
+		"an id of nothing":         {[]object{claim(1, "command", "v9", "")}, "no command of the name or id"},
+		"what it did not print":    {[]object{claim(1, "command", "v1", "0 skipped")}, "the quote is not in the output of v1"},
+		"one run for another":      {[]object{claim(1, "command", "tests", "ok")}, `the name or id "tests" ran`},
+		"one twice":                {[]object{claim(1, "command", "v1", ""), claim(1, "command", "v1", "")}, "answered more than once"},
 		"of the base":              {[]object{claim(1, "diff", "a.txt:1", "a")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +41,9 @@ func TestClaudeLies(t *testing.T) {
 				return judgment(r)
 			})
 			r, reviews := world(t, cli)
-			got := reviews(command(r, "", ""))
+			c := command(r, "", "")
+			c.Input = &forge.ReviewInput{Verify: ranOn(r.Git("rev-parse", "change^{tree}"))}
+			got := reviews(c)
 			verdict := forge.As[*forge.Review](got.Output)
 			if got.Failure() != nil || verdict == nil {
 				t.Fatalf("an error for a person: %+v", got.Failure())
@@ -45,7 +53,9 @@ func TestClaudeLies(t *testing.T) {
 				t.Error("it was not told what code found")
 			}
 			r, judges := goalWorld(t, cli)
-			got = judges(goalCommand(r, "There is a new.txt"))
+			c = goalCommand(r, "There is a new.txt")
+			forge.As[*forge.IterationInput](c.Input).Verify = ranOn(r.Git("rev-parse", c.Task.Head+"^{tree}"))
+			got = judges(c)
 			judged := forge.As[*forge.Judgment](got.Output)
 			if got.Failure() != nil || judged == nil {
 				t.Fatalf("an error for a person: %+v", got.Failure())
@@ -55,11 +65,21 @@ func TestClaudeLies(t *testing.T) {
 	}
 }
 
+// ranOn is a report of commands on a tree: one passed, one did not, and one ran elsewhere.
+func ranOn(tree string) *forge.VerifyReport {
+	return &forge.VerifyReport{Passed: true, Runs: []forge.CheckRun{
+		{ID: "v1", Command: "make test", Tree: tree, Passed: true, Output: "ok 12 tests"},
+		{ID: "v2", Command: "make lint", Tree: tree, ExitCode: 1, Output: "new.txt:1: too new"},
+		{ID: "v3", Command: "make race", Tree: "0123456789012345678901234567890123456789", Passed: true},
+	}}
+}
+
 // fails checks that claims do not show what was asked, for a reason.
 func fails(t *testing.T, asked []string, claims []forge.Claim, want string) {
 	t.Helper()
-	weighed, _ := verdict.Weigh(asked, claims, 0)
-	if _, found := verdict.Shortfalls(weighed); len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), want) {
+	weighed, against := verdict.Weigh(asked, claims, 0)
+	_, found := verdict.Shortfalls(weighed)
+	if found = append(found, against...); len(found) == 0 || !strings.Contains(strings.Join(found, "\n"), want) {
 		t.Errorf("%+v count: %q, want %q", claims, found, want)
 	}
 }
