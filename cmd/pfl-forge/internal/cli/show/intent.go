@@ -168,3 +168,12 @@ func parameters(with map[string]string) string {
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
+
+// approved returns the name of that which the hash of an intent is of: its plan, or its text while it waits to be
+// analyzed, so that there is no plan yet. See document.AsksFirst.
+func approved(d *Intent) string {
+	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 {
+		return "text"
+	}
+	return "plan"
+}
