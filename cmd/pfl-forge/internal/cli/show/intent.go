@@ -86,15 +86,6 @@ func printIntent(a *kit.App, d *Intent) error {
 	return nil
 }
 
-// approved names the thing that a person approves by its hash: the plan, or, before there is one, the
-// text of the request; see document.AsksFirst.
-func approved(d *Intent) string {
-	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 {
-		return "text"
-	}
-	return "plan"
-}
-
 // printAuditNotice prints the findings of an audit in short, and how to read the report.
 func printAuditNotice(a *kit.App, d *Intent) {
 	if d.Audit == nil {
