@@ -127,7 +127,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	// Deferred, as a proxy whose client is gone ends with a panic.
 	defer func() {
 		if !m.rejected && !m.complete() {
-			g.log.Warn(unknownCost, "output_tokens", m.count.usage.OutputTokens, "bytes", m.received)
+			g.log.WarnContext(ctx, unknownCost, "output_tokens", m.count.usage.OutputTokens, "bytes", m.received)
 		}
 	}()
 	r = r.WithContext(ctx)
