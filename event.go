@@ -83,6 +83,9 @@ type Cancel struct {
 // ProjectPaused is the reason that an intent shows while its project is paused.
 const ProjectPaused = "the project is paused"
 
+// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
+const AccountClosed = "the account of "
+
 // Pause stops agents and keeps what they did, until a Resume.
 type Pause struct {
 	// Reason is shown with the intent.
@@ -151,34 +154,27 @@ type RunAdmitted struct {
 	Unread []Observation
 	// Knowledge comes from the project's goals, the most relevant first.
 	Knowledge  []Knowledge
-	ReadPolicy bool // no intent has told the project's policy yet: it is read before an agent is called
-	AskFirst   bool // the policy decides whether a person lets the intent be analyzed; false of older runners
+	ReadPolicy bool             // no intent has told the project's policy yet: it is read before an agent is called
+	Accounts   *AccountsChanged // which accounts refuse calls; nil of older runners, whose intents wait for none
+	AskFirst   bool             // the policy decides whether a person lets the intent be analyzed; false of older runners
 }
 
 // RunPlanned tells the project what an intent is going to do, and which intents it waits for.
 type RunPlanned struct {
-	// Run is the run whose plan it is.
-	Run int
+	Run int // the run whose plan it is
 	// DependsOn are the intents that have to be done before. Each is answered with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []IntentID
-	// Budget is the project's budget as this analysis read it.
-	Budget Budget
-	// Children are the intents that this one was split into.
-	Children []IntentID
-	// OwnUSD is the budget that the intent has by itself; see ReserveBudget.
-	OwnUSD float64
-	// Number counts the intent's messages about money so far.
-	Number int
+	Budget    Budget     // the project's budget as this analysis read it
+	Children  []IntentID // the intents that this one was split into
+	OwnUSD    float64    // the budget that the intent has by itself; see ReserveBudget
+	Number    int        // counts the intent's messages about money so far
 }
 
 // DependencyEnded tells a waiting intent how an intent ended that it depends on.
 type DependencyEnded struct {
-	// Run is the run that waits.
-	Run int
-	// Intent is the dependency.
-	Intent IntentID
-	// Status is how it ended. Empty means that there is no such intent.
-	Status Status
+	Run    int      // the run that waits
+	Intent IntentID // the dependency
+	Status Status   // how it ended. Empty means that there is no such intent
 	// Cycle is the path from the waiting intent back to itself, set when the dependency can never end because it waits for this one.
 	Cycle []IntentID
 }
@@ -202,48 +198,32 @@ type FilesLocked struct {
 
 // QueueMerge puts exactly one commit into the merge queue.
 type QueueMerge struct {
-	// Run is the run that asks.
-	Run int
-	// Task is the task whose change it is.
-	Task TaskID
-	// Number counts the task's requests to the project, from 1.
-	Number int
-	// Base is the commit on which Head was verified and reviewed.
-	Base string
-	// Head is the commit to merge.
-	Head string
-	// Tree is the tree of Head.
-	Tree string
-	// PatchID identifies the change, whatever it is based on.
-	PatchID string
-	// Files are the paths that the change touches.
-	Files []string
-	// Title is the title of the merged commit.
-	Title string
+	Run     int      // the run that asks
+	Task    TaskID   // the task whose change it is
+	Number  int      // counts the task's requests to the project, from 1
+	Base    string   // the commit on which Head was verified and reviewed
+	Head    string   // the commit to merge
+	Tree    string   // the tree of Head
+	PatchID string   // identifies the change, whatever it is based on
+	Files   []string // the paths that the change touches
+	Title   string   // the title of the merged commit
 	// Approver is the person who approved the plan, or the change of protected paths; empty if neither was needed.
 	Approver string
 	// Statements are signed envelopes of the workers: that Head was verified, and reviewed. See package proof.
 	Statements []Envelope
 	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
-	Claims []string
-	// Scripted says that nothing of the change is a model's or another system's: see Intent.
-	Scripted bool
-	// Checks decide criteria of a goal, and have to pass also where the base branch has moved.
-	Checks []Check
+	Claims   []string
+	Scripted bool    // says that nothing of the change is a model's or another system's: see Intent
+	Checks   []Check // decide criteria of a goal, and have to pass also where the base branch has moved
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.
 type MergeEnded struct {
-	// Task is the task that asked.
-	Task TaskID
-	// Number is the request that this answers.
-	Number int
-	// Result is the outcome of the merge; nil if it could not be tried.
-	Result *MergeResult
-	// Failure is why the merge could not be tried; otherwise nil.
-	Failure *Failure
-	// Executor is that of the merge's commands; empty if there were none.
-	Executor Executor
+	Task     TaskID       // the task that asked
+	Number   int          // the request that this answers
+	Result   *MergeResult // the outcome of the merge; nil if it could not be tried
+	Failure  *Failure     // why the merge could not be tried; otherwise nil
+	Executor Executor     // that of the merge's commands; empty if there were none
 }
 
 // WithdrawRequests takes back what a task asked of its project, and releases its file lock.
@@ -291,28 +271,19 @@ type ReflectOn struct {
 
 // ChildChanged tells a parent how far a child intent is.
 type ChildChanged struct {
-	// Intent is the child.
-	Intent IntentID
-	// Run is the child's newest run.
-	Run int
-	// Number is the number of the newest end in that run; 0 while it is under way.
-	Number int
-	// Status is how the run ended; proposed while it is under way.
-	Status Status
+	Intent IntentID // the child
+	Run    int      // the child's newest run
+	Number int      // the number of the newest end in that run; 0 while it is under way
+	Status Status   // how the run ended; proposed while it is under way
 }
 
 // RunReflected tells an intent what a reflection made of its run or observations.
 type RunReflected struct {
-	// Run is the run that was reflected upon; 0 if only observations were read.
-	Run int
-	// Step records the reflection, with what it cost.
-	Step StepRecord
-	// Read are the ids of the intent's own observations that were read.
-	Read []string
-	// Proposed are the intents that were proposed.
-	Proposed []Proposal
-	// Dropped are the proposals that were not submitted, each with its reason.
-	Dropped []Adjustment
+	Run      int          // the run that was reflected upon; 0 if only observations were read
+	Step     StepRecord   // records the reflection, with what it cost
+	Read     []string     // the ids of the intent's own observations that were read
+	Proposed []Proposal   // the intents that were proposed
+	Dropped  []Adjustment // the proposals that were not submitted, each with its reason
 }
 
 // OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
@@ -335,16 +306,11 @@ type Teach struct {
 
 // ReserveBudget asks the project to reserve money for one call of an agent.
 type ReserveBudget struct {
-	// Run is the run that asks.
-	Run int
-	// Number counts the intent's messages about money, from 1.
-	Number int
-	// Attempt is the attempt that the call is for.
-	Attempt Attempt
-	// Budget is the budget as the intent knows it.
-	Budget Budget
-	// USD is the amount, in US dollars.
-	USD float64
+	Run     int     // the run that asks
+	Number  int     // counts the intent's messages about money, from 1
+	Attempt Attempt // the attempt that the call is for
+	Budget  Budget  // the budget as the intent knows it
+	USD     float64 // the amount, in US dollars
 	// Begun says that the call continues work that is under way. It comes before calls that begin something.
 	Begun bool
 	// OwnUSD is the budget of the intent by itself, which its children share; 0 if it has none.
@@ -353,26 +319,54 @@ type ReserveBudget struct {
 
 // BudgetReserved answers ReserveBudget.
 type BudgetReserved struct {
-	// Attempt is the attempt that the money is for.
-	Attempt Attempt
-	// USD bounds the cost of the call, in US dollars; 0 if the budget is used up.
-	USD float64
-	// Reason says why there is no money, and what to do; empty if there is.
-	Reason string
+	Attempt Attempt // the attempt that the money is for
+	USD     float64 // bounds the cost of the call, in US dollars; 0 if the budget is used up
+	Reason  string  // says why there is no money, and what to do; empty if there is
 	// Number is that of the newest ReserveBudget for the attempt: the answer to an earlier one counts no more.
 	Number int
 }
 
 // CommitBudget tells the project the costs of an intent, and releases reservations of attempts that are not open any more.
 type CommitBudget struct {
-	// Number counts the intent's messages about money, from 1.
-	Number int
+	Number int // counts the intent's messages about money, from 1
 	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It never shrinks, so a message that comes late changes nothing.
 	SpentUSD float64
-	// Open are the attempts that still need what is reserved for them.
-	Open []Attempt
-	// OwnUSD is the budget that the intent has by itself; see ReserveBudget.
-	OwnUSD float64
-	// Unbilled are attempts that were withdrawn, and whose costs are still to come.
-	Unbilled []Attempt
+	Open     []Attempt // the attempts that still need what is reserved for them
+	OwnUSD   float64   // the budget that the intent has by itself; see ReserveBudget
+	Unbilled []Attempt // attempts that were withdrawn, and whose costs are still to come
+}
+
+// AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It is
+// answered with AccountsChanged; until the account takes calls again, the step is held.
+type AccountRefused struct {
+	// Run is the run that tells it.
+	Run int
+	// Number counts the intent's messages of this type, from 1.
+	Number int
+	// Seen is the AccountsChanged.Number that the call was issued under.
+	Seen int
+	// Agent is the back end whose account it is.
+	Agent string
+	// Failure says why: credentials, or a quota until a known time; held if no call was made.
+	Failure Failure
+}
+
+// AccountsChanged tells an intent which accounts refuse calls.
+type AccountsChanged struct {
+	// Number counts the changes of the project's knowledge of accounts; an older one is out of date.
+	Number int
+	// Heard is the newest AccountRefused.Number of the intent that the project has heard.
+	Heard int
+	// Asks says that this intent asks the person, for all that wait.
+	Asks bool
+	// Closed are all accounts that refuse calls, as of Number.
+	Closed []ClosedAccount
+}
+
+// ClosedAccount says why the account of an agent is not called in a project.
+type ClosedAccount struct {
+	Agent        string        // the back end
+	Reason       FailureReason // auth or quota
+	Message      string        // as the account said it, for a person
+	Since, Until time.Time     // Until is zero if a person has to resume it
 }

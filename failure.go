@@ -36,6 +36,7 @@ const (
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
 	// FailLost: the pod in which the command ran is gone. What it did is not known.
 	FailLost       FailureReason = "lost"
+	FailHeld       FailureReason = "held"       // no agent was called: its account is known to refuse calls
 	FailUnreserved FailureReason = "unreserved" // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 

@@ -77,6 +77,9 @@ func Messages() []MessageSpec {
 		{&BudgetReserved{}, PartyProject, PartyIntent, "", "Attempt", "grants or denies money for a call"},
 		{&CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
+		{&AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says that the account of an agent refused a call"},
+		{&AccountsChanged{}, PartyProject, PartyIntent, "", "Number", "says which accounts refuse calls"},
+
 		{&RunReflected{}, PartyProject, PartyIntent, "", "Step.Attempt", "says what a reflection made of a run"},
 		{&OverlapChanged{}, PartyIntent, PartyIntent, "", "Number", "says that two tasks under way do not merge, or do again"},
 	}
@@ -111,6 +114,8 @@ func (*BudgetReserved) isMessage()   {}
 func (*CommitBudget) isMessage()     {}
 func (*RunReflected) isMessage()     {}
 func (*OverlapChanged) isMessage()   {}
+func (*AccountRefused) isMessage()   {}
+func (*AccountsChanged) isMessage()  {}
 
 // As returns v as a T, or the zero T (nil for a pointer) if v is something else.
 // It is for code that cares about one type of message, input or output; what

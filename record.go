@@ -142,7 +142,8 @@ type ProjectSummary struct {
 	// SpentUSD is the sum that all intents have ever spent, TodayUSD that of Day, in US dollars.
 	SpentUSD, TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
-	Day int64
+	Day    int64
+	Closed []ClosedAccount // the accounts that refuse calls
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

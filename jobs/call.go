@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -22,6 +23,11 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	a, err := j.Agent()
 	if err != nil {
 		return agent.Outcome{}, err
+	}
+	// Which agent it would have been is known only here: by the configuration, what is installed, and who stands in.
+	if slices.Contains(j.Command.ClosedAgents, a.Name()) {
+		j.Result.Agent = a.Name() // so that the rules know which account is waited for
+		return agent.Outcome{}, agent.Fail(forge.FailHeld, "no call was made: the account of %s is known to refuse calls", a.Name())
 	}
 	if unreserved(j.Command, a.Name(), j.Config.Budget) {
 		return agent.Outcome{}, errUnreserved
@@ -71,7 +77,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	traced, end := telemetry.Span(ctx, "agent "+a.Name())
 	call.Env = append(call.Env, telemetry.Environment(traced)...)
 	own := len(j.Config.Agents[a.Name()].Command) > 0
-	out, err := j.host.gates.Run(traced, gate.Account(j.Command.To.Project, a.Name(), own), a, call, sink)
+	out, err := j.host.gates.Run(traced, gate.Account(j.Command.To.Project, a.Name(), own),
+		gate.Caller{Project: j.Command.To.Project, Known: j.Command.Accounts}, a, call, sink)
 	end(err)
 	r := &j.Result
 	r.Agent, r.Model, r.Usage = a.Name(), out.Model, r.Usage.Add(out.Usage)

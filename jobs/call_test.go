@@ -176,3 +176,15 @@ func TestRequiredSandbox(t *testing.T) {
 		t.Errorf("there is a sandbox, and %+v, %+v", call.Sandbox, res)
 	}
 }
+
+// A worker calls no agent whose account is known to refuse calls, and says which one it would have been.
+func TestHeldCall(t *testing.T) {
+	called, res := run(t, models, forge.Command{BudgetUSD: 4, ClosedAgents: []string{"codex", "claude"}}, agent.Call{Role: agent.RoleReview, Prompt: "x"})
+	if f := res.Failure(); f == nil || f.Reason != forge.FailHeld || res.Agent != "claude" || called.Prompt != "" {
+		t.Errorf("got %+v, and a call with %q", res, called.Prompt)
+	}
+	called, res = run(t, models, forge.Command{BudgetUSD: 4, ClosedAgents: []string{"codex"}}, agent.Call{Role: agent.RoleReview, Prompt: "x"})
+	if res.Failure() != nil || called.Prompt != "x" {
+		t.Errorf("got %+v, and a call with %q", res, called.Prompt)
+	}
+}

@@ -44,7 +44,11 @@ func kindOf(t *changes.Delivered) Kind {
 		switch t.Waiting {
 		case forge.WaitingBudget:
 			return KindBudget
-		case forge.WaitingPaused: // a person knows that
+		case forge.WaitingPaused: // a person knows that, unless an account refuses calls
+			// One intent says so for all that wait, so this is one message, and no person has caused it.
+			if strings.HasPrefix(t.Reason, forge.AccountClosed) {
+				return KindWaiting
+			}
 			return ""
 		default:
 			return KindWaiting

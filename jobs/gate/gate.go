@@ -10,8 +10,9 @@
 // long as a limit lasts, but no longer than an hour, and for ten seconds after a refusal of the
 // credentials. A probe is the first call after that; others wait for what becomes of it. So no
 // account stays closed by an error, or by a lie, for longer than a probe takes to show it. What a
-// process knows ends with it, and one replica knows nothing of another: one whose credentials are
-// stale stops no other.
+// process knows ends with it. What a project knows lasts (package account of the rules): it is told of each refusal,
+// and holds further calls. A person who resumes the account there knows better than a gate that is still
+// closed: the first call that was issued after that is a probe at once.
 package gate
 
 import (
@@ -51,6 +52,33 @@ type closed struct {
 	until time.Time
 	// probe is closed when the call that tries it has ended; nil if none is under way.
 	probe chan struct{}
+	// known has, of each project that was refused, what it knew of accounts then.
+	known map[forge.ProjectID]int
+}
+
+// Caller says for whom a call is made.
+type Caller struct {
+	// Project is the one whose call it is.
+	Project forge.ProjectID
+	// Known is the number of the project's knowledge of accounts when the call was issued. It rises when a
+	// person says that they take calls again.
+	Known int
+}
+
+// refused notes the number of a project's knowledge when it was refused.
+func (c *closed) refused(by Caller) {
+	// Numbers of different projects say nothing about each other, and a project that was not refused yet has
+	// heard nothing of this refusal: its first call is refused like that of any other.
+	if c.known == nil {
+		c.known = map[forge.ProjectID]int{}
+	}
+	c.known[by.Project] = max(c.known[by.Project], by.Known)
+}
+
+// isOutdated reports whether a project has heard more since it was refused.
+func (c *closed) isOutdated(by Caller) bool {
+	known, refused := c.known[by.Project]
+	return refused && by.Known > known
 }
 
 // Account names the account of an agent in this process: that of a back end is shared by all
@@ -66,11 +94,11 @@ func Account(project forge.ProjectID, name string, own bool) string {
 }
 
 // Run has an agent make a call to an account, unless that is known to refuse it.
-func (g *Gates) Run(ctx context.Context, account string, a agent.Agent, call agent.Call, sink func(agent.Event)) (out agent.Outcome, err error) {
+func (g *Gates) Run(ctx context.Context, account string, by Caller, a agent.Agent, call agent.Call, sink func(agent.Event)) (out agent.Outcome, err error) {
 	if account == "" {
 		return a.Run(ctx, call, sink)
 	}
-	err = g.Call(ctx, account, func(accepted func()) (err error) {
+	err = g.Call(ctx, account, by, func(accepted func()) (err error) {
 		out, err = a.Run(ctx, call, func(e agent.Event) {
 			// What an agent says may be the refusal in its own words; these come of the model alone.
 			if e.Kind == agent.EventTool || e.Kind == agent.EventThinking || e.Usage.OutputTokens > 0 {
@@ -86,9 +114,9 @@ func (g *Gates) Run(ctx context.Context, account string, a agent.Agent, call age
 // Call makes a call to an account, or returns why none was made: a *agent.Failure with the reason
 // for which the account refused the last one. The call says as soon as it knows that the account
 // takes it: others need not wait for its end.
-func (g *Gates) Call(ctx context.Context, account string, call func(accepted func()) error) error {
+func (g *Gates) Call(ctx context.Context, account string, by Caller, call func(accepted func()) error) error {
 	for {
-		other, probe, err := g.enter(account)
+		other, probe, err := g.enter(account, by)
 		switch {
 		case err != nil:
 			return err
@@ -97,7 +125,7 @@ func (g *Gates) Call(ctx context.Context, account string, call func(accepted fun
 			if err == nil {
 				g.accept(account, probe)
 			}
-			g.leave(account, probe, err)
+			g.leave(account, by, probe, err)
 			return err
 		}
 		select {
@@ -123,7 +151,7 @@ func (g *Gates) accept(account string, probe *closed) {
 
 // enter decides on a call: it waits for the probe of another one, or fails, or is made, as a probe
 // itself if the time for one has come.
-func (g *Gates) enter(account string) (other <-chan struct{}, probe *closed, err error) {
+func (g *Gates) enter(account string, by Caller) (other <-chan struct{}, probe *closed, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.closed[account]
@@ -132,7 +160,8 @@ func (g *Gates) enter(account string) (other <-chan struct{}, probe *closed, err
 		return nil, nil, nil
 	case c.probe != nil:
 		return c.probe, nil, nil
-	case c.until.After(g.time()):
+	case c.until.After(g.time()) && !c.isOutdated(by):
+		c.refused(by)
 		return nil, nil, c.refusal()
 	}
 	c.probe = make(chan struct{})
@@ -140,7 +169,7 @@ func (g *Gates) enter(account string) (other <-chan struct{}, probe *closed, err
 }
 
 // leave ends a call: a refusal closes the gate, or keeps it closed.
-func (g *Gates) leave(account string, probe *closed, err error) {
+func (g *Gates) leave(account string, by Caller, probe *closed, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if probe != nil && probe.probe != nil {
@@ -160,6 +189,7 @@ func (g *Gates) leave(account string, probe *closed, err error) {
 		g.closed[account] = c
 	}
 	c.failure, c.since, c.until = f.Failure, g.time(), g.next(&f.Failure)
+	c.refused(by)
 }
 
 // closes reports whether a failure is one of the account, which every other call would have too.

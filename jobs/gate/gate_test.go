@@ -47,7 +47,7 @@ func TestKnownLimit(t *testing.T) {
 	until := now.Add(5 * time.Hour)
 	a.refuse(forge.FailQuota, until)
 	for range 5 {
-		f, ok := errors.AsType[*agent.Failure](g.Call(t.Context(), "claude", a.call))
+		f, ok := errors.AsType[*agent.Failure](g.Call(t.Context(), "claude", Caller{}, a.call))
 		if !ok || f.Reason != forge.FailQuota || !f.Until.Equal(until) {
 			t.Fatalf("the call returned %v", f)
 		}
@@ -55,13 +55,13 @@ func TestKnownLimit(t *testing.T) {
 	if n := a.calls.Load(); n != 1 {
 		t.Errorf("%d calls were made into a known limit, not 1", n)
 	}
-	if err := g.Call(t.Context(), "codex", other.call); err != nil || other.calls.Load() != 1 {
+	if err := g.Call(t.Context(), "codex", Caller{}, other.call); err != nil || other.calls.Load() != 1 {
 		t.Errorf("another account is closed too: %v", err)
 	}
 	a.refusal.Store(nil)
 	now = now.Add(time.Hour)
 	for range 3 {
-		if err := g.Call(t.Context(), "claude", a.call); err != nil {
+		if err := g.Call(t.Context(), "claude", Caller{}, a.call); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestOtherFailures(t *testing.T) {
 		var a account
 		a.refuse(reason, time.Time{})
 		for range 3 {
-			if err := g.Call(t.Context(), "claude", a.call); reasonOf(err) != reason {
+			if err := g.Call(t.Context(), "claude", Caller{}, a.call); reasonOf(err) != reason {
 				t.Errorf("%v, not %s", err, reason)
 			}
 		}
@@ -95,7 +95,7 @@ func TestCredentials(t *testing.T) {
 			g := &Gates{pause: time.Nanosecond}
 			var a account
 			a.refuse(forge.FailAuth, time.Time{})
-			if err := g.Call(t.Context(), "claude", a.call); reasonOf(err) != forge.FailAuth {
+			if err := g.Call(t.Context(), "claude", Caller{}, a.call); reasonOf(err) != forge.FailAuth {
 				t.Fatal(err)
 			}
 			if mended {
@@ -105,7 +105,7 @@ func TestCredentials(t *testing.T) {
 			var all sync.WaitGroup
 			var refused atomic.Int32
 			all.Go(func() {
-				err := g.Call(t.Context(), "claude", func(accepted func()) error { // the probe
+				err := g.Call(t.Context(), "claude", Caller{}, func(accepted func()) error { // the probe
 					close(begun)
 					<-end
 					return a.call(accepted)
@@ -120,7 +120,7 @@ func TestCredentials(t *testing.T) {
 			g.mu.Unlock()
 			for range 4 {
 				all.Go(func() {
-					if err := g.Call(t.Context(), "claude", a.call); reasonOf(err) == forge.FailAuth {
+					if err := g.Call(t.Context(), "claude", Caller{}, a.call); reasonOf(err) == forge.FailAuth {
 						refused.Add(1)
 					}
 				})
@@ -148,18 +148,18 @@ func TestProbe(t *testing.T) {
 	g := &Gates{pause: time.Nanosecond}
 	var a account
 	a.refuse(forge.FailAuth, time.Time{})
-	if err := g.Call(t.Context(), "claude", a.call); err == nil {
+	if err := g.Call(t.Context(), "claude", Caller{}, a.call); err == nil {
 		t.Fatal("it was not refused")
 	}
 	a.refusal.Store(nil)
 	stopped := errors.New("stopped")
-	if err := g.Call(t.Context(), "claude", func(func()) error { return stopped }); !errors.Is(err, stopped) {
+	if err := g.Call(t.Context(), "claude", Caller{}, func(func()) error { return stopped }); !errors.Is(err, stopped) {
 		t.Error(err)
 	}
-	err := g.Call(t.Context(), "claude", func(accepted func()) error {
+	err := g.Call(t.Context(), "claude", Caller{}, func(accepted func()) error {
 		accepted()
 		accepted()
-		return g.Call(t.Context(), "claude", a.call) // another call, while the probe goes on
+		return g.Call(t.Context(), "claude", Caller{}, a.call) // another call, while the probe goes on
 	})
 	if err != nil || a.calls.Load() != 2 {
 		t.Errorf("%v, %d calls", err, a.calls.Load())
@@ -168,9 +168,46 @@ func TestProbe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.refuse(forge.FailAuth, time.Time{})
-	_ = g.Call(t.Context(), "claude", a.call)
-	err = g.Call(t.Context(), "claude", func(func()) error { return g.Call(ctx, "claude", a.call) })
+	_ = g.Call(t.Context(), "claude", Caller{}, a.call)
+	err = g.Call(t.Context(), "claude", Caller{}, func(func()) error { return g.Call(ctx, "claude", Caller{}, a.call) })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting ended with %v", err)
+	}
+}
+
+// What a person resumed is tried at once, by one call: the gate may be closed still. Others of before are refused.
+func TestResumed(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	g := &Gates{now: func() time.Time { return now }}
+	var a account
+	a.refuse(forge.FailAuth, time.Time{})
+	call := func(project forge.ProjectID, known int) error {
+		return g.Call(t.Context(), "claude", Caller{Project: project, Known: known}, a.call)
+	}
+	for range 3 {
+		if err := call("p", 1); reasonOf(err) != forge.FailAuth {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // resumed, and refused once more
+		if err := call("p", 2); reasonOf(err) != forge.FailAuth {
+			t.Fatal(err)
+		}
+	}
+	if err := call("q", 7); reasonOf(err) != forge.FailAuth { // has heard nothing since it was refused, which is now
+		t.Fatal(err)
+	}
+	if n := a.calls.Load(); n != 2 {
+		t.Errorf("%d calls, not 2", n)
+	}
+	a.refusal.Store(nil)
+	if err := call("q", 7); reasonOf(err) != forge.FailAuth {
+		t.Fatal(err)
+	}
+	if err := call("q", 8); err != nil {
+		t.Error(err)
+	}
+	if err := call("p", 2); err != nil {
+		t.Error(err)
 	}
 }

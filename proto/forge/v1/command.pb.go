@@ -36,6 +36,8 @@ type Command struct {
 	xxx_hidden_BudgetUsd     float64                `protobuf:"fixed64,9,opt,name=budget_usd,json=budgetUsd"`
 	xxx_hidden_Instructions  *string                `protobuf:"bytes,10,opt,name=instructions"`
 	xxx_hidden_Stronger      *Stronger              `protobuf:"bytes,20,opt,name=stronger"`
+	xxx_hidden_ClosedAgents  []string               `protobuf:"bytes,21,rep,name=closed_agents,json=closedAgents"`
+	xxx_hidden_Accounts      int32                  `protobuf:"varint,22,opt,name=accounts"`
 	xxx_hidden_Input         isCommand_Input        `protobuf_oneof:"input"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
@@ -154,6 +156,20 @@ func (x *Command) GetStronger() *Stronger {
 	return nil
 }
 
+func (x *Command) GetClosedAgents() []string {
+	if x != nil {
+		return x.xxx_hidden_ClosedAgents
+	}
+	return nil
+}
+
+func (x *Command) GetAccounts() int32 {
+	if x != nil {
+		return x.xxx_hidden_Accounts
+	}
+	return 0
+}
+
 func (x *Command) GetAnalyze() *AnalyzeInput {
 	if x != nil {
 		if x, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
@@ -245,7 +261,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -258,12 +274,12 @@ func (x *Command) SetTask(v *Task) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
 }
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 14)
 }
 
 func (x *Command) SetLimitedAgents(v []string) {
@@ -272,16 +288,25 @@ func (x *Command) SetLimitedAgents(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 14)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
 }
 
 func (x *Command) SetStronger(v *Stronger) {
 	x.xxx_hidden_Stronger = v
+}
+
+func (x *Command) SetClosedAgents(v []string) {
+	x.xxx_hidden_ClosedAgents = v
+}
+
+func (x *Command) SetAccounts(v int32) {
+	x.xxx_hidden_Accounts = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
 }
 
 func (x *Command) SetAnalyze(v *AnalyzeInput) {
@@ -426,6 +451,13 @@ func (x *Command) HasStronger() bool {
 	return x.xxx_hidden_Stronger != nil
 }
 
+func (x *Command) HasAccounts() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *Command) HasInput() bool {
 	if x == nil {
 		return false
@@ -548,6 +580,11 @@ func (x *Command) ClearInstructions() {
 
 func (x *Command) ClearStronger() {
 	x.xxx_hidden_Stronger = nil
+}
+
+func (x *Command) ClearAccounts() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_Accounts = 0
 }
 
 func (x *Command) ClearInput() {
@@ -682,6 +719,12 @@ type Command_builder struct {
 	// stronger is what the call has in place of the configured model and effort,
 	// because attempts before were not good enough.
 	Stronger *Stronger
+	// closed_agents are those whose accounts refuse calls: none of them is
+	// called.
+	ClosedAgents []string
+	// accounts is the number of the AccountsChanged that is known by now. With a
+	// higher one than before, an account that refused calls is tried again.
+	Accounts *int32
 	// What the step works on besides the intent and the task.
 
 	// Fields of oneof xxx_hidden_Input:
@@ -713,29 +756,34 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 14)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	x.xxx_hidden_LimitedAgents = b.LimitedAgents
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 14)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Stronger = b.Stronger
+	x.xxx_hidden_ClosedAgents = b.ClosedAgents
+	if b.Accounts != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
+		x.xxx_hidden_Accounts = *b.Accounts
+	}
 	if b.Analyze != nil {
 		x.xxx_hidden_Input = &command_Analyze{b.Analyze}
 	}
@@ -2086,7 +2134,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xe9\x06\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xaa\a\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2100,7 +2148,9 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"budget_usd\x18\t \x01(\x01R\tbudgetUsd\x12\"\n" +
 	"\finstructions\x18\n" +
 	" \x01(\tR\finstructions\x12.\n" +
-	"\bstronger\x18\x14 \x01(\v2\x12.forge.v1.StrongerR\bstronger\x122\n" +
+	"\bstronger\x18\x14 \x01(\v2\x12.forge.v1.StrongerR\bstronger\x12#\n" +
+	"\rclosed_agents\x18\x15 \x03(\tR\fclosedAgents\x12\x1a\n" +
+	"\baccounts\x18\x16 \x01(\x05R\baccounts\x122\n" +
 	"\aanalyze\x18\v \x01(\v2\x16.forge.v1.AnalyzeInputH\x00R\aanalyze\x122\n" +
 	"\aobserve\x18\f \x01(\v2\x16.forge.v1.ObserveInputH\x00R\aobserve\x125\n" +
 	"\babstract\x18\r \x01(\v2\x17.forge.v1.AbstractInputH\x00R\babstract\x128\n" +

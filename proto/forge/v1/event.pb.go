@@ -361,6 +361,24 @@ func (x *Event) GetTeach() *Teach {
 	return nil
 }
 
+func (x *Event) GetAccountRefused() *AccountRefused {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_AccountRefused); ok {
+			return x.AccountRefused
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetAccountsChanged() *AccountsChanged {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_AccountsChanged); ok {
+			return x.AccountsChanged
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetAnchor() string {
 	if x != nil {
 		if x.xxx_hidden_Anchor != nil {
@@ -639,6 +657,22 @@ func (x *Event) SetTeach(v *Teach) {
 		return
 	}
 	x.xxx_hidden_Message = &event_Teach{v}
+}
+
+func (x *Event) SetAccountRefused(v *AccountRefused) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_AccountRefused{v}
+}
+
+func (x *Event) SetAccountsChanged(v *AccountsChanged) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_AccountsChanged{v}
 }
 
 func (x *Event) SetAnchor(v string) {
@@ -923,6 +957,22 @@ func (x *Event) HasTeach() bool {
 	return ok
 }
 
+func (x *Event) HasAccountRefused() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_AccountRefused)
+	return ok
+}
+
+func (x *Event) HasAccountsChanged() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_AccountsChanged)
+	return ok
+}
+
 func (x *Event) HasAnchor() bool {
 	if x == nil {
 		return false
@@ -1140,6 +1190,18 @@ func (x *Event) ClearTeach() {
 	}
 }
 
+func (x *Event) ClearAccountRefused() {
+	if _, ok := x.xxx_hidden_Message.(*event_AccountRefused); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
+func (x *Event) ClearAccountsChanged() {
+	if _, ok := x.xxx_hidden_Message.(*event_AccountsChanged); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
 func (x *Event) ClearAnchor() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Anchor = nil
@@ -1185,6 +1247,8 @@ const Event_ChildChanged_case case_Event_Message = 30
 const Event_RunReflected_case case_Event_Message = 31
 const Event_OverlapChanged_case case_Event_Message = 32
 const Event_Teach_case case_Event_Message = 36
+const Event_AccountRefused_case case_Event_Message = 37
+const Event_AccountsChanged_case case_Event_Message = 38
 
 func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
@@ -1249,6 +1313,10 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_OverlapChanged_case
 	case *event_Teach:
 		return Event_Teach_case
+	case *event_AccountRefused:
+		return Event_AccountRefused_case
+	case *event_AccountsChanged:
+		return Event_AccountsChanged_case
 	default:
 		return Event_Message_not_set_case
 	}
@@ -1330,6 +1398,10 @@ type Event_builder struct {
 	OverlapChanged *OverlapChanged
 	// From a person, to the project: adds, corrects or forgets what it knows.
 	Teach *Teach
+	// To the project: the account of an agent refused a call.
+	AccountRefused *AccountRefused
+	// From the project: which accounts refuse calls.
+	AccountsChanged *AccountsChanged
 	// -- end of xxx_hidden_Message
 	// anchor names the record by which another machine sent it, as
 	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
@@ -1445,6 +1517,12 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.Teach != nil {
 		x.xxx_hidden_Message = &event_Teach{b.Teach}
+	}
+	if b.AccountRefused != nil {
+		x.xxx_hidden_Message = &event_AccountRefused{b.AccountRefused}
+	}
+	if b.AccountsChanged != nil {
+		x.xxx_hidden_Message = &event_AccountsChanged{b.AccountsChanged}
 	}
 	if b.Anchor != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
@@ -1620,6 +1698,16 @@ type event_Teach struct {
 	Teach *Teach `protobuf:"bytes,36,opt,name=teach,oneof"`
 }
 
+type event_AccountRefused struct {
+	// To the project: the account of an agent refused a call.
+	AccountRefused *AccountRefused `protobuf:"bytes,37,opt,name=account_refused,json=accountRefused,oneof"`
+}
+
+type event_AccountsChanged struct {
+	// From the project: which accounts refuse calls.
+	AccountsChanged *AccountsChanged `protobuf:"bytes,38,opt,name=accounts_changed,json=accountsChanged,oneof"`
+}
+
 func (*event_Submit) isEvent_Message() {}
 
 func (*event_Edit) isEvent_Message() {}
@@ -1677,6 +1765,10 @@ func (*event_RunReflected) isEvent_Message() {}
 func (*event_OverlapChanged) isEvent_Message() {}
 
 func (*event_Teach) isEvent_Message() {}
+
+func (*event_AccountRefused) isEvent_Message() {}
+
+func (*event_AccountsChanged) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -3357,6 +3449,7 @@ type RunAdmitted struct {
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
 	xxx_hidden_ReadPolicy  bool                   `protobuf:"varint,9,opt,name=read_policy,json=readPolicy"`
 	xxx_hidden_AskFirst    bool                   `protobuf:"varint,10,opt,name=ask_first,json=askFirst"`
+	xxx_hidden_Accounts    *AccountsChanged       `protobuf:"bytes,11,opt,name=accounts"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3457,9 +3550,16 @@ func (x *RunAdmitted) GetAskFirst() bool {
 	return false
 }
 
+func (x *RunAdmitted) GetAccounts() *AccountsChanged {
+	if x != nil {
+		return x.xxx_hidden_Accounts
+	}
+	return nil
+}
+
 func (x *RunAdmitted) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *RunAdmitted) SetBudget(v *Budget) {
@@ -3472,12 +3572,12 @@ func (x *RunAdmitted) SetPast(v []*PastRun) {
 
 func (x *RunAdmitted) SetPaused(v int32) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *RunAdmitted) SetResumed(v int32) {
 	x.xxx_hidden_Resumed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
 }
 
 func (x *RunAdmitted) SetUnread(v []*Observation) {
@@ -3490,12 +3590,16 @@ func (x *RunAdmitted) SetKnowledge(v []*Knowledge) {
 
 func (x *RunAdmitted) SetReadPolicy(v bool) {
 	x.xxx_hidden_ReadPolicy = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
 }
 
 func (x *RunAdmitted) SetAskFirst(v bool) {
 	x.xxx_hidden_AskFirst = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+}
+
+func (x *RunAdmitted) SetAccounts(v *AccountsChanged) {
+	x.xxx_hidden_Accounts = v
 }
 
 func (x *RunAdmitted) HasRun() bool {
@@ -3540,6 +3644,13 @@ func (x *RunAdmitted) HasAskFirst() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
+func (x *RunAdmitted) HasAccounts() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Accounts != nil
+}
+
 func (x *RunAdmitted) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -3569,6 +3680,10 @@ func (x *RunAdmitted) ClearAskFirst() {
 	x.xxx_hidden_AskFirst = false
 }
 
+func (x *RunAdmitted) ClearAccounts() {
+	x.xxx_hidden_Accounts = nil
+}
+
 type RunAdmitted_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3594,6 +3709,8 @@ type RunAdmitted_builder struct {
 	// ask_first says that the policy decides whether a person has to let the
 	// intent be analyzed. Older runners did not ask.
 	AskFirst *bool
+	// accounts says which accounts refuse calls. Older runners did not.
+	Accounts *AccountsChanged
 }
 
 func (b0 RunAdmitted_builder) Build() *RunAdmitted {
@@ -3601,29 +3718,30 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Run = *b.Run
 	}
 	x.xxx_hidden_Budget = b.Budget
 	x.xxx_hidden_Past = &b.Past
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Resumed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
 		x.xxx_hidden_Resumed = *b.Resumed
 	}
 	x.xxx_hidden_Unread = &b.Unread
 	x.xxx_hidden_Knowledge = &b.Knowledge
 	if b.ReadPolicy != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_ReadPolicy = *b.ReadPolicy
 	}
 	if b.AskFirst != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
 		x.xxx_hidden_AskFirst = *b.AskFirst
 	}
+	x.xxx_hidden_Accounts = b.Accounts
 	return m0
 }
 
@@ -6600,11 +6718,368 @@ func (b0 CommitBudget_builder) Build() *CommitBudget {
 	return m0
 }
 
+// AccountRefused tells the project that the account of an agent refused a call,
+// or that a worker made none because of that.
+type AccountRefused struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
+	xxx_hidden_Seen        int32                  `protobuf:"varint,3,opt,name=seen"`
+	xxx_hidden_Agent       *string                `protobuf:"bytes,4,opt,name=agent"`
+	xxx_hidden_Failure     *Failure               `protobuf:"bytes,5,opt,name=failure"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *AccountRefused) Reset() {
+	*x = AccountRefused{}
+	mi := &file_forge_v1_event_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountRefused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountRefused) ProtoMessage() {}
+
+func (x *AccountRefused) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *AccountRefused) GetRun() int32 {
+	if x != nil {
+		return x.xxx_hidden_Run
+	}
+	return 0
+}
+
+func (x *AccountRefused) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *AccountRefused) GetSeen() int32 {
+	if x != nil {
+		return x.xxx_hidden_Seen
+	}
+	return 0
+}
+
+func (x *AccountRefused) GetAgent() string {
+	if x != nil {
+		if x.xxx_hidden_Agent != nil {
+			return *x.xxx_hidden_Agent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *AccountRefused) GetFailure() *Failure {
+	if x != nil {
+		return x.xxx_hidden_Failure
+	}
+	return nil
+}
+
+func (x *AccountRefused) SetRun(v int32) {
+	x.xxx_hidden_Run = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
+func (x *AccountRefused) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+}
+
+func (x *AccountRefused) SetSeen(v int32) {
+	x.xxx_hidden_Seen = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *AccountRefused) SetAgent(v string) {
+	x.xxx_hidden_Agent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *AccountRefused) SetFailure(v *Failure) {
+	x.xxx_hidden_Failure = v
+}
+
+func (x *AccountRefused) HasRun() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *AccountRefused) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *AccountRefused) HasSeen() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *AccountRefused) HasAgent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *AccountRefused) HasFailure() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Failure != nil
+}
+
+func (x *AccountRefused) ClearRun() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Run = 0
+}
+
+func (x *AccountRefused) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Number = 0
+}
+
+func (x *AccountRefused) ClearSeen() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Seen = 0
+}
+
+func (x *AccountRefused) ClearAgent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Agent = nil
+}
+
+func (x *AccountRefused) ClearFailure() {
+	x.xxx_hidden_Failure = nil
+}
+
+type AccountRefused_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// run is the run that tells it.
+	Run *int32
+	// number counts the intent's messages of this type, from 1.
+	Number *int32
+	// seen is the number of the AccountsChanged that the call was issued under.
+	Seen *int32
+	// agent is the back end whose account it is.
+	Agent *string
+	// failure says why.
+	Failure *Failure
+}
+
+func (b0 AccountRefused_builder) Build() *AccountRefused {
+	m0 := &AccountRefused{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Run != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Run = *b.Run
+	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		x.xxx_hidden_Number = *b.Number
+	}
+	if b.Seen != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		x.xxx_hidden_Seen = *b.Seen
+	}
+	if b.Agent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_Agent = b.Agent
+	}
+	x.xxx_hidden_Failure = b.Failure
+	return m0
+}
+
+// AccountsChanged tells an intent which accounts refuse calls.
+type AccountsChanged struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
+	xxx_hidden_Heard       int32                  `protobuf:"varint,2,opt,name=heard"`
+	xxx_hidden_Asks        bool                   `protobuf:"varint,3,opt,name=asks"`
+	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,4,rep,name=closed"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *AccountsChanged) Reset() {
+	*x = AccountsChanged{}
+	mi := &file_forge_v1_event_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountsChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountsChanged) ProtoMessage() {}
+
+func (x *AccountsChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *AccountsChanged) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *AccountsChanged) GetHeard() int32 {
+	if x != nil {
+		return x.xxx_hidden_Heard
+	}
+	return 0
+}
+
+func (x *AccountsChanged) GetAsks() bool {
+	if x != nil {
+		return x.xxx_hidden_Asks
+	}
+	return false
+}
+
+func (x *AccountsChanged) GetClosed() []*ClosedAccount {
+	if x != nil {
+		if x.xxx_hidden_Closed != nil {
+			return *x.xxx_hidden_Closed
+		}
+	}
+	return nil
+}
+
+func (x *AccountsChanged) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *AccountsChanged) SetHeard(v int32) {
+	x.xxx_hidden_Heard = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *AccountsChanged) SetAsks(v bool) {
+	x.xxx_hidden_Asks = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *AccountsChanged) SetClosed(v []*ClosedAccount) {
+	x.xxx_hidden_Closed = &v
+}
+
+func (x *AccountsChanged) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *AccountsChanged) HasHeard() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *AccountsChanged) HasAsks() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *AccountsChanged) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Number = 0
+}
+
+func (x *AccountsChanged) ClearHeard() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Heard = 0
+}
+
+func (x *AccountsChanged) ClearAsks() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Asks = false
+}
+
+type AccountsChanged_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// number counts what the project learned of accounts; an older one is out of
+	// date.
+	Number *int32
+	// heard is the newest number of the intent's AccountRefused that was heard.
+	Heard *int32
+	// asks says that this intent asks the person, for all that wait.
+	Asks *bool
+	// closed are all accounts that refuse calls.
+	Closed []*ClosedAccount
+}
+
+func (b0 AccountsChanged_builder) Build() *AccountsChanged {
+	m0 := &AccountsChanged{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Number = *b.Number
+	}
+	if b.Heard != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_Heard = *b.Heard
+	}
+	if b.Asks != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_Asks = *b.Asks
+	}
+	x.xxx_hidden_Closed = &b.Closed
+	return m0
+}
+
 var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\r\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x0e\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -6643,7 +7118,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
 	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
 	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12'\n" +
-	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12\x16\n" +
+	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12C\n" +
+	"\x0faccount_refused\x18% \x01(\v2\x18.forge.v1.AccountRefusedH\x00R\x0eaccountRefused\x12F\n" +
+	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12\x16\n" +
 	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
 	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
 	"\x03via\x18# \x01(\tR\x03viaB\t\n" +
@@ -6699,7 +7176,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
 	"requesters\x12\x14\n" +
-	"\x05about\x18\t \x01(\tR\x05about\"\xd0\x02\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\x87\x03\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
@@ -6711,7 +7188,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vread_policy\x18\t \x01(\bR\n" +
 	"readPolicy\x12\x1b\n" +
 	"\task_first\x18\n" +
-	" \x01(\bR\baskFirstJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
+	" \x01(\bR\baskFirst\x125\n" +
+	"\baccounts\x18\v \x01(\v2\x19.forge.v1.AccountsChangedR\baccountsJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +
@@ -6816,9 +7294,20 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x17\n" +
 	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
-	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilledB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\x91\x01\n" +
+	"\x0eAccountRefused\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04seen\x18\x03 \x01(\x05R\x04seen\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\x12+\n" +
+	"\afailure\x18\x05 \x01(\v2\x11.forge.v1.FailureR\afailure\"\x84\x01\n" +
+	"\x0fAccountsChanged\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05heard\x18\x02 \x01(\x05R\x05heard\x12\x12\n" +
+	"\x04asks\x18\x03 \x01(\bR\x04asks\x12/\n" +
+	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -6850,33 +7339,36 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*ReserveBudget)(nil),         // 27: forge.v1.ReserveBudget
 	(*BudgetReserved)(nil),        // 28: forge.v1.BudgetReserved
 	(*CommitBudget)(nil),          // 29: forge.v1.CommitBudget
-	(*Key)(nil),                   // 30: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*Result)(nil),                // 32: forge.v1.Result
-	(*Intent)(nil),                // 33: forge.v1.Intent
-	(Risk)(0),                     // 34: forge.v1.Risk
-	(*Knowledge)(nil),             // 35: forge.v1.Knowledge
-	(Source)(0),                   // 36: forge.v1.Source
-	(*Identity)(nil),              // 37: forge.v1.Identity
-	(*Budget)(nil),                // 38: forge.v1.Budget
-	(*PastRun)(nil),               // 39: forge.v1.PastRun
-	(*Observation)(nil),           // 40: forge.v1.Observation
-	(Status)(0),                   // 41: forge.v1.Status
-	(*Check)(nil),                 // 42: forge.v1.Check
-	(*MergeResult)(nil),           // 43: forge.v1.MergeResult
-	(*Failure)(nil),               // 44: forge.v1.Failure
-	(Executor)(0),                 // 45: forge.v1.Executor
-	(*Attempt)(nil),               // 46: forge.v1.Attempt
-	(*History)(nil),               // 47: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 48: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 49: forge.v1.StepRecord
-	(*Proposal)(nil),              // 50: forge.v1.Proposal
-	(*Adjustment)(nil),            // 51: forge.v1.Adjustment
-	(*Overlap)(nil),               // 52: forge.v1.Overlap
+	(*AccountRefused)(nil),        // 30: forge.v1.AccountRefused
+	(*AccountsChanged)(nil),       // 31: forge.v1.AccountsChanged
+	(*Key)(nil),                   // 32: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*Result)(nil),                // 34: forge.v1.Result
+	(*Intent)(nil),                // 35: forge.v1.Intent
+	(Risk)(0),                     // 36: forge.v1.Risk
+	(*Knowledge)(nil),             // 37: forge.v1.Knowledge
+	(Source)(0),                   // 38: forge.v1.Source
+	(*Identity)(nil),              // 39: forge.v1.Identity
+	(*Budget)(nil),                // 40: forge.v1.Budget
+	(*PastRun)(nil),               // 41: forge.v1.PastRun
+	(*Observation)(nil),           // 42: forge.v1.Observation
+	(Status)(0),                   // 43: forge.v1.Status
+	(*Check)(nil),                 // 44: forge.v1.Check
+	(*MergeResult)(nil),           // 45: forge.v1.MergeResult
+	(*Failure)(nil),               // 46: forge.v1.Failure
+	(Executor)(0),                 // 47: forge.v1.Executor
+	(*Attempt)(nil),               // 48: forge.v1.Attempt
+	(*History)(nil),               // 49: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 50: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 51: forge.v1.StepRecord
+	(*Proposal)(nil),              // 52: forge.v1.Proposal
+	(*Adjustment)(nil),            // 53: forge.v1.Adjustment
+	(*Overlap)(nil),               // 54: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 55: forge.v1.ClosedAccount
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	30, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	31, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	32, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	33, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -6884,7 +7376,7 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	32, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	34, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
 	12, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
 	14, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
 	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
@@ -6906,46 +7398,51 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	25, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
 	26, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
 	11, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
-	33, // 31: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	34, // 32: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	35, // 33: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
-	31, // 34: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	36, // 35: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	37, // 36: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	38, // 37: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	39, // 38: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	40, // 39: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	35, // 40: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	38, // 41: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	41, // 42: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	42, // 43: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	43, // 44: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	44, // 45: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	45, // 46: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	41, // 47: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	39, // 48: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 49: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	40, // 50: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	35, // 51: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	46, // 52: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	33, // 53: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	47, // 54: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	48, // 55: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	41, // 56: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	49, // 57: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	50, // 58: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	51, // 59: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	52, // 60: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	46, // 61: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	38, // 62: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	46, // 63: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	46, // 64: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	46, // 65: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	30, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
+	31, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
+	35, // 33: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	36, // 34: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	37, // 35: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	33, // 36: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	38, // 37: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	39, // 38: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	40, // 39: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	41, // 40: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	42, // 41: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	37, // 42: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	31, // 43: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
+	40, // 44: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	43, // 45: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	44, // 46: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	45, // 47: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	46, // 48: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	47, // 49: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	43, // 50: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	41, // 51: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 52: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	42, // 53: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	37, // 54: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	48, // 55: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	35, // 56: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	49, // 57: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	50, // 58: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	43, // 59: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	51, // 60: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	52, // 61: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	53, // 62: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	54, // 63: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	48, // 64: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	40, // 65: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	48, // 66: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	48, // 67: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	48, // 68: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	46, // 69: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	55, // 70: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -6990,6 +7487,8 @@ func file_forge_v1_event_proto_init() {
 		(*event_RunReflected)(nil),
 		(*event_OverlapChanged)(nil),
 		(*event_Teach)(nil),
+		(*event_AccountRefused)(nil),
+		(*event_AccountsChanged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6997,7 +7496,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

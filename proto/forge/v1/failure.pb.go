@@ -76,6 +76,8 @@ const (
 	FailureReason_FAILURE_REASON_LOST FailureReason = 23
 	// No agent was called: the project has a budget, and nothing is reserved.
 	FailureReason_FAILURE_REASON_UNRESERVED FailureReason = 24
+	// No agent was called: its account is known to refuse calls.
+	FailureReason_FAILURE_REASON_HELD FailureReason = 25
 )
 
 // Enum value maps for FailureReason.
@@ -106,6 +108,7 @@ var (
 		22: "FAILURE_REASON_INTERRUPTED",
 		23: "FAILURE_REASON_LOST",
 		24: "FAILURE_REASON_UNRESERVED",
+		25: "FAILURE_REASON_HELD",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -133,6 +136,7 @@ var (
 		"FAILURE_REASON_INTERRUPTED":     22,
 		"FAILURE_REASON_LOST":            23,
 		"FAILURE_REASON_UNRESERVED":      24,
+		"FAILURE_REASON_HELD":            25,
 	}
 )
 
@@ -298,6 +302,206 @@ func (b0 Failure_builder) Build() *Failure {
 	return m0
 }
 
+// ClosedAccount says why the account of an agent is not called by anybody in a
+// project.
+type ClosedAccount struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Agent       *string                `protobuf:"bytes,1,opt,name=agent"`
+	xxx_hidden_Reason      FailureReason          `protobuf:"varint,2,opt,name=reason,enum=forge.v1.FailureReason"`
+	xxx_hidden_Message     *string                `protobuf:"bytes,3,opt,name=message"`
+	xxx_hidden_Since       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since"`
+	xxx_hidden_Until       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ClosedAccount) Reset() {
+	*x = ClosedAccount{}
+	mi := &file_forge_v1_failure_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClosedAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClosedAccount) ProtoMessage() {}
+
+func (x *ClosedAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_failure_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ClosedAccount) GetAgent() string {
+	if x != nil {
+		if x.xxx_hidden_Agent != nil {
+			return *x.xxx_hidden_Agent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ClosedAccount) GetReason() FailureReason {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 1) {
+			return x.xxx_hidden_Reason
+		}
+	}
+	return FailureReason_FAILURE_REASON_UNSPECIFIED
+}
+
+func (x *ClosedAccount) GetMessage() string {
+	if x != nil {
+		if x.xxx_hidden_Message != nil {
+			return *x.xxx_hidden_Message
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ClosedAccount) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_Since
+	}
+	return nil
+}
+
+func (x *ClosedAccount) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_Until
+	}
+	return nil
+}
+
+func (x *ClosedAccount) SetAgent(v string) {
+	x.xxx_hidden_Agent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
+func (x *ClosedAccount) SetReason(v FailureReason) {
+	x.xxx_hidden_Reason = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+}
+
+func (x *ClosedAccount) SetMessage(v string) {
+	x.xxx_hidden_Message = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *ClosedAccount) SetSince(v *timestamppb.Timestamp) {
+	x.xxx_hidden_Since = v
+}
+
+func (x *ClosedAccount) SetUntil(v *timestamppb.Timestamp) {
+	x.xxx_hidden_Until = v
+}
+
+func (x *ClosedAccount) HasAgent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ClosedAccount) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ClosedAccount) HasMessage() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ClosedAccount) HasSince() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Since != nil
+}
+
+func (x *ClosedAccount) HasUntil() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Until != nil
+}
+
+func (x *ClosedAccount) ClearAgent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Agent = nil
+}
+
+func (x *ClosedAccount) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Reason = FailureReason_FAILURE_REASON_UNSPECIFIED
+}
+
+func (x *ClosedAccount) ClearMessage() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Message = nil
+}
+
+func (x *ClosedAccount) ClearSince() {
+	x.xxx_hidden_Since = nil
+}
+
+func (x *ClosedAccount) ClearUntil() {
+	x.xxx_hidden_Until = nil
+}
+
+type ClosedAccount_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// agent is the back end.
+	Agent *string
+	// reason is auth, or quota.
+	Reason *FailureReason
+	// message is what the account said, for a person.
+	Message *string
+	// since is when it did.
+	Since *timestamppb.Timestamp
+	// until is when it takes calls again; empty if a person has to resume it.
+	Until *timestamppb.Timestamp
+}
+
+func (b0 ClosedAccount_builder) Build() *ClosedAccount {
+	m0 := &ClosedAccount{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Agent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Agent = b.Agent
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		x.xxx_hidden_Reason = *b.Reason
+	}
+	if b.Message != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		x.xxx_hidden_Message = b.Message
+	}
+	x.xxx_hidden_Since = b.Since
+	x.xxx_hidden_Until = b.Until
+	return m0
+}
+
 var File_forge_v1_failure_proto protoreflect.FileDescriptor
 
 const file_forge_v1_failure_proto_rawDesc = "" +
@@ -306,7 +510,13 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\aFailure\x12/\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xf5\x05\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xd4\x01\n" +
+	"\rClosedAccount\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12/\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\x8e\x06\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -333,23 +543,28 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x1eFAILURE_REASON_PROMPT_TOO_LONG\x10\x15\x12\x1e\n" +
 	"\x1aFAILURE_REASON_INTERRUPTED\x10\x16\x12\x17\n" +
 	"\x13FAILURE_REASON_LOST\x10\x17\x12\x1d\n" +
-	"\x19FAILURE_REASON_UNRESERVED\x10\x18B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x19FAILURE_REASON_UNRESERVED\x10\x18\x12\x17\n" +
+	"\x13FAILURE_REASON_HELD\x10\x19B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_forge_v1_failure_proto_goTypes = []any{
 	(FailureReason)(0),            // 0: forge.v1.FailureReason
 	(*Failure)(nil),               // 1: forge.v1.Failure
-	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*ClosedAccount)(nil),         // 2: forge.v1.ClosedAccount
+	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_forge_v1_failure_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Failure.reason:type_name -> forge.v1.FailureReason
-	2, // 1: forge.v1.Failure.until:type_name -> google.protobuf.Timestamp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 1: forge.v1.Failure.until:type_name -> google.protobuf.Timestamp
+	0, // 2: forge.v1.ClosedAccount.reason:type_name -> forge.v1.FailureReason
+	3, // 3: forge.v1.ClosedAccount.since:type_name -> google.protobuf.Timestamp
+	3, // 4: forge.v1.ClosedAccount.until:type_name -> google.protobuf.Timestamp
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_failure_proto_init() }
@@ -363,7 +578,7 @@ func file_forge_v1_failure_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_failure_proto_rawDesc), len(file_forge_v1_failure_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1538,6 +1538,7 @@ type ProjectSummary struct {
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,3,opt,name=spent_usd,json=spentUsd"`
 	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,4,opt,name=today_usd,json=todayUsd"`
 	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
+	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,6,rep,name=closed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1604,9 +1605,18 @@ func (x *ProjectSummary) GetDay() int64 {
 	return 0
 }
 
+func (x *ProjectSummary) GetClosed() []*ClosedAccount {
+	if x != nil {
+		if x.xxx_hidden_Closed != nil {
+			return *x.xxx_hidden_Closed
+		}
+	}
+	return nil
+}
+
 func (x *ProjectSummary) SetMerges(v int32) {
 	x.xxx_hidden_Merges = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *ProjectSummary) SetLimits(v *Budget) {
@@ -1615,17 +1625,21 @@ func (x *ProjectSummary) SetLimits(v *Budget) {
 
 func (x *ProjectSummary) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
 }
 
 func (x *ProjectSummary) SetTodayUsd(v float64) {
 	x.xxx_hidden_TodayUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
 }
 
 func (x *ProjectSummary) SetDay(v int64) {
 	x.xxx_hidden_Day = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *ProjectSummary) SetClosed(v []*ClosedAccount) {
+	x.xxx_hidden_Closed = &v
 }
 
 func (x *ProjectSummary) HasMerges() bool {
@@ -1700,6 +1714,8 @@ type ProjectSummary_builder struct {
 	TodayUsd *float64
 	// day counts from 1970-01-01, UTC.
 	Day *int64
+	// closed are the accounts that refuse calls.
+	Closed []*ClosedAccount
 }
 
 func (b0 ProjectSummary_builder) Build() *ProjectSummary {
@@ -1707,22 +1723,23 @@ func (b0 ProjectSummary_builder) Build() *ProjectSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Merges != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Merges = *b.Merges
 	}
 	x.xxx_hidden_Limits = b.Limits
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	if b.TodayUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
 		x.xxx_hidden_TodayUsd = *b.TodayUsd
 	}
 	if b.Day != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_Day = *b.Day
 	}
+	x.xxx_hidden_Closed = &b.Closed
 	return m0
 }
 
@@ -2404,7 +2421,7 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
@@ -2463,13 +2480,14 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
-	"\x06barred\x18\x03 \x03(\tR\x06barred\"\x9e\x01\n" +
+	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xcf\x01\n" +
 	"\x0eProjectSummary\x12\x16\n" +
 	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
 	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
 	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x1b\n" +
 	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
-	"\x03day\x18\x05 \x01(\x03R\x03day\"\xaf\x01\n" +
+	"\x03day\x18\x05 \x01(\x03R\x03day\x12/\n" +
+	"\x06closed\x18\x06 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2525,10 +2543,11 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(*Usage)(nil),                 // 19: forge.v1.Usage
 	(*Identity)(nil),              // 20: forge.v1.Identity
 	(*Budget)(nil),                // 21: forge.v1.Budget
-	(LoopStatus)(0),               // 22: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 23: forge.v1.TaskStatus
-	(Step)(0),                     // 24: forge.v1.Step
-	(*Overlap)(nil),               // 25: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 22: forge.v1.ClosedAccount
+	(LoopStatus)(0),               // 23: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 24: forge.v1.TaskStatus
+	(Step)(0),                     // 25: forge.v1.Step
+	(*Overlap)(nil),               // 26: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
@@ -2557,16 +2576,17 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	7,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
 	21, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	22, // 26: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	15, // 27: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	23, // 28: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	24, // 29: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	25, // 30: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	22, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
+	23, // 27: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	15, // 28: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	24, // 29: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	25, // 30: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	26, // 31: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2576,6 +2596,7 @@ func file_forge_v1_record_proto_init() {
 	}
 	file_forge_v1_command_proto_init()
 	file_forge_v1_event_proto_init()
+	file_forge_v1_failure_proto_init()
 	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_result_proto_init()

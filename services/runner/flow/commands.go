@@ -96,7 +96,7 @@ func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
 		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: s.ownBudget(),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
-		Pause: &s.Pause, Effects: &s.eff,
+		Pause: &s.Pause, Accounts: &s.Accounts, Effects: &s.eff,
 	}
 }
 
@@ -265,5 +265,6 @@ func (s *Intent) stoppedAt(r *forge.Result) bool {
 // withdrawTask tells workers that the results of a task are not needed any more.
 func (s *Intent) withdrawTask(t *task.Task) {
 	s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) })
+	access{s}.drop(t.ID)
 	s.Dispatch.Outbox.Answered(taskKey(t))
 }

@@ -25,6 +25,7 @@
 //
 //	scheduler   admission, dependencies, parents and children, pauses of the whole project
 //	mergequeue  the order of merges, and file locks
+//	account     which accounts of agents refuse calls, and which steps wait for them
 //	budget      how much one call may cost, and the ledger that intents share
 //	knowledge   the lessons of finished runs
 //	reflection  when to reflect, and which proposals to submit

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
@@ -31,7 +32,8 @@ type Intent struct {
 
 // The methods of the composition stand on types of their own, by what they do: person
 // takes what people ask (person.go), answers what other machines say (messages.go),
-// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), view shows it (view.go). All
+// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), access
+// whose account refuses calls (access.go), view shows it (view.go). All
 // are the same machine: the types keep the methods of each purpose together, and have no state of
 // their own. course(s).gate() calls the method gate of the intent s.
 type (
@@ -40,6 +42,7 @@ type (
 	answers struct{ *core }
 	course  struct{ *core }
 	consent struct{ *core }
+	access  struct{ *core }
 	view    struct{ *core }
 )
 
@@ -75,6 +78,8 @@ type intentState struct {
 	Pause pause.State
 	// Dispatch holds commands, timers and messages to other machines.
 	Dispatch dispatch.State
+	// Accounts are those that refuse calls, and the steps that wait for them.
+	Accounts account.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
 	// Decided has the ids of what people asked: a redelivery must not be taken for
@@ -176,11 +181,12 @@ func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 		r = &blank
 	}
 	s.History.Step(s.now, r)
-	x := s.turn()
+	x, seen := s.turn(), s.Dispatch.Outbox.Accounts(r.Attempt)
 	s.Dispatch.Close(&x, r.Attempt, r.Usage.CostUSD)
 	s.overBudget(x.Refused)
 	s.History.Observe(s.now, s.key.Intent, r.Observations)
 	switch {
+	case r.Failure() != nil && access{s}.refused(r, seen):
 	case r.Failure() != nil:
 		s.failed(r)
 	case r.Attempt.Task == "":
@@ -272,6 +278,7 @@ func (s *Intent) failed(r *forge.Result) {
 		talk.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
+		access{s}.parked(r)
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, d.At) })
 	case retry.NoBudget:
 		s.overBudget([]dispatch.Refusal{{Attempt: r.Attempt, Why: d.Why}})
@@ -324,6 +331,7 @@ func (s *Intent) timer(fired *forge.TimerFired) (forge.Decision, error) {
 	}
 	s.Dispatch.Outbox.CancelTimer(fired.Key)
 	if a, ok := dispatch.Parked(fired.Key); ok {
+		access{s}.drop(a.Task)
 		s.again(s.Tasks.Find(a.Task), a.Step)
 		return forge.Applied, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
@@ -29,11 +30,12 @@ import (
 //	WithdrawRequests  queue       the same
 //	ReserveBudget     ledger      the same
 //	CommitBudget      ledger
+//	AccountRefused    accounts    if the scheduler says that the run is active
 //	Result            queue       of a merge
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
 //	TimerFired        queue
 //	Pause             scheduler
-//	Resume            scheduler   queue
+//	Resume            accounts    scheduler, queue
 //	Cancel            scheduler
 //	Reflect           reflection
 //	Teach             knowledge
@@ -62,6 +64,8 @@ type projectState struct {
 	Queue mergequeue.State
 	// Ledger accounts for the budgets that intents share.
 	Ledger budget.Ledger
+	// Accounts are those that refuse calls.
+	Accounts account.State
 	// Knowledge keeps the lessons of finished runs.
 	Knowledge knowledge.State
 	// Reflection keeps observations and proposals.
@@ -106,6 +110,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	if p.state.Decided[ev.ID] {
 		p.state.Scheduler.Repeat(&p.out)
+		p.state.Accounts.Repeat(&p.out, p.state.Scheduler.Active)
 		return rule.Ignore("this was asked and decided already")
 	}
 	from := forge.IntentID(ev.Actor) // a message from an intent carries its id
@@ -124,6 +129,8 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.withdraw(from, m)
 	case *forge.ReserveBudget:
 		return p.reserveBudget(from, m)
+	case *forge.AccountRefused:
+		return p.accountRefused(from, m)
 	case *forge.CommitBudget:
 		return p.state.Ledger.Commit(&p.out, from, m, p.now)
 	case *forge.Result:
@@ -144,7 +151,8 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Teach:
 		return p.state.Knowledge.Teach(ev.Actor, m, p.now)
 	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.OverlapChanged, *forge.RunAdmitted,
-		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected:
+		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected,
+		*forge.AccountsChanged:
 		// Those are for intents.
 	}
 	return rule.Refuse("the event has no message that a project takes")
@@ -167,6 +175,7 @@ func (p *Project) Pending() forge.Effects {
 	p.state.Queue.Repeat(&out)
 	p.state.Ledger.Repeat(&out)
 	p.state.Scheduler.Repeat(&out)
+	p.state.Accounts.Repeat(&out, p.state.Scheduler.Active)
 	p.state.Reflection.Repeat(&out)
 	e.Outbox = p.events(out)
 	return e
@@ -177,7 +186,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused),
+			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
@@ -205,6 +214,7 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 	return &forge.ProjectSummary{
 		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
+		Closed: p.state.Accounts.Closed,
 	}
 }
 

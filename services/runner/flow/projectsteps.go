@@ -29,6 +29,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 // scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Told, true
+	a.Accounts = p.state.Accounts.Brief("")
 	about := in.Title + "\n" + in.About
 	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
 	if in.Goal {
@@ -63,6 +64,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	p.state.Knowledge.Learn(m)
 	p.state.Reflection.Ended(id, m)
 	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
+	p.state.Accounts.Ended(&p.out, id, p.state.Scheduler.Active)
 	p.state.Queue.Forget(id)
 	p.state.Ledger.Close(&p.out, id, m.SpentUSD, m.Unbilled, p.now)
 	p.state.Scheduler.Wake(&p.out, id)
@@ -115,9 +117,22 @@ func notActive(id forge.IntentID, run int) (forge.Decision, error) {
 	return rule.Ignore("run %d of %q is not active", run, id)
 }
 
-// resumeAll ends the pause of the project, and starts the next merge.
+// accountRefused keeps that an account refused a call of an active run.
+func (p *Project) accountRefused(id forge.IntentID, m *forge.AccountRefused) (forge.Decision, error) {
+	if !p.state.Scheduler.IsActive(id, m.Run) {
+		return notActive(id, m.Run)
+	}
+	return p.state.Accounts.Refused(&p.out, id, m, p.state.Scheduler.Active, p.now)
+}
+
+// resumeAll ends the pause of the project, opens the accounts that refuse calls, and starts the next merge.
 func (p *Project) resumeAll() (forge.Decision, error) {
+	// A person who resumes everything means both: what they paused, and what stopped by itself.
+	opened := p.state.Accounts.Resume(&p.out, p.state.Scheduler.Active, p.now)
 	d, err := p.state.Scheduler.ResumeAll(&p.out)
+	if opened {
+		d, err = forge.Applied, nil
+	}
 	p.startNextMerge()
 	return d, err
 }
@@ -166,7 +181,7 @@ func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
 
 // reflectIfDue starts a reflection if one is due and there is budget for it.
 func (p *Project) reflectIfDue() {
-	for p.state.Reflection.IsDue(p.state.Scheduler.Paused) {
+	for p.state.Reflection.IsDue(p.state.Scheduler.Paused || p.state.Accounts.Blocks()) {
 		usd, refusal, own, wait := p.state.Ledger.ReserveReflection(p.state.Reflection.Payer(), p.now)
 		switch {
 		case wait:

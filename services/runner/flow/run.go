@@ -29,6 +29,12 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		s.Goal.Known, s.Plan.Context.Knowledge = a.Knowledge, nil
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
+	if a.Accounts != nil {
+		s.Accounts.Talks = true
+		if a.Accounts.Number > s.Accounts.Number {
+			s.Accounts.Learn(a.Accounts, s.now)
+		}
+	}
 	if !s.Policy.Known {
 		s.Policy.Budget = a.Budget
 	}
@@ -208,6 +214,8 @@ func (s consent) first() bool { return s.Phase == control.Approval && !course(s)
 // a person is asked: the wait comes before any money is spent on words that no person has vouched for.
 func (s course) letIn() bool {
 	gate, policy := &s.Plan.Gate, &s.Policy
+	// Whom to ask, and of which origins, is in the policy: of most intents it is read by their analysis, which
+	// would be too late here. It is read once, whatever it says: a worker that tells none leaves the defaults.
 	if policy.AsksFirst && gate.Doubtful(&s.Intent) && !policy.Known && !policy.Read {
 		policy.Unread = true
 	}
@@ -223,6 +231,7 @@ func (s course) letIn() bool {
 	if why == "" {
 		return true
 	}
+	// Asked again after each edit, with the same words: the history has it once.
 	if s.Phase != control.Approval {
 		s.adjust(rule.AwaitApproval, "", "%s", why)
 	}
@@ -401,6 +410,7 @@ func (s course) sumUp() {
 // withdrawAll tells workers that none of their results is needed any more.
 func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
+	s.Accounts.Held = nil
 	s.Policy.Reading = false
 }
 

@@ -47,6 +47,7 @@ type script struct {
 	aliases map[string]forge.IntentID
 	after   func(to forge.Key) // after each event
 	untold  bool               // the project has no policy yet; in other scripts it was told before they begin
+	gates   bool               // the project keeps accounts that refuse calls; in other scripts it does not
 	asks    bool               // the policy decides whether a person lets an intent be analyzed; in other scripts all are
 }
 
@@ -96,6 +97,9 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		return
 	case "new-project":
 		s.untold = true
+		return
+	case "accounts":
+		s.gates = true
 		return
 	case "asks-first":
 		s.asks = true
@@ -250,6 +254,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	ev.At = s.now
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
 		m.ReadPolicy, m.AskFirst = m.ReadPolicy && s.untold, m.AskFirst && s.asks
+		if !s.gates {
+			m.Accounts = nil
+		}
 	}
 	var eff forge.Effects
 	var ruling forge.Ruling

@@ -88,7 +88,10 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		}
 		return forge.Event{Message: &forge.TimerFired{Key: word}}
 	case 7:
-		return forge.Event{Message: &forge.RunAdmitted{Run: n, AskFirst: rng.IntN(2) == 0, Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)]}}
+		return forge.Event{Message: &forge.RunAdmitted{
+			Run: n, AskFirst: rng.IntN(2) == 0, Accounts: &forge.AccountsChanged{Closed: anyClosed(rng)},
+			Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)],
+		}}
 	case 8:
 		return forge.Event{Message: &forge.DependencyEnded{Run: n, Intent: "b", Status: forge.Status(word)}}
 	case 9:
@@ -124,7 +127,13 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 19:
 		return forge.Event{Message: &forge.CommitBudget{Number: rng.IntN(6), SpentUSD: float64(n), Open: []forge.Attempt{{Task: task, Number: n}}}}
 	}
-	switch rng.IntN(17) {
+	switch rng.IntN(19) {
+	case 17:
+		return forge.Event{Message: &forge.AccountsChanged{Number: rng.IntN(30), Heard: n, Asks: n > 1, Closed: anyClosed(rng)}}
+	case 18:
+		return forge.Event{Message: &forge.AccountRefused{
+			Run: n, Number: rng.IntN(6), Seen: rng.IntN(6), Agent: "x", Failure: forge.Failure{Reason: forge.FailAuth, Message: word},
+		}}
 	case 16:
 		teach := &forge.Teach{ID: []string{"", "k1", "a/k1", "b/k1"}[rng.IntN(4)]}
 		if rng.IntN(3) > 0 {
@@ -161,6 +170,14 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		return forge.Event{Message: &forge.RunPlanned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
 	}
 	return forge.Event{Message: anyResult(rng, s, l, task, word)}
+}
+
+func anyClosed(rng *rand.Rand) []forge.ClosedAccount {
+	c := forge.ClosedAccount{Agent: "x", Reason: forge.FailAuth}
+	if rng.IntN(2) == 0 {
+		c.Reason, c.Until = forge.FailQuota, time.Unix(60, 0).UTC()
+	}
+	return []forge.ClosedAccount{c}[:rng.IntN(2)]
 }
 
 func anyTask(rng *rand.Rand, task forge.TaskID) forge.TaskID {

@@ -70,6 +70,9 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
+	if sum.Activity == asksAccount {
+		sum.Reason, _ = s.Accounts.Why(s.Updated)
+	}
 	return sum
 }
 
@@ -136,12 +139,24 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingDirty, "waits for your files"
 	case s.overBudgetNow() && !s.Policy.Reading:
 		return forge.WaitingBudget, "waits for budget"
+	// After what waits for this intent alone: a person who settles that comes back to the account.
+	case s.Phase != control.Closed && s.asksForAccount():
+		return forge.WaitingPaused, asksAccount
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	case len(s.Tasks.OfBase()) > 0: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()
+}
+
+// asksAccount is the activity of the intent that asks the person about an account, for all that wait.
+const asksAccount = "no agent is called"
+
+// asksForAccount reports whether this intent asks the person about an account.
+func (s view) asksForAccount() bool {
+	_, person := s.Accounts.Why(s.Updated)
+	return s.Accounts.Asks && person
 }
 
 // looks reports whether a timer only looks now and then whether a person has mended the base branch.
@@ -154,7 +169,10 @@ func (s view) looks(timer string) bool {
 // activity returns, for a person, the part of the work that goes on by itself.
 func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
+	waits, person := s.Accounts.Why(s.Updated)
 	switch {
+	case len(s.Dispatch.Outbox.Commands) == 0 && person:
+		return "waits: " + waits
 	case s.Phase == control.Children:
 		return fmt.Sprintf("%d of %d child intents done", s.Plan.Children.Done(), len(s.Plan.Children))
 	case s.Phase == control.Depending:

@@ -350,6 +350,9 @@ func describeCommand(c forge.Command) string {
 	if len(c.LimitedAgents) > 0 {
 		fmt.Fprintf(&b, " avoiding %v", c.LimitedAgents)
 	}
+	if len(c.ClosedAgents) > 0 {
+		fmt.Fprintf(&b, " not calling %v", c.ClosedAgents)
+	}
 	if implement.Fresh {
 		b.WriteString(" fresh")
 	}
@@ -477,6 +480,10 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
 	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
+	case *forge.AccountRefused:
+		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
+	case *forge.AccountsChanged:
+		what = describeAccounts(m)
 	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}

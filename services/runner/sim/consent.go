@@ -68,6 +68,7 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 func (c *consent) approved(hash, by string) {
 	of := c.plans
 	switch {
+	// An edit between two approvals makes another text of it; both stay approved, and the rules are stricter.
 	case c.asks:
 		c.cleared[c.title+"\n"+c.body] = true
 		return

@@ -40,7 +40,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.check(key, rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -94,6 +94,9 @@ type knowledge struct {
 	// withdrawn are attempts whose results do not count any more.
 	withdrawn map[forge.Attempt]bool
 
+	// accounts are those that refuse calls.
+	accounts accounts
+
 	// paused says that a person paused this intent.
 	paused bool
 	// pauses and resume are the highest numbers of the project's pauses and
@@ -145,6 +148,7 @@ func (k *knowledge) checkPaused(key forge.Key, rec *forge.Record) error {
 // of a plan that is not the present one.
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.learnPause(ev)
+	k.accounts.learn(ev)
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		k.system = m.Intent.Source == forge.SourceSystem && !m.Preapproved

@@ -19,6 +19,8 @@ type money struct {
 	checks    int // that a reviewer may ask for
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
+	// refuses says that the account of the first agent refuses calls now and then.
+	refuses bool
 }
 
 // init chooses a policy. Most seeds have no budget, so that the other rules are
@@ -30,6 +32,7 @@ func (m *money) init(rng *rand.Rand) {
 	}
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	m.second, m.checks = anySecond(rng), rng.IntN(3)
+	m.refuses = rng.IntN(6) == 0
 	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
 	case 0:

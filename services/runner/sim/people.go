@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -122,6 +123,8 @@ func (w *world) help(willing bool) bool {
 	s := waiting[w.rng.IntN(len(waiting))]
 	ev := forge.Event{To: s.Key}
 	switch {
+	case s.Waiting == forge.WaitingPaused && strings.HasPrefix(s.Reason, forge.AccountClosed):
+		ev.To, ev.Message = project, &forge.Resume{}
 	case s.Waiting == forge.WaitingPaused:
 		ev.Message = w.resumption(s)
 	case !willing && w.rng.IntN(12) == 0:

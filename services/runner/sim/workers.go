@@ -164,6 +164,15 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
 		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailUnreserved, Message: "nothing is reserved"}}
 	}
+	agent := fmt.Sprintf("agent%d", min(len(c.LimitedAgents), w.money.fallbacks))
+	if agentStep(c) && slices.Contains(c.ClosedAgents, agent) {
+		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
+	}
+	// A bad key is refused for a while, whoever calls. That every fourth call is enough: the rest are then on their
+	// way, or held.
+	if w.money.refuses && agentStep(c) && agent == "agent0" && w.chance(4) {
+		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
@@ -173,7 +182,7 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {
 			f.Until = w.now.Add(time.Hour)
 		}
-		return &forge.Result{Output: &f, Agent: fmt.Sprintf("agent%d", len(c.LimitedAgents))}
+		return &forge.Result{Output: &f, Agent: agent}
 	}
 	if w.chance(40) {
 		return &forge.Result{} // garbage: an answer without an answer

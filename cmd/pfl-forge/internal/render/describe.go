@@ -241,6 +241,9 @@ func implementation(i *forge.Implementation) string {
 
 // failure returns the line for an attempt that failed. That no money was reserved is none of its own.
 func failure(step string, f *forge.Failure) (string, Tone) {
+	if f.Reason == forge.FailHeld {
+		return step + " waits: the account of its agent refuses calls", Plain
+	}
 	if f.Reason == forge.FailUnreserved {
 		return step + " waits for money: the project has another budget now", Plain
 	}

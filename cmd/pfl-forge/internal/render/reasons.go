@@ -52,8 +52,8 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailAuth, "the model provider does not accept the credentials",
-		inbox,
-		"renew the key or the login of the worker (one in its environment needs a restart), then retry",
+		"holds all calls of that account in the project, and asks once, for all of them; uses no retry",
+		"renew the key or the login of the worker (one in its environment needs a restart), then pfl-forge resume --all",
 	},
 	{
 		forge.FailRateLimited, "too many requests for now",
@@ -140,6 +140,11 @@ var reasons = []Reason{
 		forge.FailLost, "the pod in which it ran is gone",
 		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
 		"see why the pod ended (kubectl get events), give pods more room if they need it, then retry",
+	},
+	{
+		forge.FailHeld, "no agent was called: its account is known to refuse calls",
+		"waits with all that need the account, until its quota is reset or a person resumes it; uses no retry",
+		"mend the key, the login or the quota, then pfl-forge resume --all",
 	},
 	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 )
@@ -68,6 +69,8 @@ type Turn struct {
 	ClaimTimeout time.Duration
 	// Pause says what is held.
 	Pause *pause.State
+	// Accounts says which accounts refuse calls.
+	Accounts *account.Known
 	// Effects collects commands, timers, messages and cancellations.
 	Effects *forge.Effects
 
@@ -103,6 +106,7 @@ func (s *State) Issue(x *Turn, c *forge.Command) {
 	if c.Replica != "" {
 		s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: ClaimKey(c.Attempt), At: x.Now.Add(x.ClaimTimeout)})
 	}
+	x.Accounts.Brief(c, x.Now)
 	s.Outbox.Issue(x.Effects, c)
 }
 
@@ -113,7 +117,7 @@ func (s *State) Began(x *Turn, a forge.Attempt, timeout time.Duration) {
 
 // Park repeats a step of a task, or of the whole intent, at a point in time.
 func (s *State) Park(x *Turn, task forge.TaskID, step forge.Step, at time.Time) {
-	s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: parkKey(task, step), At: at})
+	s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: ParkKey(task, step), At: at})
 }
 
 // Close forgets an attempt that has its result, and commits what it cost.
@@ -153,7 +157,7 @@ func (s *State) WithdrawTask(x *Turn, task forge.TaskID) {
 		}
 	}
 	for _, step := range forge.Steps() {
-		s.Outbox.CancelTimer(parkKey(task, step))
+		s.Outbox.CancelTimer(ParkKey(task, step))
 	}
 	s.drop(func(a forge.Attempt) bool { return a.Task == task })
 	s.Commit(x)
@@ -162,7 +166,7 @@ func (s *State) WithdrawTask(x *Turn, task forge.TaskID) {
 
 // WithdrawStep withdraws the attempts of a step that costs nothing.
 func (s *State) WithdrawStep(x *Turn, step forge.Step) {
-	s.Outbox.CancelTimer(parkKey("", step))
+	s.Outbox.CancelTimer(ParkKey("", step))
 	for _, a := range s.Outbox.Attempts() {
 		if a.Step == step {
 			s.Outbox.Close(a)
@@ -259,8 +263,8 @@ const (
 	claimPrefix = "claim/"
 )
 
-// parkKey returns the key of the timer that repeats a step.
-func parkKey(task forge.TaskID, step forge.Step) string {
+// ParkKey returns the key of the timer that repeats a step.
+func ParkKey(task forge.TaskID, step forge.Step) string {
 	return ParkPrefix + string(task) + "/" + string(step)
 }
 

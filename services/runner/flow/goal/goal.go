@@ -64,6 +64,7 @@ var Table = slices.Concat(task.Table{
 	{From: task.Implementing, On: task.Nothing, To: task.Rebasing},
 	{From: task.Rebasing, On: task.Verified, To: task.Summarizing},
 	{From: task.Rebasing, On: task.VerifyFailed, To: task.Summarizing},
+	{From: task.Rebasing, On: task.BaseRed, To: task.Red}, // of one that was reached
 	{From: task.Rebasing, On: task.Combination, To: task.Locking, Rule: rule.Combination},
 	{From: task.Rebasing, On: task.Conflict, To: task.Locking},
 	{From: task.Summarizing, On: task.Summarized, To: task.Reviewing},

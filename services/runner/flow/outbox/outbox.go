@@ -63,6 +63,15 @@ func (o *State) Reserved(a forge.Attempt) float64 {
 	return 0
 }
 
+// Accounts returns the number of the knowledge of accounts under which an open attempt was issued; 0 if there
+// is no such attempt.
+func (o *State) Accounts(a forge.Attempt) int {
+	if i := o.index(a); i >= 0 {
+		return o.Commands[i].Accounts
+	}
+	return 0
+}
+
 // Answered removes the message with a key, if there is one.
 func (o *State) Answered(key string) {
 	o.Messages = slices.DeleteFunc(o.Messages, func(m Message) bool { return m.Key == key })

@@ -26,6 +26,8 @@ func (g *Gate) Doubtful(in *forge.Intent) bool {
 // AsksFirst returns why a person has to let the intent be analyzed; empty if no person has to, or
 // one has approved exactly this text.
 func (g *Gate) AsksFirst(in *forge.Intent, p *forge.Policy) string {
+	// The risk that an analysis judged says nothing here: there was none, or a person let it be made. That of a
+	// recipe is its own, and known without a call.
 	var why string
 	switch {
 	case !g.Doubtful(in), g.Cleared == g.Text(in), p.AnalyzeBeforeApproval == analyzeAlways,
@@ -46,6 +48,7 @@ func (g *Gate) AsksFirst(in *forge.Intent, p *forge.Policy) string {
 // Text returns the name of the text that a person lets be analyzed: a hash of everything that decides how an
 // agent is asked, so that an edit of it needs another approval. Answers, which come later, are a person's word.
 func (g *Gate) Text(in *forge.Intent) string {
+	// The word in front keeps it apart from the hash of a plan, which an approval names in the same field.
 	h := sha256.New()
 	fmt.Fprintf(h, "text %q %q %q %q %q %q %q\n", in.Title, in.Body, in.Type, g.Declared, in.Recipe, in.Agent, in.Criteria)
 	return hex.EncodeToString(h.Sum(nil))[:12]

@@ -99,6 +99,9 @@ const (
 	// Park: a limit with a known reset; it is waited for, and no retry is
 	// spent.
 	Park = "park"
+	// AwaitAccount: the account of the agent refuses calls; the step is held until it
+	// takes them again, and no retry is spent.
+	AwaitAccount = "wait-for-account"
 	// FreshSession: the session is lost; a new one begins with a recap.
 	FreshSession = "new-session"
 	// Fallback: an agent is at its limit; another one takes over in a new

@@ -71,14 +71,13 @@ func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
 }
 
 // failed goes on with a change that did not pass. Only where it is to blame itself that spends anything.
-// A strategy whose table has no way for a fault of others takes it as the change's: a goal may be
-// to mend the base branch.
+// A table that has no way for a fault of others takes it as the change's.
 func (t Fault) failed(x *Turn, rb *forge.Rebase) {
 	feedback := VerifyFeedback(rb.Verify)
 	in := Input{On: VerifyFailed, Feedback: feedback}
 	fault := verdict.Blame(rb.Verify, rb.Tree)
 	table := x.Strategy.Table()
-	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase {
+	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase && t.waits(x) {
 		t.red(x, rb)
 		return
 	}
@@ -87,6 +86,12 @@ func (t Fault) failed(x *Turn, rb *forge.Rebase) {
 		in = Input{On: Combination, Detail: cause.Gist(feedback), Conflicts: rb.Landed, Files: rb.Files, Feedback: together(rb)}
 	}
 	t.step(x, in)
+}
+
+// waits reports whether a task waits for a red base branch. A goal, which may be to mend it, does only once it
+// was reached, in its merge, and as long as it waits then.
+func (t Fault) waits(x *Turn) bool {
+	return x.Strategy.Step(Implementing) != forge.StepExecute || t.Stage == Merging || t.Reds > 0
 }
 
 // together returns the feedback on a change that passes where it was made, and fails with what landed meanwhile.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -49,7 +50,20 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		more, replicas = checkServices(ctx, t)
 		found = append(found, more...)
 	}
-	return slices.Concat(files, found, checkJournals(ctx, t), checkDead(ctx, t)), replicas
+	return slices.Concat(files, found, checkJournals(ctx, t), checkAccounts(ctx, t), checkDead(ctx, t)), replicas
+}
+
+// checkAccounts names the accounts of agents that refuse calls, so that none is made.
+func checkAccounts(ctx context.Context, t *target.Target) (found []finding) {
+	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
+	if err != nil {
+		return []finding{{"accounts", warning, err.Error(), ""}}
+	}
+	// Healthy ones are not listed: which accounts there are is not known before they are called.
+	for _, a := range document.Accounts(projects) {
+		found = append(found, finding{"account of " + a.Agent, warning, a.Line(), ""})
+	}
+	return found
 }
 
 // checkDead names the messages that no replica could handle, the last ones one by one.

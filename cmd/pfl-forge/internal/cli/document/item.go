@@ -126,6 +126,9 @@ func (i *Item) Why() string {
 	case forge.WaitingBase:
 		return cmp.Or(reason, "waits for the base branch to pass")
 	case forge.WaitingPaused:
+		if strings.HasPrefix(reason, forge.AccountClosed) {
+			return "no agent is called: " + reason
+		}
 		return kit.WithReason("is paused", reason)
 	case forge.WaitingFailed:
 	}

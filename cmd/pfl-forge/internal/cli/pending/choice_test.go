@@ -59,6 +59,11 @@ func TestChoices(t *testing.T) {
 			"u resume  c cancel",
 			"resume --all; cancel x; show x",
 		},
+		"an account, for all": {
+			forge.Summary{Waiting: forge.WaitingPaused, Reason: forge.AccountClosed + "claude refuses all calls"},
+			"u resume  c cancel",
+			"resume --all; cancel x; show x",
+		},
 		"failed": {
 			forge.Summary{Waiting: forge.WaitingFailed, RunSummary: forge.RunSummary{Tasks: tasks}},
 			"t retry  r reject  c cancel",

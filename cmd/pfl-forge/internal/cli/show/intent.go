@@ -40,11 +40,7 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
 	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
 	a.Field("agent", kit.Safe(d.Agent))
-	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 { // there is no plan yet: see document.AsksFirst
-		a.Field("text", d.Plan)
-	} else {
-		a.Field("plan", d.Plan)
-	}
+	a.Field(approved(d), d.Plan)
 	a.Field("goal", document.GoalLine(d.Goal))
 	a.Field("trace", d.Trace.Line(a))
 	a.Field("created", d.CreatedAt.Local().Format(time.DateTime))
@@ -162,4 +158,13 @@ func parameters(with map[string]string) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// approved returns the name of that which the hash of an intent is of: its plan, or its text while it waits to be
+// analyzed, so that there is no plan yet. See document.AsksFirst.
+func approved(d *Intent) string {
+	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 {
+		return "text"
+	}
+	return "plan"
 }

@@ -25,10 +25,14 @@ type Document struct {
 	Project forge.ProjectID `json:"project" yaml:"project"`
 
 	// Paused says that the project is paused as a whole.
-	Paused  bool            `json:"paused,omitempty" yaml:"paused,omitempty"`
-	Intents []document.Item `json:"intents"          yaml:"intents"`
-	Counts  render.Counts   `json:"counts"           yaml:"counts"`
-	Drafts  int             `json:"drafts"           yaml:"drafts"` // that wait for the next run
+	Paused bool `json:"paused,omitempty" yaml:"paused,omitempty"`
+
+	// Accounts are those of agents that refuse calls, so that none is made.
+	Accounts []document.Account `json:"accounts,omitempty" yaml:"accounts,omitempty"`
+
+	Intents []document.Item `json:"intents" yaml:"intents"`
+	Counts  render.Counts   `json:"counts"  yaml:"counts"`
+	Drafts  int             `json:"drafts"  yaml:"drafts"` // that wait for the next run
 
 	// NoRunner says that no runner of an organisation is up: nothing goes on.
 	NoRunner bool `json:"no_runner,omitempty" yaml:"no_runner,omitempty"`
@@ -99,7 +103,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	}
 	all, depths := openFirst(render.Tree(all))
 	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), NoRunner: t.NoRunner, Dead: len(dead)}
-	if doc.Paused, err = paused(ctx, t); err != nil {
+	if err := shared(ctx, t, &doc); err != nil {
 		return err
 	}
 	if t.Bus != nil && !t.Owner {
@@ -138,6 +142,9 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	}
 	if doc.Paused {
 		a.Say("%s", a.Style(a.Err).Attention("the project is paused; next: pfl-forge resume --all"))
+	}
+	for i := range doc.Accounts {
+		a.Say("%s", a.Style(a.Err).Attention(doc.Accounts[i].Line()))
 	}
 	sayMore(a, doc.Intents)
 	if doc.Drafts > 0 {
@@ -201,16 +208,15 @@ func sayMore(a *kit.App, list []document.Item) {
 	}
 }
 
-// paused reports whether the whole project is paused.
-func paused(ctx context.Context, t *target.Target) (bool, error) {
+// shared fills in what is so of the whole project: whether it is paused, and which accounts refuse calls.
+func shared(ctx context.Context, t *target.Target, doc *Document) error {
 	if t.Bus == nil {
-		return false, nil
+		return nil
 	}
 	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
 	for i := range projects {
-		if projects[i].Waiting == forge.WaitingPaused {
-			return true, err
-		}
+		doc.Paused = doc.Paused || projects[i].Waiting == forge.WaitingPaused
 	}
-	return false, err
+	doc.Accounts = document.Accounts(projects)
+	return err
 }

@@ -1,0 +1,111 @@
+package flow
+
+import (
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+)
+
+// accountKey is the key of the message by which the project hears of accounts.
+const accountKey = "account"
+
+// refused takes an attempt that the account of its agent refused, or that no agent was called for because of
+// that, and reports whether it is one. seen numbers the knowledge of accounts when it was issued. It counts for nothing: the step is
+// held until the account takes calls again. A quota that the intent finds itself is left to the rules of limits,
+// by which another agent may stand in; the others are told.
+func (s access) refused(r *forge.Result, seen int) bool {
+	f, k := r.Failure(), &s.Accounts
+	if !k.Talks || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" { // reading calls no agent
+		return false
+	}
+	known := k.Find(r.Agent, s.now)
+	switch f.Reason {
+	case forge.FailAuth:
+		// Also if it is known: the project has to know who waits, so that somebody asks.
+		s.report(r, seen)
+	case forge.FailHeld:
+		// At a quota nobody has to ask, and the worker has told nothing new.
+		if known != nil && known.Until.IsZero() {
+			s.report(r, seen)
+		}
+	case forge.FailQuota:
+		if account.Closes(f, s.now) {
+			s.report(r, seen)
+		}
+		return false
+	default:
+		return false
+	}
+	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
+	s.stopped(t, r)
+	if f.Reason == forge.FailHeld && known == nil { // opened meanwhile
+		s.again(t, step)
+		return true
+	}
+	s.History.Adjust(s.now, rule.AwaitAccount, r.Attempt.Task, r.Agent+": "+rule.FirstLine(f.Message))
+	k.Hold(account.Hold{Task: r.Attempt.Task, Step: step, Agent: r.Agent})
+	// The timer is durable, and goes off whether or not anybody tells the intent.
+	if f.Reason == forge.FailHeld && !known.Until.IsZero() {
+		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, known.Until) })
+	}
+	return true
+}
+
+// stopped notes where an attempt ended that counts for nothing.
+func (s access) stopped(t *task.Task, r *forge.Result) {
+	var talk *session.Session
+	if t == nil {
+		talk = &s.Plan.Session
+		talk.Reported(r.Session)
+		return
+	}
+	s.tasks(func(x *task.Turn) {
+		t.AttemptFailed(x, r.Attempt.Step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
+	})
+	t.Uncount(r.Attempt.Step)
+}
+
+// report tells the project that an account refuses calls.
+func (s access) report(r *forge.Result, seen int) {
+	s.Accounts.Reports++
+	s.Accounts.Refused(r.Agent, r.Failure(), s.now)
+	f := *r.Failure()
+	f.Message = rule.FirstLine(f.Message)
+	s.tell(accountKey, s.Accounts.Reports, true, forge.Event{Message: &forge.AccountRefused{
+		Run: s.Run, Number: s.Accounts.Reports, Seen: seen, Agent: r.Agent, Failure: f,
+	}})
+}
+
+// parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
+func (s access) parked(r *forge.Result) {
+	if s.Accounts.Talks && r.Agent != "" && !s.Policy.Reading && account.Closes(r.Failure(), s.now) {
+		s.Accounts.Hold(account.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
+	}
+}
+
+// drop forgets the step of a task that waits, or without a task of the whole intent.
+func (s access) drop(id forge.TaskID) {
+	s.Accounts.Drop(func(h account.Hold) bool { return h.Task == id })
+}
+
+// changed learns of accounts from the project, and makes the steps again that waited for one that takes calls by now.
+func (s access) changed(m *forge.AccountsChanged) (forge.Decision, error) {
+	if s.Phase == control.Closed || m.Number <= s.Accounts.Number {
+		return rule.Ignore("what there is to know of accounts is known")
+	}
+	s.Accounts.Talks = true
+	free := s.Accounts.Learn(m, s.now)
+	if s.Accounts.Heard >= s.Accounts.Reports {
+		s.Dispatch.Outbox.Answered(accountKey)
+	}
+	// A pause or a budget may hold these once more: they are sent like any other.
+	for _, h := range free {
+		s.Dispatch.Outbox.CancelTimer(dispatch.ParkKey(h.Task, h.Step))
+		s.again(s.Tasks.Find(h.Task), h.Step)
+	}
+	return forge.Applied, nil
+}

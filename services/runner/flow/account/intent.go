@@ -1,0 +1,132 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// Known has the accounts that an intent knows to refuse calls, and the steps that it holds because of them.
+type Known struct {
+	// Talks says that the project keeps accounts; an older runner did not.
+	Talks bool
+	// Number is that of the newest message of the project.
+	Number int
+	// Asks says that the intent asks the person, for all that wait.
+	Asks bool
+	// Closed are the accounts that refuse calls.
+	Closed []forge.ClosedAccount
+	// Reports counts the messages to the project, and Heard is the newest one that it has answered.
+	Reports, Heard int
+	// Held are the steps that wait for an account.
+	Held []Hold
+}
+
+// Hold is a step that waits for an account.
+type Hold struct {
+	// Task is the one whose step it is; empty of the whole intent.
+	Task forge.TaskID
+	// Step is to be made again.
+	Step forge.Step
+	// Agent is the back end whose account it is.
+	Agent string
+}
+
+// Brief tells a worker which accounts it must not call. That is settled when the command is issued:
+// it may have waited for money, or for the end of a pause.
+func (k *Known) Brief(c *forge.Command, now time.Time) {
+	if k == nil || !c.Attempt.Step.CallsAgent() {
+		return
+	}
+	c.Accounts, c.ClosedAgents = k.Number, nil
+	for i := range k.Closed {
+		a := &k.Closed[i]
+		if !isClosed(a, now) {
+			continue
+		}
+		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
+		// Credentials are a person's to mend, and nobody stands in for them: where there is a fallback for that, the
+		// key would stay broken unnoticed.
+		if !a.Until.IsZero() && !slices.Contains(c.LimitedAgents, a.Agent) { // another one may stand in
+			c.LimitedAgents = append(slices.Clip(c.LimitedAgents), a.Agent)
+		}
+	}
+}
+
+// Find returns the entry of an account that refuses calls; nil if it does not.
+func (k *Known) Find(agent string, now time.Time) *forge.ClosedAccount {
+	for i := range k.Closed {
+		if c := &k.Closed[i]; c.Agent == agent && isClosed(c, now) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Refused notes that an account refused a call of this intent, so that no further one is made before the
+// project has said what it knows.
+func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
+	if Closes(f, now) && k.Find(agent, now) == nil {
+		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.ClosedAccount) bool { return c.Agent == agent })
+		k.Closed = append(k.Closed, closed(agent, f, now))
+	}
+}
+
+// Hold keeps a step until its account takes calls again.
+func (k *Known) Hold(h Hold) {
+	// A task makes one step at a time, and so does the intent as a whole.
+	k.Drop(func(o Hold) bool { return o.Task == h.Task })
+	k.Held = append(slices.Clip(k.Held), h)
+}
+
+// Drop forgets steps that are not to be made again.
+func (k *Known) Drop(which func(Hold) bool) {
+	k.Held = slices.DeleteFunc(slices.Clone(k.Held), which)
+}
+
+// Learn takes over what the project knows, and returns the steps that go on because of it.
+func (k *Known) Learn(m *forge.AccountsChanged, now time.Time) (free []Hold) {
+	k.Number, k.Asks, k.Closed, k.Heard = m.Number, m.Asks, m.Closed, m.Heard
+	if k.Heard < k.Reports {
+		return nil // the project has not heard yet why they are held
+	}
+	for _, h := range k.Held {
+		// A step may wait for one account while others are opened.
+		if k.Find(h.Agent, now) == nil {
+			free = append(free, h)
+		}
+	}
+	k.Drop(func(h Hold) bool { return slices.Contains(free, h) })
+	return free
+}
+
+// Why returns, for a person, which account the intent waits for, and whether a person has to resume it; empty if
+// it waits for none.
+func (k *Known) Why(now time.Time) (why string, person bool) {
+	for _, h := range k.Held {
+		c := k.Find(h.Agent, now)
+		switch {
+		case c == nil && why == "":
+			// It is open for all that the intent knows, and the project has not answered yet.
+			why = forge.AccountClosed + h.Agent
+		case c == nil:
+		case c.Until.IsZero():
+			return forge.AccountClosed + Words(c), true
+		default:
+			why = forge.AccountClosed + Words(c)
+		}
+	}
+	return why, false
+}
+
+// Words says in a line which account refuses calls, since when, how long and why.
+func Words(c *forge.ClosedAccount) string {
+	text := fmt.Sprintf("%s refuses all calls since %s UTC", c.Agent, c.Since.UTC().Format("2006-01-02 15:04"))
+	if !c.Until.IsZero() {
+		text += " until " + c.Until.UTC().Format("2006-01-02 15:04")
+	}
+	return text + ": " + rule.FirstLine(c.Message)
+}

@@ -1,0 +1,192 @@
+// Package account keeps what is known of the accounts that agents log in with: which of them refuse
+// calls, so that a project makes no further one into a refusal that is known.
+//
+//	          a call is refused                    the time has come, or a person resumes
+//	open ------------------------> closed --------------------------------------------> open
+//
+// The project has the fact (State); an intent knows of it by messages (Known), says so in its commands,
+// and holds the steps whose account is closed. An account is a back end of the project: which one
+// a step calls is the worker's to say, by the configuration and what is installed, so a command names
+// the accounts that are closed, and a worker that would have to call one of them makes no call and reports that.
+//
+// Three things make that exact. An intent notes a refusal of its own at once, before the project has heard of
+// it, so that its other tasks make no further call. A refusal counts only if the call was issued after the
+// account was last opened: a call that was under way when a person mended the key is refused by the old one, and is
+// made again. And an intent lets its steps go only by a message that was sent after the project had heard why they
+// wait (Heard), not by one that was on its way before.
+//
+// A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
+// for what, but not that a person has to act.
+package account
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+)
+
+// longest is how far off the end of a quota may be that is believed.
+const longest = 8 * 24 * time.Hour
+
+// State has the accounts that refuse calls, as the project knows them. The zero value has none.
+type State struct {
+	// Number rises whenever the project learns something of accounts.
+	Number int
+	// Opened is the number at which accounts were last opened by a person: refusals of calls that were
+	// issued under an older one are out of date.
+	Opened int
+	// Closed are the accounts that refuse calls.
+	Closed []forge.ClosedAccount
+	// Waits are the intents with steps that only a person can let go on, in the order in which they said so. The first of
+	// them asks the person, for all.
+	Waits []forge.IntentID
+	// Heard has the newest AccountRefused.Number of each intent.
+	Heard map[forge.IntentID]int
+}
+
+// Closes reports whether a failure is one of the account, which every other call would have too.
+func Closes(f *forge.Failure, now time.Time) bool {
+	return f.Reason == forge.FailAuth || f.Reason == forge.FailQuota && f.Until.After(now) && f.Until.Sub(now) <= longest
+}
+
+// Refused keeps that an account refused a call, and tells who has to know. One that is repeated is
+// answered once more.
+func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.AccountRefused, active []forge.IntentID, now time.Time) (forge.Decision, error) {
+	if m.Number <= s.Heard[id] {
+		s.tell(out, id)
+		return rule.Ignore("message %d of %q about accounts is known", m.Number, id)
+	}
+	if s.Heard == nil {
+		s.Heard = map[forge.IntentID]int{}
+	}
+	// Each message makes a newer state, also where it tells nothing new: the answer has to be newer than what the
+	// intent knows, or it would be taken for a repetition.
+	s.Heard[id] = m.Number
+	s.Number++
+	s.expire(now)
+	before, asked := len(s.Closed), s.asks()
+	if m.Seen >= s.Opened && Closes(&m.Failure, now) {
+		s.close(m, now)
+	}
+	if c := s.find(m.Agent); c != nil && c.Until.IsZero() && !slices.Contains(s.Waits, id) {
+		s.Waits = append(slices.Clip(s.Waits), id)
+	}
+	// Of most refusals only the intent itself hears: that others wait as well concerns nobody else.
+	if before != len(s.Closed) || asked != s.asks() {
+		s.tellAll(out, active)
+	} else {
+		s.tell(out, id)
+	}
+	return forge.Applied, nil
+}
+
+// find returns the entry of an account; nil if it takes calls.
+func (s *State) find(agent string) *forge.ClosedAccount {
+	if i := slices.IndexFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Agent == agent }); i >= 0 {
+		return &s.Closed[i]
+	}
+	return nil
+}
+
+// close notes a refusal. What is known already stays, unless credentials are refused as well, or the quota is longer.
+func (s *State) close(m *forge.AccountRefused, now time.Time) {
+	next := closed(m.Agent, &m.Failure, now)
+	// One entry for each account: which of its refusals came first does not matter, which lasts longer does.
+	i := slices.IndexFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Agent == m.Agent })
+	if i < 0 {
+		s.Closed = append(slices.Clip(s.Closed), next)
+		return
+	}
+	if was := s.Closed[i]; was.Until.IsZero() || !next.Until.IsZero() && !next.Until.After(was.Until) {
+		return
+	}
+	s.Closed = slices.Clone(s.Closed)
+	next.Since = s.Closed[i].Since
+	s.Closed[i] = next
+}
+
+// closed returns the entry of an account that refused a call.
+func closed(agent string, f *forge.Failure, now time.Time) forge.ClosedAccount {
+	c := forge.ClosedAccount{Agent: agent, Reason: f.Reason, Message: rule.FirstLine(f.Message), Since: now}
+	if f.Reason == forge.FailQuota {
+		c.Until = f.Until
+	}
+	return c
+}
+
+// expire forgets the quotas that are reset by now.
+func (s *State) expire(now time.Time) {
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return !isClosed(&c, now) })
+}
+
+// isClosed reports whether an account that was closed still is.
+func isClosed(c *forge.ClosedAccount, now time.Time) bool {
+	return c.Until.IsZero() || c.Until.After(now)
+}
+
+// Blocks reports whether an account waits for a person.
+func (s *State) Blocks() bool {
+	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Until.IsZero() })
+}
+
+// asks returns the intent that asks the person; empty if none has to.
+func (s *State) asks() forge.IntentID {
+	if len(s.Waits) == 0 || !s.Blocks() {
+		return ""
+	}
+	return s.Waits[0]
+}
+
+// Resume opens all accounts, because a person says so, and reports whether there were any that refuse calls.
+func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.Time) bool {
+	if !slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return isClosed(&c, now) }) {
+		return false
+	}
+	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
+	s.Number++
+	s.Opened, s.Closed, s.Waits = s.Number, nil, nil
+	s.tellAll(out, active)
+	return true
+}
+
+// Ended forgets an intent whose run is over. If it has asked the person, the next one does.
+func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.IntentID) {
+	if !slices.Contains(s.Waits, id) {
+		return
+	}
+	asked := s.asks()
+	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
+	if asked != s.asks() {
+		s.Number++
+		s.tellAll(out, active)
+	}
+}
+
+// tellAll tells the active intents what is known.
+func (s *State) tellAll(out *outbox.Messages, active []forge.IntentID) {
+	for _, id := range active {
+		s.tell(out, id)
+	}
+}
+
+// Repeat tells the active intents once more, if there is anything to tell.
+func (s *State) Repeat(out *outbox.Messages, active []forge.IntentID) {
+	if s.Number > 0 {
+		s.tellAll(out, active)
+	}
+}
+
+// tell tells one intent what is known.
+func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
+	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Brief(id))
+}
+
+// Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
+// who reads them looks at the time.
+func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
+	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: id != "" && s.asks() == id, Closed: s.Closed}
+}

@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// accounts is read from an intent's journal: which accounts it was told to refuse calls.
+type accounts struct {
+	number int
+	closed []forge.ClosedAccount
+}
+
+// learn records the newest list that the project told.
+func (a *accounts) learn(ev *forge.Event) {
+	told := forge.As[*forge.AccountsChanged](ev.Message)
+	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
+		told = m.Accounts
+	}
+	if told != nil && told.Number > a.number {
+		a.number, a.closed = told.Number, told.Closed
+	}
+}
+
+// check returns an error if an agent may be called although its account is known to refuse calls, or if
+// an intent failed by that. Of several events that were decided together the order is not known.
+func (a *accounts) check(key forge.Key, rec *forge.Record) error {
+	// With a project that keeps accounts, a bad key is a reason to wait, and never one to fail.
+	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailAuth)+": ") {
+		return fmt.Errorf("%s failed by refused credentials: %s", key, s.Reason)
+	}
+	if len(rec.Events) > 1 {
+		return nil
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		if !agentStep(c) {
+			continue
+		}
+		for _, closed := range a.closed {
+			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {
+				return fmt.Errorf("%s of %s was issued without saying that the account of %s refuses calls", c.Attempt, key, closed.Agent)
+			}
+		}
+	}
+	return nil
+}
