@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/bus/backup"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
@@ -58,6 +59,8 @@ type Bus struct {
 	// Objects stores files that workers hand on to one another, and whole
 	// transcripts.
 	Objects *objects.Store
+	// Backups is an administrator's side: it copies all streams, and puts them into an empty server.
+	Backups *backup.Store
 }
 
 // Connect returns a connected bus, for a command that a person waits for: it tries a server
@@ -99,5 +102,6 @@ func assemble(c *conn.Conn, groups subjects.Groups) (_ *Bus, err error) {
 		Live:        messages,
 		Transcripts: transcripts.New(c),
 		Objects:     objects.New(c),
+		Backups:     backup.New(c, log),
 	}, nil
 }

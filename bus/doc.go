@@ -17,6 +17,7 @@
 //	Live         progress, and other messages that are not stored
 //	Transcripts  what agents and commands did, line by line
 //	Objects      files that workers hand on to one another
+//	Backups      an administrator copies all of it, and puts it back (package backup)
 //
 // The Bus itself makes the streams ([Bus.Ensure]), and has lost ones restored ([Bus.Guard]).
 //

@@ -67,6 +67,7 @@ func guardedAccounts(t *testing.T) []access.Account {
 		add(role, "")
 	}
 	add(access.Auth, "")
+	add(access.Backup, "")
 	add(access.Submitter, "scanner", "shop")
 	add(access.Follower, "tracker", "shop")
 	add(access.Operator, "ada", "shop")

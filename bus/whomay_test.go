@@ -65,7 +65,7 @@ var mayPublish = map[string]string{
 	"$JS.API.CONSUMER.DELETE.FORGE_COMMANDS.review":                                nobody,
 	"$JS.API.CONSUMER.PAUSE.FORGE_INTENTS.runner":                                  nobody,
 	"$JS.API.CONSUMER.LEADER.STEPDOWN.FORGE_INTENTS.runner":                        nobody,
-	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                                             "runner analyzer implementer",
+	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                                             "runner analyzer implementer backup",
 	"$JS.API.DIRECT.GET.FORGE_INTENTS":                                             nobody,
 	"$JS.API.DIRECT.GET.FORGE_COMMANDS":                                            nobody,
 	"$JS.API.DIRECT.GET.FORGE_DEAD":                                                "runner",
@@ -84,8 +84,11 @@ var mayPublish = map[string]string{
 	"$JS.API.STREAM.PURGE.FORGE_TRANSCRIPTS": nobody, "$JS.API.STREAM.PURGE.FORGE_COMMANDS": "runner", "$JS.API.STREAM.PURGE.OBJ_FORGE": everyWorker,
 	"$JS.API.STREAM.MSG.DELETE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.MSG.DELETE.FORGE_INTENTS": nobody, "$JS.API.STREAM.MSG.DELETE.OBJ_FORGE": nobody,
 	"$JS.API.STREAM.UPDATE.FORGE_JOURNAL": "runner", "$JS.API.STREAM.CREATE.FORGE_JOURNAL": "runner", "$JS.API.STREAM.CREATE.MIRROR": nobody,
-	"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL": nobody, "$JS.API.STREAM.RESTORE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.LEADER.STEPDOWN.FORGE_JOURNAL": nobody,
-	"$JS.API.STREAM.PEER.REMOVE.FORGE_JOURNAL": nobody, "$JS.API.ACCOUNT.PURGE.x": nobody, "$JS.API.META.LEADER.STEPDOWN": nobody, "$JS.API.INFO": nobody,
+	"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL": "backup", "$JS.API.STREAM.RESTORE.FORGE_JOURNAL": "backup", "$JS.API.STREAM.SNAPSHOT.FORGE_LEASES": nobody,
+	"$JS.API.STREAM.MSG.DELETE.FORGE_PROJECTS": "backup", "$JS.SNAPSHOT.ACK.FORGE_JOURNAL.x.1.1": "backup",
+	"$JS.SNAPSHOT.RESTORE.FORGE_JOURNAL.x": "backup", "_INBOX_backup.x": nobody,
+	"$JS.API.STREAM.LEADER.STEPDOWN.FORGE_JOURNAL": nobody,
+	"$JS.API.STREAM.PEER.REMOVE.FORGE_JOURNAL":     nobody, "$JS.API.ACCOUNT.PURGE.x": nobody, "$JS.API.META.LEADER.STEPDOWN": nobody, "$JS.API.INFO": nobody,
 	// Who answers whom, and who asks who is there.
 	"_INBOX_runner.x": "runner", "_INBOX_reviewer.x": "runner", "_INBOX_ada.x": "runner implementer", "_INBOX_scanner.x": "runner",
 	"_INBOX_services.x": everyService, "_INBOX.x": nobody, "$SRV.INFO": "runner", "$SRV.PING": nobody, "$SRV.INFO.pfl-forge-reviewer": nobody,
@@ -104,7 +107,7 @@ var mayListen = map[string]string{
 	"forge.api.*.by.*.clean": "implementer", "forge.api.>": nobody,
 	"forge.control.*.*": everyWorker, "forge.cleaned.*": everyWorker, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
 	"_INBOX.>": nobody, "_INBOX_runner.>": "runner", "_INBOX_reviewer.>": "reviewer", "_INBOX_ada.>": "ada", "_INBOX_scanner.>": "scanner",
-	"_INBOX_tracker.>": "tracker", "_INBOX_services.*": "runner",
+	"_INBOX_tracker.>": "tracker", "_INBOX_backup.>": "backup", "_INBOX_services.*": "runner",
 	"$SRV.>": nobody, "$SRV.INFO": everyService, "$SRV.INFO.pfl-forge-reviewer": "reviewer", "$SRV.PING.pfl-forge-clean": "implementer",
 	"$JS.ACK.>": nobody, "$JS.API.>": nobody, "$JS.EVENT.>": nobody, "$SYS.>": nobody,
 }
@@ -113,7 +116,7 @@ var mayListen = map[string]string{
 // may, and all others are refused.
 func TestWhoMayWhat(t *testing.T) {
 	s := guardedServer(t)
-	for account := range strings.FieldsSeq(everyService + " ada scanner tracker") {
+	for account := range strings.FieldsSeq(everyService + " ada scanner tracker backup") {
 		nc, refused := as(t, s, account)
 		tryAll(t, account, nc, refused, mayPublish, mayListen)
 	}

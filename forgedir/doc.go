@@ -1,12 +1,12 @@
 // Package forgedir keeps the folders .forge and .e8 of local mode: the text that a
 // person writes there becomes events, and decisions become files.
 //
-// Whoever drives it goes round in this order: Drafts, with drafts.CheckDependencies, and
-// Edits; publish the events; Decided with their rulings; Write for every intent of which Projected is not the
-// journal's last sequence; WriteState.
+// Whoever drives it goes round in this order: Drafts, with drafts.CheckDependencies,
+// and Edits; publish the events; Decided with their rulings; Write for every intent of
+// which Projected is not the journal's last sequence; WriteState.
 //
-// The journal is the truth; the files are its projection and a person's desk. Whatever of
-// these a person removes is written again, and losing .forge/cache loses no edit
+// The journal is the truth; the files are its projection and a person's desk. Whatever
+// of these a person removes is written again, and losing .forge/cache loses no edit
 // (TestRemovedFoldersComeBack, TestNoEditIsLost).
 //
 // [Dir] only puts the parts together. Each is a package of its own:

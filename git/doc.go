@@ -1,4 +1,5 @@
-// Package git runs the git program, and names what it works on. No package but this one and those below it starts git.
+// Package git runs the git program, and names what it works on. No package but this one
+// and those below it starts git.
 //
 // # Where to look
 //
@@ -15,13 +16,14 @@
 //
 // # Whom it trusts
 //
-// The person's repository, or the origin, is trusted; so is the service's own clone of it. Files that an agent can write
-// are not: package checkout reads them, and says how.
+// The person's repository, or the origin, is trusted; so is the service's own clone of
+// it. Files that an agent can write are not: package checkout reads them, and says how.
 //
-// The environment of a Command is built from nothing, and configuration on its command line turns off hooks, helpers,
-// prompts, garbage collection and every transport. The person's own configuration applies only to Personal commands, which
-// write the files of their working tree.
+// The environment of a Command is built from nothing, and configuration on its command
+// line turns off hooks, helpers, prompts, garbage collection and every transport. The
+// person's own configuration applies only to Personal commands, which write the files
+// of their working tree.
 //
-// Git processes inherit the lock that they run under (Command.Hold). After a kill -9 of the service, its successor waits for
-// an orphaned git to end instead of racing it.
+// Git processes inherit the lock that they run under (Command.Hold). After a kill -9 of
+// the service, its successor waits for an orphaned git to end instead of racing it.
 package git

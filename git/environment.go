@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// hermetic configuration: no hook, no helper, no garbage collection, no prompt, and what we name in an
-// event is on the disk before the command returns. Command-line configuration wins over a repository's own.
+// hermetic configuration: no hook, no helper, no garbage collection, no prompt, and
+// what we name in an event is on the disk before the command returns. Command-line
+// configuration wins over a repository's own.
 var hermetic = []string{
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
@@ -31,7 +32,8 @@ var private = []string{
 	"core.attributesFile=/dev/null",
 }
 
-// arguments puts the configuration in front of the command. No transport is allowed unless the call asks for it.
+// arguments puts the configuration in front of the command. No transport is allowed
+// unless the call asks for it.
 func (c Command) arguments(args []string) []string {
 	full := make([]string, 0, 2*(len(hermetic)+len(private)+len(c.Config)+1)+len(args)+1)
 	add := func(list []string) {
@@ -49,8 +51,8 @@ func (c Command) arguments(args []string) []string {
 	return append(full, args...)
 }
 
-// environment is built from nothing: of the parent's variables only those that find programs, homes and
-// credentials pass.
+// environment is built from nothing: of the parent's variables only those that find
+// programs, homes and credentials pass.
 func (c Command) environment() []string {
 	env := []string{
 		"LC_ALL=C", "TZ=UTC", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=false", "GIT_PAGER=cat", "GIT_OPTIONAL_LOCKS=0",
@@ -75,8 +77,8 @@ type Identity struct {
 	Email string
 }
 
-// OrDefault returns the identity without characters that git does not allow in one; pfl-forge when the name or address is
-// missing.
+// OrDefault returns the identity without characters that git does not allow in one;
+// pfl-forge when the name or address is missing.
 func (id Identity) OrDefault() Identity {
 	if id.Name == "" || id.Email == "" {
 		return Identity{Name: "pfl-forge", Email: "pfl-forge@localhost"}

@@ -110,7 +110,8 @@ func Unreachable(err error) bool {
 	return ok && slices.ContainsFunc(unreachable, func(text string) bool { return strings.Contains(e.Stderr, text) })
 }
 
-// UncommittedError reports uncommitted work of a person that is in the way of a merge. Nothing was changed.
+// UncommittedError reports uncommitted work of a person that is in the way of a merge.
+// Nothing was changed.
 type UncommittedError struct {
 	// Files are the paths in the way, sorted; there is at least one.
 	Files []string
@@ -151,7 +152,8 @@ const (
 	Oversized Fault = "oversized"
 )
 
-// WorkError reports a fault of an agent's work. Any other error is a failure of git or of the machine.
+// WorkError reports a fault of an agent's work. Any other error is a failure of git or
+// of the machine.
 type WorkError struct {
 	Fault Fault
 	// Path is the path in the tree that is at fault; empty if there is none.

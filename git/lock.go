@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockFile takes an exclusive flock on path, creating the file. It waits until ctx ends. Error: ErrBusy.
-// Children that inherit the returned file keep the lock for as long as they live, so after a kill -9 the
-// next holder waits for the orphaned git process instead of racing it. Closing the file releases the lock.
+// LockFile takes an exclusive flock on path, creating the file. It waits until ctx
+// ends. Error: ErrBusy. Children that inherit the returned file keep the lock for as
+// long as they live, so after a kill -9 the next holder waits for the orphaned git
+// process instead of racing it. Closing the file releases the lock.
 func LockFile(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

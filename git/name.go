@@ -30,9 +30,9 @@ func ParseOID(s string) (OID, error) {
 // Short returns the first 12 digits.
 func (o OID) Short() string { return string(o)[:min(12, len(o))] }
 
-// Name is one path element that is at once a directory, a ref component and an argument:
-// [a-z0-9] then [a-z0-9-], at most 80 characters. Intent ids, task ids, which are longer, and what is made of them
-// are such names. Make one with ParseName.
+// Name is one path element that is at once a directory, a ref component and an
+// argument: [a-z0-9] then [a-z0-9-], at most 80 characters. Intent ids, task ids, which
+// are longer, and what is made of them are such names. Make one with ParseName.
 type Name string
 
 // ParseName validates s as a Name.

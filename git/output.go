@@ -13,7 +13,8 @@ func SplitNUL(out []byte, err error) ([]string, error) {
 	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), nil
 }
 
-// RawChange is one path that differs between two trees. A mode of zeros means that the path is not there.
+// RawChange is one path that differs between two trees. A mode of zeros means that the
+// path is not there.
 type RawChange struct {
 	OldMode, NewMode, OldOID, NewOID, Path string
 }

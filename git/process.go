@@ -19,8 +19,8 @@ type Process struct {
 	stderr *tail
 }
 
-// Start starts git with pipes as its input and output; Stdin, Stdout and Limit are not used. When ctx ends, git is
-// terminated. Wait must be called in any case.
+// Start starts git with pipes as its input and output; Stdin, Stdout and Limit are not
+// used. When ctx ends, git is terminated. Wait must be called in any case.
 func (c Command) Start(ctx context.Context, args ...string) (*Process, error) {
 	c.Stdin = nil
 	p := &Process{ctx: ctx, cmd: c.prepare(ctx, args), args: args, stderr: &tail{limit: maxStderr}}

@@ -29,11 +29,14 @@ const (
 	// Auth is the service that lets in people who log in elsewhere, and services with
 	// a token.
 	Auth Role = "auth"
+	// Backup copies all streams, and restores them. It can read everything, and put anything in
+	// its place.
+	Backup Role = "backup"
 )
 
 // Roles returns every role, services first.
 func Roles() []Role {
-	return append(Services(), Auth, Operator, Submitter, Follower)
+	return append(Services(), Auth, Backup, Operator, Submitter, Follower)
 }
 
 // Services returns the roles that services have.
@@ -43,7 +46,7 @@ func Services() []Role {
 
 // Account is one user of the server, with credentials of its own.
 type Account struct {
-	// Name is unique in an installation: of a service its role, of a person or a
+	// Name is unique in an installation: of a service, auth and backup their role, of a person or a
 	// system the token that names them in subjects.
 	Name string
 	Role Role
@@ -63,7 +66,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	if !slices.Contains(Roles(), role) {
 		return Account{}, fmt.Errorf("there is no role %q", role)
 	}
-	if role == Auth || slices.Contains(Services(), role) {
+	if single(role) {
 		if name != "" && name != string(role) || len(projects) > 0 {
 			return Account{}, fmt.Errorf("the service %s has no name and no projects of its own", role)
 		}
@@ -72,7 +75,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	if _, err := forge.ParseReplicaID(name); err != nil {
 		return Account{}, fmt.Errorf("name of the account %q: use a-z, 0-9 and hyphens", name)
 	}
-	if slices.Contains(Services(), Role(name)) || Role(name) == Auth || slices.Contains(reserved, name) {
+	if single(Role(name)) || slices.Contains(reserved, name) {
 		return Account{}, fmt.Errorf("name of the account %q: it is taken by pfl-forge itself", name)
 	}
 	for _, p := range projects {
@@ -81,6 +84,11 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 		}
 	}
 	return Account{Name: name, Role: role, Projects: projects}, nil
+}
+
+// single reports whether there is one account of a role at most, by the name of that.
+func single(role Role) bool {
+	return role == Auth || role == Backup || slices.Contains(Services(), role)
 }
 
 // reserved are names that no account may have: those of other Secrets, and of

@@ -28,6 +28,8 @@ func (a Account) Rights(all []Account) []Right {
 		return append(list, runner(all)...)
 	case Auth:
 		return append(list, auth()...)
+	case Backup:
+		return append(list, backup()...)
 	case Operator:
 		return append(list, a.operator()...)
 	case Submitter:
@@ -57,7 +59,7 @@ func runner(all []Account) []Right {
 	commands = append(commands, api("CONSUMER.INFO", streams.Commands, "*"))
 	var inboxes []string
 	for _, other := range all {
-		if other.Role != Follower && other.Role != Auth {
+		if other.Role != Follower && other.Role != Auth && other.Role != Backup {
 			inboxes = append(inboxes, Inbox(other.Name)+".>")
 		}
 	}
@@ -195,6 +197,27 @@ func auth() []Right {
 			Why:     "certifies the keys of people who log in",
 			Publish: []string{LoginInbox(">")}, Subscribe: []string{subjects.EveryCertify},
 		},
+	}
+}
+
+// backup returns the rights of who copies and restores all streams, besides its inbox.
+func backup() []Right {
+	var looks, copies, restores []string
+	for _, cfg := range streams.All(1) {
+		looks = append(looks, api("STREAM.INFO", cfg.Name))
+	}
+	for _, name := range streams.Copied() {
+		copies = append(copies, api("STREAM.SNAPSHOT", name), "$JS.SNAPSHOT.ACK."+name+".>")
+		restores = append(restores, api("STREAM.RESTORE", name), "$JS.SNAPSHOT.RESTORE."+name+".*")
+	}
+	return []Right{
+		{Why: "copies what is kept on disk", Publish: copies},
+		{Why: "looks whether a server is empty", Publish: looks},
+		{Why: "puts streams into an empty server", Publish: restores},
+		{Why: "reads all journals after that, and leaves out what projects decided later than their intents were copied", Publish: []string{
+			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
+			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects), api("STREAM.MSG.DELETE", streams.Projects),
+		}},
 	}
 }
 

@@ -71,8 +71,9 @@ func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetS
 	}
 }
 
-// Alter writes all messages of a subject anew, the first one that holds a text with another one of
-// the same length in its place, as a person with the right to write to the stream can. Other subjects stay.
+// Alter writes all messages of a subject anew, the first one that holds a text with
+// another one of the same length in its place, as a person with the right to write to
+// the stream can. Other subjects stay.
 func (s *Server) Alter(t testing.TB, stream, subject, text, other string) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {

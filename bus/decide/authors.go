@@ -16,17 +16,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Permissions say who may publish on a subject. Signatures say who wrote what is there: neither a server, nor an account that may
-// publish there, can put anything there that the account in the subject has not signed for exactly this subject.
+// Permissions say who may publish on a subject. Signatures say who wrote what is there:
+// neither a server, nor an account that may publish there, can put anything there that
+// the account in the subject has not signed for exactly this subject.
 
 const (
-	// keyPause is after how long a message of an unknown key is looked at again, while the file of keys may follow.
+	// keyPause is after how long a message of an unknown key is looked at again, while the
+	// file of keys may follow.
 	keyPause = time.Second
 	// unprovenPause is after how long a worker sends a result again that may be proven then.
 	unprovenPause = 5 * time.Second
 )
 
-// provenRequest has the author of a stored request proven, and notes signature and way in the event. The error is a *signed.Error.
+// provenRequest has the author of a stored request proven, and notes signature and way
+// in the event. The error is a *signed.Error.
 func (c *eventConsumers) provenRequest(m jetstream.Msg, ev *forge.Event) error {
 	if c.cfg.Authors == nil {
 		ev.Signature = "" // it is not checked
@@ -52,8 +55,8 @@ func (c *eventConsumers) provenRequest(m jetstream.Msg, ev *forge.Event) error {
 	return nil
 }
 
-// unproven settles a request whose author is not proven. While the file of keys may follow a new key it comes again; else it is
-// refused, and shown.
+// unproven settles a request whose author is not proven. While the file of keys may
+// follow a new key it comes again; else it is refused, and shown.
 func (c *eventConsumers) unproven(ctx context.Context, in input, m jetstream.Msg, err error) {
 	meta, metaErr := m.Metadata()
 	if e := signed.IsError(err); e != nil && e.Kind == signed.UnknownKey && metaErr == nil && time.Since(meta.Timestamp) < c.cfg.Authors.Settling {
@@ -65,8 +68,10 @@ func (c *eventConsumers) unproven(ctx context.Context, in input, m jetstream.Msg
 	c.unreadable(ctx, in, m, err)
 }
 
-// provenResult has the worker of a result proven: its signature is one of the service of the step, over project, intent and step, which the
-// subject names, and over task, attempt and claim, which the content does. Whether that attempt was issued, and is still open, the rules know.
+// provenResult has the worker of a result proven: its signature is one of the service
+// of the step, over project, intent and step, which the subject names, and over task,
+// attempt and claim, which the content does. Whether that attempt was issued, and is
+// still open, the rules know.
 func (c *eventConsumers) provenResult(m *nats.Msg, ev *forge.Event) error {
 	if c.cfg.Authors == nil {
 		return nil
@@ -84,8 +89,9 @@ func (c *eventConsumers) provenResult(m *nats.Msg, ev *forge.Event) error {
 	return nil
 }
 
-// unprovenResult settles a result whose worker is not proven, and reports whether it has. One that may be proven later, when keys or
-// clocks are mended, is shown, and sent again until then: work that was done is not lost.
+// unprovenResult settles a result whose worker is not proven, and reports whether it
+// has. One that may be proven later, when keys or clocks are mended, is shown, and sent
+// again until then: work that was done is not lost.
 func (c *eventConsumers) unprovenResult(ctx context.Context, m *nats.Msg, err error) bool {
 	var e *signed.Error
 	if !errors.As(err, &e) || e.Kind == signed.Forged {

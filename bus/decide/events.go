@@ -31,7 +31,8 @@ type Config struct {
 	// which an event goes to the dead letters; 0 means 5. It counts in this
 	// process: another runner begins at 0.
 	MaxErrors int
-	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
+	// Authors proves by signatures who sent a request or a result; nil: nothing is proven,
+	// where accounts have no keys.
 	Authors *signed.Keys
 }
 

@@ -5,8 +5,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// Content returns the content of the message as which an event of a person or a worker came, for comparison with its
-// signature. A sender may have written the same in another form, such as JSON; then it is another content.
+// Content returns the content of the message as which an event of a person or a worker
+// came, for comparison with its signature. A sender may have written the same in
+// another form, such as JSON; then it is another content.
 func Content(ev *forge.Event) ([]byte, error) {
 	if r := forge.As[*forge.Result](ev.Message); r != nil {
 		return wire.Results.Marshal(r)

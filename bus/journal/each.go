@@ -25,10 +25,11 @@ type Entry struct {
 	Record *forge.Record
 }
 
-// Each calls do with every message of the journals of a project, or of all projects if the scope
-// is empty; with an intent, of that intent and of its project. First come those of projects, then those of intents,
-// each in the order of their stream, and last those of projects that were written meanwhile, as late ones. It changes
-// nothing, and needs no more than the right to read. An error of do ends Each with that error.
+// Each calls do with every message of the journals of a project, or of all projects if
+// the scope is empty; with an intent, of that intent and of its project. First come
+// those of projects, then those of intents, each in the order of their stream, and last
+// those of projects that were written meanwhile, as late ones. It changes nothing, and
+// needs no more than the right to read. An error of do ends Each with that error.
 func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) error) error {
 	intents, err := subjects.IntentJournals(scope.Project)
 	if err == nil && scope.Intent != "" {
@@ -42,8 +43,9 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 		return fmt.Errorf("read journals: %w", err)
 	}
 	r := reading{journal: j, walks: map[string]*chain.Walk{}, do: do}
-	// A message names another one only after that was stored. So whatever a message of a project names is found among
-	// the intents' that are read after it; and for what those name, the projects' are read once more.
+	// A message names another one only after that was stored. So whatever a message of a
+	// project names is found among the intents' that are read after it; and for what those
+	// name, the projects' are read once more.
 	read, err := r.all(ctx, projects, 0)
 	if err == nil {
 		_, err = r.all(ctx, intents, 0)

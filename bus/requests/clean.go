@@ -172,8 +172,8 @@ func (c *Cleaned) check() error {
 	return nil
 }
 
-// ask makes a request of a micro service. Errors: nats.ErrNoResponders, and ErrNotAllowed, which the server
-// tells beside the request.
+// ask makes a request of a micro service. Errors: nats.ErrNoResponders, and
+// ErrNotAllowed, which the server tells beside the request.
 func ask(ctx context.Context, c *conn.Conn, subject string, data []byte) (m *nats.Msg, err error) {
 	err = c.Permitted(ctx, subject, func(ctx context.Context) error {
 		m, err = c.NC.RequestWithContext(ctx, subject, data)

@@ -34,9 +34,10 @@ func readIntentObject(o *jsonObject, further ...string) forge.Intent {
 // criteria is the field of an intent that has texts and checks.
 const criteria = "criteria"
 
-// readCriteria reads the criteria of a system's submission: texts, and checks of the project by their
-// names. It names no commands: what runs here is said by the project or by its people. What a protobuf event
-// says of checks is refused by forge.Intent.Validate in the same words.
+// readCriteria reads the criteria of a system's submission: texts, and checks of the
+// project by their names. It names no commands: what runs here is said by the project
+// or by its people. What a protobuf event says of checks is refused by
+// forge.Intent.Validate in the same words.
 func readCriteria(o *jsonObject, in *forge.Intent) {
 	var entries []json.RawMessage
 	o.read(criteria, &entries, "a list")

@@ -282,8 +282,8 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 	return result, nil
 }
 
-// proven returns the signature of a submission's author; empty where accounts have no keys. A submission without proof is refused, and
-// shown among the dead letters.
+// proven returns the signature of a submission's author; empty where accounts have no
+// keys. A submission without proof is refused, and shown among the dead letters.
 func (e *endpoints) proven(ctx context.Context, from subjects.Sender, r micro.Request) (string, error) {
 	if e.cfg.Authors == nil {
 		return "", nil

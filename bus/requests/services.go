@@ -84,9 +84,10 @@ var ErrRunnerDown = conn.ErrRunnerDown
 // ErrNotAllowed says that the server does not let this account do something.
 var ErrNotAllowed = conn.ErrNotAllowed
 
-// Services asks a runner, in the name of a person, which services run. With brief, Services of the answer is left out,
-// and so it comes as soon as it is sure whether the project is known. Errors: ErrRunnerDown,
-// which comes at once, and ErrNotAllowed, with the subject.
+// Services asks a runner, in the name of a person, which services run. With brief,
+// Services of the answer is left out, and so it comes as soon as it is sure whether the
+// project is known. Errors: ErrRunnerDown, which comes at once, and ErrNotAllowed, with
+// the subject.
 func (ss *Submissions) Services(ctx context.Context, project forge.ProjectID, person string, brief bool) (Services, error) {
 	answer, err := ss.services(ctx, project, person, brief)
 	if err != nil {

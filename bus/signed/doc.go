@@ -1,8 +1,11 @@
-// Package signed signs what people, systems and workers send to a runner, and says whether to believe it.
+// Package signed signs what people, systems and workers send to a runner, and says
+// whether to believe it.
 //
-// A message carries one header, the text of a [Proof]: what the author says that the message is (subject, id, content
-// type, time and the hash of the content), the public key, and an ed25519 signature over all of that. The text is complete in itself, so
-// the journal keeps it as it is, and whoever reads the journal can check it without a server.
+// A message carries one header, the text of a [Proof]: what the author says that the
+// message is (subject, id, content type, time and the hash of the content), the public
+// key, and an ed25519 signature over all of that. The text is complete in itself, so
+// the journal keeps it as it is, and whoever reads the journal can check it without a
+// server.
 //
 //	proof.go   the Proof: made by Sign alone, and its one form as text
 //	keys.go    Keys: which key is whose, read again when the file changes; Check decides on a message
@@ -20,18 +23,23 @@
 //	public key             32 bytes in base64 as in URLs, without padding
 //	signature              64 bytes, likewise
 //
-// A person who has logged in has a key that no file of trusted keys knows. Its header begins with v2, has a proof.Certificate as
-// ninth field, which says whose the key is, and is signed with "pfl-forge signed message v2" in front and the certificate as last part.
+// A person who has logged in has a key that no file of trusted keys knows. Its header
+// begins with v2, has a proof.Certificate as ninth field, which says whose the key is,
+// and is signed with "pfl-forge signed message v2" in front and the certificate as last
+// part.
 //
-// The signature, ed25519, is over these parts in this order, each after its length as a big-endian number of eight bytes: the text
-// "pfl-forge signed message v1", subject, id, content type (these three not escaped), the time as in the header, the 32 bytes of the
-// hash, and the 32 bytes of the key.
+// The signature, ed25519, is over these parts in this order, each after its length as a
+// big-endian number of eight bytes: the text "pfl-forge signed message v1", subject,
+// id, content type (these three not escaped), the time as in the header, the 32 bytes
+// of the hash, and the 32 bytes of the key.
 //
-// The private key follows from the seed of the nkey (the text that begins with SU) by HKDF with SHA-256, without salt, with the info
-// "pfl-forge signing key v1: <account>", as 32 bytes: the seed of an ed25519 key.
+// The private key follows from the seed of the nkey (the text that begins with SU) by
+// HKDF with SHA-256, without salt, with the info "pfl-forge signing key v1: <account>",
+// as 32 bytes: the seed of an ed25519 key.
 //
 // # Trust
 //
-// Keys are those of package proof: each follows from the nkey of its account, and is another key than the nkey, because
-// the server chooses what an nkey signs when a connection begins. Nothing here talks to a server.
+// Keys are those of package proof: each follows from the nkey of its account, and is
+// another key than the nkey, because the server chooses what an nkey signs when a
+// connection begins. Nothing here talks to a server.
 package signed

@@ -11,8 +11,8 @@ import (
 )
 
 // Every subject is built and taken apart in this file, command.go, transcript.go or
-// outside.go, and nowhere else. A builder fails when an id is not one, so that no
-// text of anybody becomes a token, a wildcard or several tokens.
+// outside.go, and nowhere else. A builder fails when an id is not one, so that no text
+// of anybody becomes a token, a wildcard or several tokens.
 //
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone

@@ -69,8 +69,8 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	return m, nil
 }
 
-// ask signs a result and sends it. It is signed each time: by the key that the account has now, at the time at which it
-// is sent, however long it waited for a runner.
+// ask signs a result and sends it. It is signed each time: by the key that the account
+// has now, at the time at which it is sent, however long it waited for a runner.
 func (rs *Results) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
 	if err := rs.conn.Signer.Sign(m); err != nil {
 		return nil, err

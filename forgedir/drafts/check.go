@@ -100,8 +100,8 @@ func (c *frontCheck) parameters() {
 	}
 }
 
-// criteria refuses criteria that say nothing, and commands: what a draft asks for may have been copied from
-// anywhere, and runs nothing that pfl-forge.yaml does not name.
+// criteria refuses criteria that say nothing, and commands: what a draft asks for may
+// have been copied from anywhere, and runs nothing that pfl-forge.yaml does not name.
 func (c *frontCheck) criteria() {
 	if e := document.CheckCriteria(c.front.Criteria); e != nil {
 		c.refuse(e.Field, e.Reason, "")

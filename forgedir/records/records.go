@@ -129,7 +129,8 @@ type evidenceDoc struct {
 	Ref string `yaml:"ref"`
 }
 
-// observationDocOf returns an observation as its file has it. The time is UTC, and evidence never null.
+// observationDocOf returns an observation as its file has it. The time is UTC, and
+// evidence never null.
 func observationDocOf(o *forge.Observation) ObservationDoc {
 	d := ObservationDoc{
 		ID: o.ID, Content: o.Content, Evidence: []evidenceDoc{}, Source: string(o.Source),

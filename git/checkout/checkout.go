@@ -44,7 +44,8 @@ type state struct {
 // Name returns the name that the checkout was prepared under.
 func (c *Checkout) Name() git.Name { return c.name }
 
-// Dir returns the absolute path of the working tree. It stays the same until the checkout is given back.
+// Dir returns the absolute path of the working tree. It stays the same until the
+// checkout is given back.
 func (c *Checkout) Dir() string { return c.pool.path(string(c.name)) }
 
 // Branch returns the branch that Prepare checked out. It is empty when the checkout is for reading.
@@ -53,12 +54,13 @@ func (c *Checkout) Branch() git.Branch { return c.branch }
 // Start returns the commit that Prepare or View checked out. Commits on top of it are the agent's.
 func (c *Checkout) Start() git.OID { return c.start }
 
-// Env returns the environment variables, as KEY=VALUE, that a process in the checkout needs so that git does not find
-// the repository around the checkouts when the agent removes its own .git.
+// Env returns the environment variables, as KEY=VALUE, that a process in the checkout
+// needs so that git does not find the repository around the checkouts when the agent
+// removes its own .git.
 func (c *Checkout) Env() []string { return []string{"GIT_CEILING_DIRECTORIES=" + c.pool.dir} }
 
-// WriteFile puts a file for the agent at .forge/<name> in the checkout, where it can never be committed.
-// Whatever is there, also a link, is replaced and not followed.
+// WriteFile puts a file for the agent at .forge/<name> in the checkout, where it can
+// never be committed. Whatever is there, also a link, is replaced and not followed.
 func (c *Checkout) WriteFile(name string, content []byte) error {
 	n, err := git.ParsePath(name)
 	if err != nil || filepath.Base(string(n)) != string(n) {
@@ -85,16 +87,19 @@ func (c *Checkout) WriteFile(name string, content []byte) error {
 	return os.Chmod(path, 0o644)
 }
 
-// Release gives the checkout back for re-use; what is in it is lost. The checkout must not be used any more.
+// Release gives the checkout back for re-use; what is in it is lost. The checkout must
+// not be used any more.
 func (c *Checkout) Release() error { return c.pool.retire(string(c.name)) }
 
-// own returns the path of a file that the service keeps about the checkout, where no agent can reach it.
+// own returns the path of a file that the service keeps about the checkout, where no
+// agent can reach it.
 func (c *Checkout) own(file string) string { return c.pool.path(".own", string(c.name), file) }
 
 // files returns the working tree with the service's index. Nothing of the agent's .git is used.
 func (c *Checkout) files() files { return files{pool: c.pool, dir: c.Dir(), index: c.own("index")} }
 
-// tree returns a git command on the agent's working tree that uses the given index and nothing of the agent's .git.
+// tree returns a git command on the agent's working tree that uses the given index and
+// nothing of the agent's .git.
 func (c *Checkout) tree(index string) git.Command {
 	return files{pool: c.pool, dir: c.Dir(), index: index}.command()
 }

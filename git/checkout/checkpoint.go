@@ -71,8 +71,8 @@ func (c *Checkout) Checkpoint(ctx context.Context, a store.Attempt, since Checkp
 	return now, nil
 }
 
-// checkpointHead imports the commits of the branch if its head is not since, with the checks of Collect, because other
-// replicas build upon them. It returns the head.
+// checkpointHead imports the commits of the branch if its head is not since, with the
+// checks of Collect, because other replicas build upon them. It returns the head.
 func (c *Checkout) checkpointHead(ctx context.Context, since git.OID) (git.OID, error) {
 	agent, err := openAgentGit(c.Dir())
 	if err != nil {
@@ -127,8 +127,9 @@ func (c *Checkout) Restore(ctx context.Context, work git.OID) error {
 	return disk.CopyIndex(c.own("index"), c.pool.path(string(c.name), ".git", "index"))
 }
 
-// Unlock makes a checkout that Recover returned usable again: the locks of git processes that were killed in it go.
-// They must have ended. Error: ErrMissing when its .git is damaged, so that it has to be prepared anew.
+// Unlock makes a checkout that Recover returned usable again: the locks of git
+// processes that were killed in it go. They must have ended. Error: ErrMissing when its
+// .git is damaged, so that it has to be prepared anew.
 func (c *Checkout) Unlock() error {
 	agent, err := openAgentGit(c.Dir())
 	if err != nil {

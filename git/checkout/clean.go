@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clean removes everything from the files that is not in an index, and returns the paths of the index that are
-// not surely as they were written. git clean is not enough: it never looks at an entry named .git, so a repository planted
-// inside a tracked directory would survive it. What is large goes to the trash in one rename.
+// clean removes everything from the files that is not in an index, and returns the
+// paths of the index that are not surely as they were written. git clean is not enough:
+// it never looks at an entry named .git, so a repository planted inside a tracked
+// directory would survive it. What is large goes to the trash in one rename.
 func (f files) clean(index indexFile) (stale []string, err error) {
 	w := &cleaner{pool: f.pool}
 	err = w.compare(f.dir, index)

@@ -1,13 +1,15 @@
-// Package checkout makes the private working trees in which agents work, and collects their work. Pool hands out a Checkout:
-// a working tree with a .git of its own that borrows the store's objects, on branch forge/<task>.
+// Package checkout makes the private working trees in which agents work, and collects
+// their work. Pool hands out a Checkout: a working tree with a .git of its own that
+// borrows the store's objects, on branch forge/<task>.
 //
 //	Prepare -> the agent works (Checkpoint) -> Collect -> Park or Release
 //	                                                       Park -> Reopen, Recover
 //
 // # Whom it trusts
 //
-// Nothing that an agent can write. The agent can do what it likes in its checkout, and it is never asked: no git process of
-// ours uses that .git, its configuration, hooks, index, refs, grafts or attributes.
+// Nothing that an agent can write. The agent can do what it likes in its checkout, and
+// it is never asked: no git process of ours uses that .git, its configuration, hooks,
+// index, refs, grafts or attributes.
 //
 //   - The position of the branch is read as plain files by code of our own: below the checkout only, following no link,
 //     regular files only, with a size limit, and believed only if it has the shape of an object name.

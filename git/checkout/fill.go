@@ -29,8 +29,9 @@ func (f files) command() git.Command {
 	return k
 }
 
-// fill checks a commit out into an empty directory, or, if used, into one that was filled before and has been worked in.
-// After a crash at any point it can be called again.
+// fill checks a commit out into an empty directory, or, if used, into one that was
+// filled before and has been worked in. After a crash at any point it can be called
+// again.
 func (f files) fill(ctx context.Context, at git.OID, used bool) error {
 	k := f.command()
 	k.Config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
@@ -41,8 +42,9 @@ func (f files) fill(ctx context.Context, at git.OID, used bool) error {
 	return err
 }
 
-// follow brings files to another commit. While git updates the index, one walk over the tree compares every file with it and
-// removes what it does not have; then git writes the files that differ.
+// follow brings files to another commit. While git updates the index, one walk over the
+// tree compares every file with it and removes what it does not have; then git writes
+// the files that differ.
 func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
 	var index indexFile
 	read := make(chan error, 1)

@@ -51,7 +51,8 @@ const (
 	modeExec    = 0o100
 )
 
-// readIndex reads an index of version 2, the one that git writes unless told otherwise. Error: errIndex.
+// readIndex reads an index of version 2, the one that git writes unless told otherwise.
+// Error: errIndex.
 func readIndex(path string) (indexFile, error) {
 	var x indexFile
 	var st unix.Stat_t
@@ -104,7 +105,8 @@ func parseEntry(raw []byte, text string) (indexEntry, int) {
 	}, size
 }
 
-// apply replaces the entries of changed paths. The new ones have no stat fields, so every file differs from them.
+// apply replaces the entries of changed paths. The new ones have no stat fields, so
+// every file differs from them.
 func (x *indexFile) apply(changes []git.RawChange) error {
 	changed := make(map[string]bool, len(changes))
 	for _, c := range changes {
@@ -123,8 +125,9 @@ func (x *indexFile) apply(changes []git.RawChange) error {
 	return nil
 }
 
-// unchanged returns whether a file is as the entry describes it, and whether that is certain: a file as young as the index
-// may have been written again within the same tick of the clock. It compares more fields than git does.
+// unchanged returns whether a file is as the entry describes it, and whether that is
+// certain: a file as young as the index may have been written again within the same
+// tick of the clock. It compares more fields than git does.
 func (x *indexFile) unchanged(e *indexEntry, st *unix.Stat_t) (same, sure bool) {
 	mode, want := uint64(st.Mode), uint64(e.mode)
 	switch {

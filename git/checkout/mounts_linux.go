@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// mountsBelow lists the directories below dir, and dir itself, on which something is mounted, in the order of mounting.
+// mountsBelow lists the directories below dir, and dir itself, on which something is
+// mounted, in the order of mounting.
 func mountsBelow(dir string) ([]string, error) {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir)) // as the mount table has it; the last element is not followed
 	if err != nil {
@@ -55,8 +56,9 @@ func unescapeMount(s string) string {
 	return b.String()
 }
 
-// unmountAll unmounts whatever an agent with the privilege to mount has mounted at a directory or below it: otherwise
-// removing the directory would remove what is mounted there. Processes that are still in there keep what they have open.
+// unmountAll unmounts whatever an agent with the privilege to mount has mounted at a
+// directory or below it: otherwise removing the directory would remove what is mounted
+// there. Processes that are still in there keep what they have open.
 func unmountAll(dir string) error {
 	for range 100 { // mounts upon mounts
 		mounts, err := mountsBelow(dir)

@@ -10,9 +10,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Park gives the checkout back and leaves it as it is. Reopen and Recover return it until the pool needs its tree for another
-// checkout; after that they return ErrMissing. So whatever is to outlive it must have been collected. The checkout must not
-// be used any more, and no process may be left in it. It stays parked for the next Pool.
+// Park gives the checkout back and leaves it as it is. Reopen and Recover return it
+// until the pool needs its tree for another checkout; after that they return
+// ErrMissing. So whatever is to outlive it must have been collected. The checkout must
+// not be used any more, and no process may be left in it. It stays parked for the next
+// Pool.
 func (c *Checkout) Park() error {
 	p := c.pool
 	c.parked = true
@@ -109,7 +111,8 @@ func (p *Pool) resume(name git.Name) (c *Checkout, undo func(), err error) {
 	return c, undo, nil
 }
 
-// inUse notes on the disk that a checkout is not parked any more: work that a crash leaves in it must not be lost.
+// inUse notes on the disk that a checkout is not parked any more: work that a crash
+// leaves in it must not be lost.
 func (c *Checkout) inUse() error {
 	if !c.parked {
 		return nil
@@ -118,8 +121,8 @@ func (c *Checkout) inUse() error {
 	return c.save()
 }
 
-// take gives a tree that is not in use to name: a warm one, or, when the pool is full, the one that was parked longest ago.
-// It returns false when a new one is to be made.
+// take gives a tree that is not in use to name: a warm one, or, when the pool is full,
+// the one that was parked longest ago. It returns false when a new one is to be made.
 func (p *Pool) take(name string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // until it is moved, its former owner must not find half of it

@@ -38,8 +38,9 @@ type PoolConfig struct {
 
 // Pool makes private checkouts, re-uses finished ones, and removes the others.
 //
-// A checkout is in use from Prepare, Reopen or Recover until Park or Release. Park leaves it as it is, for Reopen and Recover
-// to find; when the pool is full and another checkout is needed, that takes the tree of the one that was parked longest ago.
+// A checkout is in use from Prepare, Reopen or Recover until Park or Release. Park
+// leaves it as it is, for Reopen and Recover to find; when the pool is full and another
+// checkout is needed, that takes the tree of the one that was parked longest ago.
 //
 //	<dir>/<name>/           a checkout, with a .git of its own: the agent's
 //	<dir>/.own/<name>/      what the service keeps of it: the index of what it wrote there, and state.json
@@ -73,9 +74,10 @@ type Pool struct {
 	trash sync.WaitGroup
 }
 
-// NewPool takes the directory over, repairs what a crash left, and starts to remove old trash.
-// Errors: ErrBusy when another process has it, and the context bounds the wait; ErrForeign when it holds something
-// else, because what is in a Pool's directory gets removed.
+// NewPool takes the directory over, repairs what a crash left, and starts to remove old
+// trash. Errors: ErrBusy when another process has it, and the context bounds the wait;
+// ErrForeign when it holds something else, because what is in a Pool's directory gets
+// removed.
 func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -175,7 +177,8 @@ func (p *Pool) empty(path string) {
 	})
 }
 
-// Close waits until the trash is empty and lets go of the directory. Checkouts stay for the next Pool.
+// Close waits until the trash is empty and lets go of the directory. Checkouts stay for
+// the next Pool.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	closed := p.closed

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// repair brings a directory that a crash may have left in any state to one that the other methods know. Checkouts of tasks
-// stay as they are; a warm one without both sides goes.
+// repair brings a directory that a crash may have left in any state to one that the
+// other methods know. Checkouts of tasks stay as they are; a warm one without both
+// sides goes.
 func (p *Pool) repair() error {
 	old, err := os.ReadDir(p.path(".trash"))
 	if err != nil {
@@ -60,7 +61,8 @@ func (p *Pool) repairWarm() error {
 	return nil
 }
 
-// repairOwn discards a checkout of which one half is missing, and removes the locks of git processes that are gone.
+// repairOwn discards a checkout of which one half is missing, and removes the locks of
+// git processes that are gone.
 func (p *Pool) repairOwn(name string) error {
 	if !disk.Exists(p.path(".own", name, "index")) || !disk.IsDir(p.treeOf(name)) {
 		return p.discard(name)
@@ -75,7 +77,8 @@ func (p *Pool) repairOwn(name string) error {
 	return nil
 }
 
-// unmountForeign unmounts the mounts of an agent in a checkout, before the service reads or writes there.
+// unmountForeign unmounts the mounts of an agent in a checkout, before the service
+// reads or writes there.
 func (p *Pool) unmountForeign(name git.Name) error {
 	mounts, err := mountsBelow(p.path(string(name)))
 	if err != nil || len(mounts) == 0 {

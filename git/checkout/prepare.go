@@ -29,8 +29,9 @@ func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, 
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
 }
 
-// Reopen returns the checkout of a task as its agent left it, if head was the last commit collected from it and
-// the branch is still there. Otherwise it returns ErrMissing: Prepare it then.
+// Reopen returns the checkout of a task as its agent left it, if head was the last
+// commit collected from it and the branch is still there. Otherwise it returns
+// ErrMissing: Prepare it then.
 func (p *Pool) Reopen(task git.Name, head git.OID) (*Checkout, error) {
 	c, undo, err := p.resume(task)
 	if err != nil {
@@ -164,7 +165,8 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 	return c.save()
 }
 
-// freshGit writes the .git that the agent works with. It borrows the store's objects; everything in it is new.
+// freshGit writes the .git that the agent works with. It borrows the store's objects;
+// everything in it is new.
 func (c *Checkout) freshGit() error {
 	git := filepath.Join(c.Dir(), ".git")
 	for _, d := range []string{"objects/info", "objects/pack", "refs/heads/forge", "refs/tags", "info"} {

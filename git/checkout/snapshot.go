@@ -131,7 +131,8 @@ func (c *Checkout) stageable(found []string) (paths []string, skipped *git.WorkE
 	return paths, skipped, nil
 }
 
-// beyond returns whether a directory of the path became a symbolic link, which replaces all that was in it.
+// beyond returns whether a directory of the path became a symbolic link, which replaces
+// all that was in it.
 func beyond(links map[string]bool, p string) bool {
 	for i := strings.LastIndexByte(p, '/'); i >= 0; i = strings.LastIndexByte(p[:i], '/') {
 		if links[p[:i]] {
@@ -177,7 +178,8 @@ func first(a, b *git.WorkError) *git.WorkError {
 	return b
 }
 
-// advance moves the checkout to a commit that the service made: the index becomes its own, and the agent gets a new .git.
+// advance moves the checkout to a commit that the service made: the index becomes its
+// own, and the agent gets a new .git.
 func (c *Checkout) advance(commit git.OID, index string) error {
 	if err := os.Rename(index, c.own("index")); err != nil {
 		return err

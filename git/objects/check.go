@@ -138,8 +138,8 @@ func (db *Database) checkLinks(ctx context.Context, links []entry) error {
 	return nil
 }
 
-// leavesTree judges a link's target by its text: only leading .. may climb, and no further than the tree. A later
-// one could climb out of what another link leads to.
+// leavesTree judges a link's target by its text: only leading .. may climb, and no
+// further than the tree. A later one could climb out of what another link leads to.
 func leavesTree(link, target string) bool {
 	if target == "" || path.IsAbs(target) {
 		return true
@@ -161,7 +161,8 @@ func leavesTree(link, target string) bool {
 }
 
 const (
-	// ForgeDir is the directory of a working tree in which the service and the agent exchange files. It is never committed.
+	// ForgeDir is the directory of a working tree in which the service and the agent
+	// exchange files. It is never committed.
 	ForgeDir = ".forge"
 	// ExcludeForge is the line of info/exclude that has git ignore ForgeDir.
 	ExcludeForge = "/" + ForgeDir + "/\n"

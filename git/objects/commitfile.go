@@ -9,11 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// CommitFile commits one file on top of a commit, without a checkout, and returns the new commit; the same one if the
-// file is as it should be. What is executable stays so. The caller Keeps the result.
+// CommitFile commits one file on top of a commit, without a checkout, and returns the
+// new commit; the same one if the file is as it should be. What is executable stays so.
+// The caller Keeps the result.
 //
-// Error: *WorkError (Unsafe, Oversized): the path belongs to git or to the service, is a directory or a link, or has a
-// file or a link on its way.
+// Error: *WorkError (Unsafe, Oversized): the path belongs to git or to the service, is
+// a directory or a link, or has a file or a link on its way.
 func (db *Database) CommitFile(ctx context.Context, on git.OID, path git.Path, content []byte, message string) (git.OID, error) {
 	if err := (entry{mode: "100644", path: string(path)}).check(); err != nil {
 		return "", err
@@ -46,12 +47,14 @@ func (db *Database) commitTree(on, old, tree git.OID, message string) (git.OID, 
 	}, true)
 }
 
-// CommitFilesOf commits the files that another commit has at some paths on top of a commit, and
-// returns the new commit; the same one if it has those files already. What the other commit
-// has not, or not as a file, stays as it is. Contents are not read: the new trees name the same
-// blobs, with the other commit's modes. The caller Keeps the result.
+// CommitFilesOf commits the files that another commit has at some paths on top of a
+// commit, and returns the new commit; the same one if it has those files already. What
+// the other commit has not, or not as a file, stays as it is. Contents are not read:
+// the new trees name the same blobs, with the other commit's modes. The caller Keeps
+// the result.
 //
-// Error: *WorkError (Unsafe) if a path is a directory or a link now, or has a file or a link on its way.
+// Error: *WorkError (Unsafe) if a path is a directory or a link now, or has a file or a
+// link on its way.
 func (db *Database) CommitFilesOf(ctx context.Context, on, other git.OID, paths []string, message string) (git.OID, error) {
 	r := db.NewReader(ctx)
 	defer r.Close()

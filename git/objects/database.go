@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// Database is the object database of a repository: it reads objects and makes new ones, and knows no refs. Its methods are
-// safe for concurrent use, also by several processes.
+// Database is the object database of a repository: it reads objects and makes new ones,
+// and knows no refs. Its methods are safe for concurrent use, also by several
+// processes.
 type Database struct {
 	// common is the repository's git directory.
 	common string
@@ -23,7 +24,8 @@ type Database struct {
 	readers catFiles
 }
 
-// NewDatabase returns the object database of the repository with this git directory. WriteHub comes before any other method.
+// NewDatabase returns the object database of the repository with this git directory.
+// WriteHub comes before any other method.
 func NewDatabase(gitDir string) *Database {
 	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git")}
 }
@@ -40,8 +42,9 @@ func NewView(gitDir, hub string, more ...string) *Database {
 // not read.
 const hubConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
-// WriteHub makes the git directory under which commands on objects run, and removes what killed processes left in its
-// quarantine. Nothing in it changes what git shows to a person.
+// WriteHub makes the git directory under which commands on objects run, and removes
+// what killed processes left in its quarantine. Nothing in it changes what git shows to
+// a person.
 func (db *Database) WriteHub() error {
 	for _, dir := range []string{"refs/heads", "info", "quarantine"} {
 		if err := os.MkdirAll(filepath.Join(db.hub, dir), 0o700); err != nil {
@@ -66,7 +69,8 @@ func (db *Database) WriteHub() error {
 	return db.sweepQuarantine()
 }
 
-// sweepQuarantine removes the directories of killed processes. Another process may be using a young one.
+// sweepQuarantine removes the directories of killed processes. Another process may be
+// using a young one.
 func (db *Database) sweepQuarantine() error {
 	entries, err := os.ReadDir(db.quarantine())
 	for _, e := range entries {
@@ -80,7 +84,8 @@ func (db *Database) sweepQuarantine() error {
 // quarantine returns the directory for objects that are not, or not yet, in the database.
 func (db *Database) quarantine() string { return filepath.Join(db.hub, "quarantine") }
 
-// Shallow returns the list of commits at which a shallow clone ends; nil when the repository has all of its history.
+// Shallow returns the list of commits at which a shallow clone ends; nil when the
+// repository has all of its history.
 func (db *Database) Shallow() []byte {
 	b, err := os.ReadFile(filepath.Join(db.hub, "shallow"))
 	if err != nil {
@@ -89,8 +94,9 @@ func (db *Database) Shallow() []byte {
 	return b
 }
 
-// Close ends the git processes that wait for the next call. A Database that is used afterwards starts them again. Without
-// Close they end by themselves soon after the last call, or with this process.
+// Close ends the git processes that wait for the next call. A Database that is used
+// afterwards starts them again. Without Close they end by themselves soon after the
+// last call, or with this process.
 func (db *Database) Close() { db.readers.end() }
 
 // Identity returns the committer of the commits that the service makes.
@@ -99,8 +105,8 @@ func (*Database) Identity() git.Identity { return git.Identity{}.OrDefault() }
 // ObjectDir returns the directory of the repository's own objects.
 func (db *Database) ObjectDir() string { return filepath.Join(db.common, "objects") }
 
-// ObjectCommand returns a command on objects alone. No ref, configuration, hook, graft or attribute file of the repository
-// has an effect on it.
+// ObjectCommand returns a command on objects alone. No ref, configuration, hook, graft
+// or attribute file of the repository has an effect on it.
 func (db *Database) ObjectCommand() git.Command {
 	c := git.Command{Dir: db.hub, GitDir: db.hub, Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
 	if len(db.more) > 0 {

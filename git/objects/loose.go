@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// flushLoose makes the loose objects of a directory durable as git makes them in its batch mode: each file is
-// written out, then one is flushed, which flushes the journal and the disk for all. moveObjects then moves them.
+// flushLoose makes the loose objects of a directory durable as git makes them in its
+// batch mode: each file is written out, then one is flushed, which flushes the journal
+// and the disk for all. moveObjects then moves them.
 func flushLoose(dir string) (files []string, err error) {
 	files, err = looseObjects(dir)
 	for i, name := range files {

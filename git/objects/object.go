@@ -114,8 +114,9 @@ func writeObject(objects, kind string, body []byte, durable bool) (git.OID, erro
 	return o, os.Chmod(path, 0o444)
 }
 
-// deflate encodes in the zlib format without compressing. Object names, of which a tree consists, do not compress, git packs
-// all objects some day, and setting up a compressor takes longer than the rest of a small commit.
+// deflate encodes in the zlib format without compressing. Object names, of which a tree
+// consists, do not compress, git packs all objects some day, and setting up a
+// compressor takes longer than the rest of a small commit.
 func deflate(raw []byte) []byte {
 	const most = 1<<16 - 1 // bytes of one block
 	z := []byte{0x78, 0x01}

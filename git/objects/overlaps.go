@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// maxBehind limits how many commits of the base branch Overlaps reads to find where a task left it. A task that is further
-// behind is compared by git merge-tree.
+// maxBehind limits how many commits of the base branch Overlaps reads to find where a
+// task left it. A task that is further behind is compared by git merge-tree.
 const maxBehind = 200
 
 // Overlap names a task under way whose change does not merge with the one that
@@ -24,10 +24,12 @@ type Overlap struct {
 	Files []string
 }
 
-// Overlaps returns the tasks whose changes do not merge with the change between base and head, in the order of tasks.
-// Conflicts that a task has with base alone are not counted. Tasks that cannot be compared are left out: those whose commit is
-// not in the store or belongs to another history. When ctx ends, it returns what it has found so far with the error. No
-// checkout is needed, nothing is changed, and git is asked only about files that both sides change.
+// Overlaps returns the tasks whose changes do not merge with the change between base
+// and head, in the order of tasks. Conflicts that a task has with base alone are not
+// counted. Tasks that cannot be compared are left out: those whose commit is not in the
+// store or belongs to another history. When ctx ends, it returns what it has found so
+// far with the error. No checkout is needed, nothing is changed, and git is asked only
+// about files that both sides change.
 func (db *Database) Overlaps(ctx context.Context, base, head git.OID, tasks []TaskHead) ([]Overlap, error) {
 	if len(tasks) == 0 || base == head {
 		return nil, nil
@@ -109,8 +111,8 @@ func (f *overlaps) with(ctx context.Context, other git.OID) ([]string, error) {
 	return slices.DeleteFunc(files, func(p string) bool { return slices.Contains(outdated, p) && !slices.Contains(mine, p) }), err
 }
 
-// fork returns the tree of the commit at which a head left the base branch, or false when that commit is more than maxBehind
-// commits ago or behind a merge.
+// fork returns the tree of the commit at which a head left the base branch, or false
+// when that commit is more than maxBehind commits ago or behind a merge.
 func (f *overlaps) fork(c Commit) (git.OID, bool, error) {
 	for range maxBehind {
 		for { // down the base branch, as far as it takes
@@ -138,7 +140,8 @@ func (f *overlaps) fork(c Commit) (git.OID, bool, error) {
 	return "", false, nil
 }
 
-// conflicts merges two commits and returns the files in conflict. If known, from is the tree of the commit where they fork.
+// conflicts merges two commits and returns the files in conflict. If known, from is the
+// tree of the commit where they fork.
 func (f *overlaps) conflicts(ctx context.Context, from git.OID, known bool, ours, theirs Commit) ([]string, error) {
 	if !known {
 		_, err := f.mergeCommits(ctx, ours.OID, theirs.OID)

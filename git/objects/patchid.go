@@ -12,8 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// PatchID returns a hash of the change between two commits. It is the same for the same change elsewhere in history, with
-// other line numbers. Unlike that of git patch-id it depends on white space and on the content of binary files.
+// PatchID returns a hash of the change between two commits. It is the same for the same
+// change elsewhere in history, with other line numbers. Unlike that of git patch-id it
+// depends on white space and on the content of binary files.
 func (db *Database) PatchID(ctx context.Context, base, head git.OID) (string, error) {
 	var trees [2]git.OID
 	r := db.NewReader(ctx)

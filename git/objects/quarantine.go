@@ -41,13 +41,16 @@ func (l Limits) OrDefault() Limits {
 	return l
 }
 
-// looseLimit is the largest number of imported objects that are stored as loose objects; more are stored as one pack.
+// looseLimit is the largest number of imported objects that are stored as loose
+// objects; more are stored as one pack.
 const looseLimit = 200
 
-// Import brings an agent's commit, with everything that it needs and the database lacks, into the database; have is a commit
-// that is there. copyObjects copies the agent's object files to a directory of ours. They are packed by a git that sees
-// nothing else of the agent's, and the pack is unpacked with the checks that a server makes of a push. Nothing is in the
-// database before all of it is checked. Errors: *WorkError (Damaged, Oversized).
+// Import brings an agent's commit, with everything that it needs and the database
+// lacks, into the database; have is a commit that is there. copyObjects copies the
+// agent's object files to a directory of ours. They are packed by a git that sees
+// nothing else of the agent's, and the pack is unpacked with the checks that a server
+// makes of a push. Nothing is in the database before all of it is checked. Errors:
+// *WorkError (Damaged, Oversized).
 func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Limits, copyObjects func(to string) error) error {
 	dir, err := os.MkdirTemp(db.quarantine(), "import-")
 	if err != nil {

@@ -74,7 +74,8 @@ type FileChange struct {
 	Binary bool
 }
 
-// Changes lists the paths that differ between two commits, sorted by path. Renames appear as a deletion and an addition.
+// Changes lists the paths that differ between two commits, sorted by path. Renames
+// appear as a deletion and an addition.
 func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChange, error) {
 	out, err := git.Run(ctx, db.ObjectCommand(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
 	if err != nil {

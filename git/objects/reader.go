@@ -31,7 +31,8 @@ const (
 	idleTime  = 10 * time.Second
 )
 
-// NewReader returns a reader of the database and of more object directories, for one call. The caller closes it.
+// NewReader returns a reader of the database and of more object directories, for one
+// call. The caller closes it.
 func (db *Database) NewReader(ctx context.Context, more ...string) *Reader {
 	return &Reader{db: db, ctx: ctx, more: more}
 }
@@ -43,8 +44,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// read returns an object's content. Errors: ErrNotFound, also when it is of another kind; ErrTooLarge beside it when it is
-// larger than limit bytes.
+// read returns an object's content. Errors: ErrNotFound, also when it is of another
+// kind; ErrTooLarge beside it when it is larger than limit bytes.
 func (r *Reader) read(o git.OID, kind string, limit int) ([]byte, error) {
 	if _, err := git.ParseOID(string(o)); err != nil {
 		return nil, err
@@ -156,8 +157,8 @@ func (c *catFile) close() {
 	_ = c.git.Wait()
 }
 
-// read returns an object's content. Errors: ErrNotFound, also when it is of another kind; ErrTooLarge beside it when it is
-// larger than limit bytes.
+// read returns an object's content. Errors: ErrNotFound, also when it is of another
+// kind; ErrTooLarge beside it when it is larger than limit bytes.
 func (c *catFile) read(ctx context.Context, o git.OID, kind string, limit int) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

@@ -27,11 +27,13 @@ type Rebased struct {
 	Commits int
 }
 
-// Rebase copies the commits base..head onto another commit without a checkout, as git rebase would: author,
-// date and message stay, commits whose change is there already are left out. The committer is the service, at the
-// time of the original, so the same rebase gives the same commits. The caller Keeps the result.
+// Rebase copies the commits base..head onto another commit without a checkout, as git
+// rebase would: author, date and message stay, commits whose change is there already
+// are left out. The committer is the service, at the time of the original, so the same
+// rebase gives the same commits. The caller Keeps the result.
 //
-// Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
+// Errors: *ConflictError; *WorkError (Rewritten when base is no ancestor of head,
+// Merged, Oversized).
 func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (_ Rebased, err error) {
 	ctx, end := git.Begin(ctx, git.OpRebase)
 	defer func() { end(err) }()
@@ -156,8 +158,9 @@ func (p *replay) mergeTrees(ctx context.Context, base, ours, theirs git.OID) (gi
 	return p.mergeByGit(ctx, base, ours, theirs)
 }
 
-// mergeByGit merges trees whose files have to be merged as well. git merge-tree takes the base from history, so it is given
-// two scratch commits with the trees to merge, on a scratch parent with the base's tree.
+// mergeByGit merges trees whose files have to be merged as well. git merge-tree takes
+// the base from history, so it is given two scratch commits with the trees to merge, on
+// a scratch parent with the base's tree.
 func (p *replay) mergeByGit(ctx context.Context, base, ours, theirs git.OID) (git.OID, error) {
 	const nobody = "nobody <> 0 +0000"
 	write := func(tree git.OID, parents ...git.OID) (o git.OID, err error) {

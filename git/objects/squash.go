@@ -11,11 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Squash returns one commit that makes the change of base..head on base, with the date of the last commit. Author and
-// committer are pfl-forge's: whoever made the commits could have written any name into them. The function message returns the
-// message, given those of the commits, oldest first: they are printable UTF-8, and those in an encoding that is not known are
-// left out. Without a function they follow each other. A single commit that is like that already stays what it is.
-// The same commits and messages give the same result. The caller Keeps it.
+// Squash returns one commit that makes the change of base..head on base, with the date
+// of the last commit. Author and committer are pfl-forge's: whoever made the commits
+// could have written any name into them. The function message returns the message,
+// given those of the commits, oldest first: they are printable UTF-8, and those in an
+// encoding that is not known are left out. Without a function they follow each other. A
+// single commit that is like that already stays what it is. The same commits and
+// messages give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
 func (db *Database) Squash(ctx context.Context, base, head git.OID, message func(own []string) string) (git.OID, error) {
@@ -79,8 +81,8 @@ func isLatin(encoding string) bool {
 	return false
 }
 
-// printable returns s as UTF-8 without the characters that could control a terminal. What is not UTF-8 is read as
-// Latin-1, in which every byte is a character.
+// printable returns s as UTF-8 without the characters that could control a terminal.
+// What is not UTF-8 is read as Latin-1, in which every byte is a character.
 func printable(s string) string {
 	if !utf8.ValidString(s) {
 		r := make([]rune, len(s))

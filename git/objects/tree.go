@@ -50,12 +50,14 @@ func (r *Reader) at(tree git.OID, path string) (e treeEntry, err error) {
 	return e, nil
 }
 
-// treeMerger merges trees without reading files: in each directory that both sides changed, each entry may be changed by
-// one side only, or by both alike. It gives up when an entry was removed, changed its kind, or was changed by both in
-// different ways: git merge-tree handles those, with renames and conflicts.
+// treeMerger merges trees without reading files: in each directory that both sides
+// changed, each entry may be changed by one side only, or by both alike. It gives up
+// when an entry was removed, changed its kind, or was changed by both in different
+// ways: git merge-tree handles those, with renames and conflicts.
 //
-// git would make the same of them, in spite of renames. A renamed file that the other side also changed, and a file that
-// the other side added to a renamed directory, both show as an entry that was removed or differs on both sides.
+// git would make the same of them, in spite of renames. A renamed file that the other
+// side also changed, and a file that the other side added to a renamed directory, both
+// show as an entry that was removed or differs on both sides.
 type treeMerger struct {
 	objects *Reader
 	// to is the object directory for new trees; empty if the caller only asks

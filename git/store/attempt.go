@@ -6,14 +6,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Attempt names one try of one task. The commits that it made are kept under refs/forge/<intent>/<task>/<number>/.
+// Attempt names one try of one task. The commits that it made are kept under
+// refs/forge/<intent>/<task>/<number>/.
 type Attempt struct {
 	Intent git.Name
 	Task   git.Name
 	Number int // 1, 2, ...
 
-	// Newest has Keep and Collect publish the head that they keep as the task's newest as well: TaskHeads returns it
-	// until Forget.
+	// Newest has Keep and Collect publish the head that they keep as the task's newest as
+	// well: TaskHeads returns it until Forget.
 	Newest bool
 }
 
@@ -22,7 +23,8 @@ func (a Attempt) Prefix() string {
 	return fmt.Sprintf("%s%s/%d/", intentPrefix(a.Intent), a.Task, a.Number)
 }
 
-// KeptRef returns the ref under which Keep keeps commit o of the attempt: refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
+// KeptRef returns the ref under which Keep keeps commit o of the attempt:
+// refs/forge/<intent>/<task>/<attempt>/<first 12 digits>.
 func (a Attempt) KeptRef(o git.OID) string { return a.Prefix() + o.Short() }
 
 // LeftoverRef returns the ref under which Collect keeps uncommitted work that it saved as commit o.

@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// DefaultBranch returns the base branch of a project that does not configure one: in a local store the branch that is
-// checked out, in a distributed one the branch of the origin's HEAD. Errors: ErrDetached; ErrNoBranch.
+// DefaultBranch returns the base branch of a project that does not configure one: in a
+// local store the branch that is checked out, in a distributed one the branch of the
+// origin's HEAD. Errors: ErrDetached; ErrNoBranch.
 func (s *Store) DefaultBranch(ctx context.Context) (git.Branch, error) {
 	if s.origin == nil {
 		return s.CurrentBranch()

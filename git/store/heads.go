@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
-// headsPrefix is the ref prefix of the newest head of each task under way. No intent can have the name _heads.
+// headsPrefix is the ref prefix of the newest head of each task under way. No intent
+// can have the name _heads.
 const headsPrefix = "refs/forge/_heads/"
 
 // allHeads is the ref specification that fetches all of them.
@@ -25,8 +26,9 @@ const allHeads = "+" + headsPrefix + "*:" + headsPrefix + "*"
 // other kept refs have one value for ever.
 func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
 
-// TaskHeads returns the newest head of every task under way, sorted by task: those that were kept as Newest and not
-// forgotten since. In a distributed store they are those that the origin had at the last Fetch.
+// TaskHeads returns the newest head of every task under way, sorted by task: those that
+// were kept as Newest and not forgotten since. In a distributed store they are those
+// that the origin had at the last Fetch.
 func (s *Store) TaskHeads(ctx context.Context) ([]objects.TaskHead, error) {
 	var packed []byte
 	var err error
@@ -74,7 +76,8 @@ func addHead(heads map[git.Name]git.OID, task, oid string) {
 // could be read and written without it.
 func (s *Store) hasRefTable() bool { return disk.Exists(filepath.Join(s.Dir(), "reftable")) }
 
-// packedRefs returns the content of packed-refs, the file of refs that have no file of their own; empty if there is none.
+// packedRefs returns the content of packed-refs, the file of refs that have no file of
+// their own; empty if there is none.
 func (s *Store) packedRefs() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(s.Dir(), "packed-refs"))
 	return b, disk.IgnoreMissing(err)
@@ -111,8 +114,8 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.
 	})
 }
 
-// linkHead makes the file of a head by linking that of a kept ref, which is durable: git would fail on a file that a power
-// cut left half written.
+// linkHead makes the file of a head by linking that of a kept ref, which is durable:
+// git would fail on a file that a power cut left half written.
 func (s *Store) linkHead(kept, head string) error {
 	aside := s.Own("head-" + filepath.Base(head))
 	if err := disk.IgnoreMissing(os.Remove(aside)); err != nil {
@@ -124,8 +127,8 @@ func (s *Store) linkHead(kept, head string) error {
 	return errors.Join(os.Rename(aside, head), disk.IgnoreMissing(os.Remove(aside))) // which stays if it was the same file before
 }
 
-// deleteHere deletes refs in this repository. The file of a head is removed without git, which saves a process: no other
-// process writes to it.
+// deleteHere deletes refs in this repository. The file of a head is removed without
+// git, which saves a process: no other process writes to it.
 func (s *Store) deleteHere(ctx context.Context, refs []string, hold []*os.File) error {
 	packed, err := s.packedRefs()
 	if err != nil {

@@ -12,15 +12,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/worktree"
 )
 
-// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
-// AlreadyMerged.
+// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it
+// again is a success with AlreadyMerged.
 //
-// In a local store, when a person has the branch checked out, their files and index follow, and work that they
-// have not committed is never touched: if it is in the way, nothing changes (*UncommittedError). In a distributed store the
-// origin decides, by a push with a lease.
+// In a local store, when a person has the branch checked out, their files and index
+// follow, and work that they have not committed is never touched: if it is in the way,
+// nothing changes (*UncommittedError). In a distributed store the origin decides, by a
+// push with a lease.
 //
-// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
-// ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
+// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the
+// person on this branch); ErrBusy; ErrNoBranch; *WorkError (Rewritten when next does
+// not descend from old).
 func (s *Store) Merge(ctx context.Context, b git.Branch, old, next git.OID) (res worktree.Merge, err error) {
 	ctx, end := git.Begin(ctx, git.OpMerge)
 	defer func() { end(err) }()

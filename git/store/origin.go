@@ -55,8 +55,8 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 			return s, err
 		}
 	}
-	// A git that was killed may have left locks in the clone, which nobody removes: a new one takes its place,
-	// unless the origin cannot be read.
+	// A git that was killed may have left locks in the clone, which nobody removes: a new
+	// one takes its place, unless the origin cannot be read.
 	return s, s.clone(ctx, []*os.File{lock})
 }
 
@@ -121,7 +121,8 @@ func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	return s.Setup(ctx)
 }
 
-// Fetch brings the branches of the origin, and the heads of tasks, up to date. In a local store it does nothing.
+// Fetch brings the branches of the origin, and the heads of tasks, up to date. In a
+// local store it does nothing.
 func (s *Store) Fetch(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
@@ -129,8 +130,8 @@ func (s *Store) Fetch(ctx context.Context) error {
 	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
 }
 
-// FetchIntent brings the kept commits of an intent, so that a replica can go on with another one's work.
-// In a local store it does nothing.
+// FetchIntent brings the kept commits of an intent, so that a replica can go on with
+// another one's work. In a local store it does nothing.
 func (s *Store) FetchIntent(ctx context.Context, intent git.Name) error {
 	if s.origin == nil {
 		return nil
@@ -154,7 +155,8 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 	return err
 }
 
-// talk runs a git command that talks to the origin. Its time is the network's, so an Observer is told.
+// talk runs a git command that talks to the origin. Its time is the network's, so an
+// Observer is told.
 func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
 	ctx, end := git.Begin(ctx, op)
 	out, err := git.Run(ctx, s.transport(), append([]string{string(op)}, args...)...)

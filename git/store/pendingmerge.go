@@ -21,8 +21,8 @@ type PendingMerge struct {
 	Parent git.OID
 	// Commit is the verified and reviewed commit on top of Parent.
 	Commit git.OID
-	// Proofs show how Commit came to be; empty if there are none. They are kept with the merge, and stay when that is
-	// forgotten.
+	// Proofs show how Commit came to be; empty if there are none. They are kept with the
+	// merge, and stay when that is forgotten.
 	Proofs string
 }
 
@@ -63,8 +63,9 @@ func (l PendingMerge) validate() error {
 	return err
 }
 
-// KeepPendingMerge stores a merge as a ref, with the proofs of its commit beside it, in a distributed store at the origin too,
-// and returns when they are durable. So a branch that moves afterwards never has a commit without its proofs.
+// KeepPendingMerge stores a merge as a ref, with the proofs of its commit beside it, in
+// a distributed store at the origin too, and returns when they are durable. So a branch
+// that moves afterwards never has a commit without its proofs.
 func (s *Store) KeepPendingMerge(ctx context.Context, l PendingMerge) error {
 	if err := l.validate(); err != nil {
 		return err
@@ -80,8 +81,9 @@ func (s *Store) KeepPendingMerge(ctx context.Context, l PendingMerge) error {
 	return s.KeepAll(ctx, kept...)
 }
 
-// PendingMerges returns the merges that are kept of an intent, or of all if it is empty, in a distributed store those at
-// the origin. Their commits need not be in the store.
+// PendingMerges returns the merges that are kept of an intent, or of all if it is
+// empty, in a distributed store those at the origin. Their commits need not be in the
+// store.
 func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMerge, error) {
 	under := "refs/forge/"
 	if intent != "" {

@@ -21,8 +21,9 @@ type Kept struct {
 	OID git.OID
 }
 
-// Keep makes the commit reachable under the attempt's hidden ref, and in a distributed store publishes it to the origin. It
-// returns when that is durable, so callers keep a commit before they name it anywhere. Keeping it again changes nothing.
+// Keep makes the commit reachable under the attempt's hidden ref, and in a distributed
+// store publishes it to the origin. It returns when that is durable, so callers keep a
+// commit before they name it anywhere. Keeping it again changes nothing.
 func (s *Store) Keep(ctx context.Context, a Attempt, commit git.OID) (Kept, error) {
 	if err := a.Validate(); err != nil {
 		return Kept{}, err
@@ -76,10 +77,11 @@ func (s *Store) updateRefs(ctx context.Context, lines *bytes.Buffer, hold []*os.
 	return err
 }
 
-// keepFiles writes the refs as the files that git keeps them in, durable. That saves a process, and needs no lock: a kept
-// ref has its commit's name, so it never gets another value; and a head that gets lost, because git packs refs at this
-// very moment, is made up for by the task's next one. It returns false when git has to do it: for commits that are not in the
-// store, for refs in a table, and when anything goes wrong.
+// keepFiles writes the refs as the files that git keeps them in, durable. That saves a
+// process, and needs no lock: a kept ref has its commit's name, so it never gets
+// another value; and a head that gets lost, because git packs refs at this very moment,
+// is made up for by the task's next one. It returns false when git has to do it: for
+// commits that are not in the store, for refs in a table, and when anything goes wrong.
 func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 	if s.hasRefTable() {
 		return false

@@ -9,9 +9,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/worktree"
 )
 
-// Store is a service's repository. Opened by OpenLocal it is the person's own repository, origin and object
-// store at once; opened by OpenOrigin it is a bare clone that belongs to the service. Its methods are safe
-// for concurrent use, also by several processes.
+// Store is a service's repository. Opened by OpenLocal it is the person's own
+// repository, origin and object store at once; opened by OpenOrigin it is a bare clone
+// that belongs to the service. Its methods are safe for concurrent use, also by several
+// processes.
 type Store struct {
 	*worktree.Repository
 

@@ -20,10 +20,12 @@ const (
 	sweepTries = 3
 )
 
-// Hidden maps each intent to its hidden refs: those of kept commits, of merges, and of its tasks' heads.
+// Hidden maps each intent to its hidden refs: those of kept commits, of merges, and of
+// its tasks' heads.
 type Hidden map[git.Name][]string
 
-// HiddenRefs returns the hidden refs of all intents: in a distributed store those at the origin, as it is now.
+// HiddenRefs returns the hidden refs of all intents: in a distributed store those at
+// the origin, as it is now.
 func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	if s.origin == nil {
 		return s.HiddenHere(ctx)
@@ -35,7 +37,8 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	return parseHidden(out), nil
 }
 
-// HiddenHere returns the hidden refs of the repository on this machine, which in a distributed store is a clone.
+// HiddenHere returns the hidden refs of the repository on this machine, which in a
+// distributed store is a clone.
 func (s *Store) HiddenHere(ctx context.Context) (Hidden, error) {
 	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/forge/")
 	if err != nil {
@@ -72,8 +75,9 @@ func intentOf(ref string) (git.Name, bool) {
 	return name, ok && err == nil
 }
 
-// Sweep deletes every hidden ref of some intents, at the origin and here. When it is cut off, or runs twice at once, some
-// may be left; the next call deletes those. Deletions that an origin forbids are an error.
+// Sweep deletes every hidden ref of some intents, at the origin and here. When it is
+// cut off, or runs twice at once, some may be left; the next call deletes those.
+// Deletions that an origin forbids are an error.
 func (s *Store) Sweep(ctx context.Context, intents ...git.Name) error {
 	if s.origin != nil {
 		if err := s.sweepOrigin(ctx, intents); err != nil {

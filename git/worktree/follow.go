@@ -44,10 +44,11 @@ const (
 // moveFile returns the path of move.json.
 func (repo *Repository) moveFile() string { return repo.Own("move.json") }
 
-// moveWorkTree moves a branch that is checked out, with the files. Everything that another git could change is
-// locked before anything is looked at: the index by index.lock, which carries our mark, the branch and HEAD by the ref
-// transaction. Files are written with an index of our own; then it takes the index's place; then the ref moves. A crash
-// in between leaves move.json, and repair puts the files back.
+// moveWorkTree moves a branch that is checked out, with the files. Everything that
+// another git could change is locked before anything is looked at: the index by
+// index.lock, which carries our mark, the branch and HEAD by the ref transaction. Files
+// are written with an index of our own; then it takes the index's place; then the ref
+// moves. A crash in between leaves move.json, and repair puts the files back.
 func (repo *Repository) moveWorkTree(ctx context.Context, m move, hold []*os.File) error {
 	unlock, err := lockIndex(m.GitDir)
 	if err != nil {
@@ -63,7 +64,8 @@ func (repo *Repository) moveWorkTree(ctx context.Context, m move, hold []*os.Fil
 	})
 }
 
-// announce writes the move to the disk before anything is locked or changed, so that repair can undo it after a crash.
+// announce writes the move to the disk before anything is locked or changed, so that
+// repair can undo it after a crash.
 func (repo *Repository) announce(m move) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -112,8 +114,8 @@ func (repo *Repository) moveFiles(ctx context.Context, m move, hold []*os.File) 
 	return os.Rename(own, filepath.Join(m.GitDir, "index"))
 }
 
-// flushFiles makes the files and their index durable before the branch moves: a file that is empty after a power cut
-// would count as the person's work.
+// flushFiles makes the files and their index durable before the branch moves: a file
+// that is empty after a power cut would count as the person's work.
 func (m move) flushFiles(changed []string, index string) error {
 	for _, c := range changed {
 		path := filepath.Join(m.WorkTree, c)
@@ -127,8 +129,9 @@ func (m move) flushFiles(changed []string, index string) error {
 	return disk.Flush(index, true) // and with it what the file system knows about the others
 }
 
-// person returns a command on the person's working tree that uses our copy of their index. Their own configuration
-// applies, because it says how files are written: line endings, filters.
+// person returns a command on the person's working tree that uses our copy of their
+// index. Their own configuration applies, because it says how files are written: line
+// endings, filters.
 func (m move) person(hold []*os.File) git.Command {
 	return git.Command{
 		Dir: m.WorkTree, GitDir: m.GitDir, Personal: true, Hold: hold, Config: []string{"core.splitIndex=false"},
@@ -136,8 +139,8 @@ func (m move) person(hold []*os.File) git.Command {
 	}
 }
 
-// lockIndex takes index.lock as git does. The lock comes into being with our mark in it: so one that a crash
-// left is known for ours.
+// lockIndex takes index.lock as git does. The lock comes into being with our mark in
+// it: so one that a crash left is known for ours.
 func lockIndex(gitDir string) (unlock func(), err error) {
 	path := filepath.Join(gitDir, indexLock)
 	marked := path + ".pfl-forge"

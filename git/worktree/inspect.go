@@ -47,8 +47,8 @@ func (repo *Repository) Inspect(ctx context.Context, base git.Branch) (git.OID, 
 	return "", err
 }
 
-// CurrentBranch returns the branch that the person's main working tree, or a bare repository's HEAD, is on.
-// It need not exist yet. Error: ErrDetached.
+// CurrentBranch returns the branch that the person's main working tree, or a bare
+// repository's HEAD, is on. It need not exist yet. Error: ErrDetached.
 func (repo *Repository) CurrentBranch() (git.Branch, error) {
 	name, ok := strings.CutPrefix(readHEAD(repo.common), "ref: refs/heads/")
 	if !ok {
@@ -57,8 +57,9 @@ func (repo *Repository) CurrentBranch() (git.Branch, error) {
 	return git.ParseBranch(name)
 }
 
-// mainWorkTree finds the files of a repository around path. `git worktree list` names the git directory instead
-// when that is not the working tree's .git: in a submodule, and after git init --separate-git-dir.
+// mainWorkTree finds the files of a repository around path. `git worktree list` names
+// the git directory instead when that is not the working tree's .git: in a submodule,
+// and after git init --separate-git-dir.
 func mainWorkTree(ctx context.Context, path, common string) (string, error) {
 	out, err := git.Run(ctx, git.Command{Dir: common, GitDir: common}, "config", "--null", "--get-regexp", `^core\.(bare|worktree)$`)
 	if err != nil && git.ExitCode(err) != 1 {
@@ -115,7 +116,8 @@ func (repo *Repository) workTrees() []workTreeInfo {
 // on reports whether the branch is checked out, whatever commit it is at.
 func (w workTreeInfo) on(b git.Branch) bool { return w.head == "ref: "+b.Ref() }
 
-// operation returns the name of the unfinished git operation in the working tree, such as "merge", or "".
+// operation returns the name of the unfinished git operation in the working tree, such
+// as "merge", or "".
 func (w workTreeInfo) operation() string {
 	for _, op := range []struct{ file, name string }{
 		{"rebase-merge", "rebase"},

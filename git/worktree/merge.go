@@ -20,12 +20,14 @@ type Merge struct {
 	WorkTree string
 }
 
-// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it again is a success with
-// AlreadyMerged. When a person has the branch checked out, their files and index follow. Work that they have not committed is
-// never touched: if it is in the way, nothing changes.
+// Merge moves a branch from exactly old to exactly next, fast-forward only. Doing it
+// again is a success with AlreadyMerged. When a person has the branch checked out,
+// their files and index follow. Work that they have not committed is never touched: if
+// it is in the way, nothing changes.
 //
-// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the person on this branch); ErrBusy;
-// ErrNoBranch; *WorkError (Rewritten when next does not descend from old).
+// Errors: ErrMoved; *UncommittedError; ErrInProgress (a rebase, merge, ... of the
+// person on this branch); ErrBusy; ErrNoBranch; *WorkError (Rewritten when next does
+// not descend from old).
 func (repo *Repository) Merge(ctx context.Context, b git.Branch, old, next git.OID) (Merge, error) {
 	if _, err := git.ParseBranch(string(b)); err != nil {
 		return Merge{}, err
@@ -41,7 +43,8 @@ func (repo *Repository) Merge(ctx context.Context, b git.Branch, old, next git.O
 	return res, err
 }
 
-// mergeLocally repeats tryLocal while another git holds a lock or switches branches, for a third of the lock wait.
+// mergeLocally repeats tryLocal while another git holds a lock or switches branches,
+// for a third of the lock wait.
 func (repo *Repository) mergeLocally(ctx context.Context, m move, hold []*os.File) (Merge, error) {
 	deadline := time.Now().Add(lockWait / 3)
 	var busy error
@@ -92,7 +95,8 @@ func (repo *Repository) tryLocal(ctx context.Context, m move, hold []*os.File) (
 	return Merge{WorkTree: m.WorkTree}, nil
 }
 
-// move announces a move, does it, and removes the announcement. A move that fails half-way is undone at once.
+// move announces a move, does it, and removes the announcement. A move that fails
+// half-way is undone at once.
 func (repo *Repository) move(ctx context.Context, m move, hold []*os.File) error {
 	if err := repo.announce(m); err != nil {
 		return err

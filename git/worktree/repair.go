@@ -15,9 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// Repair undoes a merge that a crash cut off while a person's files were following, unless the branch had
-// moved already. Nothing is lost: a file is put back only when it has the content that we wrote, whole or in part.
-// OpenLocal and Merge do it by themselves.
+// Repair undoes a merge that a crash cut off while a person's files were following,
+// unless the branch had moved already. Nothing is lost: a file is put back only when it
+// has the content that we wrote, whole or in part. OpenLocal and Merge do it by
+// themselves.
 func (repo *Repository) Repair(ctx context.Context) error {
 	torn := disk.Exists(repo.moveFile())
 	for _, w := range repo.workTrees() {
@@ -71,8 +72,9 @@ func isMarked(lock string) bool {
 	return err == nil && string(b) == lockMark
 }
 
-// removeLocks removes the locks of a git of ours that was killed: the branch's lock has the commit that
-// only we were about to write, or nothing yet; HEAD.lock was made with it.
+// removeLocks removes the locks of a git of ours that was killed: the branch's lock has
+// the commit that only we were about to write, or nothing yet; HEAD.lock was made with
+// it.
 func (m move) removeLocks(common string) {
 	_ = os.Remove(filepath.Join(m.GitDir, ownIndex+".lock"))
 	branch, head := filepath.Join(common, m.Branch.Ref()+".lock"), filepath.Join(m.GitDir, "HEAD.lock")
@@ -138,7 +140,8 @@ func (repo *Repository) changesOf(ctx context.Context, m move) ([]git.RawChange,
 	return git.RawChanges(git.Run(ctx, repo.ObjectCommand(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
 }
 
-// resetEntries sets the index entries that equal the new commit back to the old one. Other entries are the person's.
+// resetEntries sets the index entries that equal the new commit back to the old one.
+// Other entries are the person's.
 func (m move) resetEntries(ctx context.Context, k git.Command, changes []git.RawChange) error {
 	out, err := git.SplitNUL(git.Run(ctx, k, "ls-files", "-z", "--stage"))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // lockWait is how long a change of the repository waits for another process of ours.
 const lockWait = 30 * time.Second
 
-// Repository is a repository with the branches and working trees of a person, if it has any. Its methods are safe for
-// concurrent use, also by several processes.
+// Repository is a repository with the branches and working trees of a person, if it has
+// any. Its methods are safe for concurrent use, also by several processes.
 type Repository struct {
 	*objects.Database
 
@@ -33,12 +33,14 @@ type Repository struct {
 	mu sync.Mutex
 }
 
-// NewRepository returns the bare repository with this git directory. It touches nothing; Setup comes before any other method.
+// NewRepository returns the bare repository with this git directory. It touches
+// nothing; Setup comes before any other method.
 func NewRepository(gitDir string) *Repository {
 	return &Repository{Database: objects.NewDatabase(gitDir), common: gitDir}
 }
 
-// Discover finds the repository around path, or at path when it is a bare one. Error: ErrNotRepository.
+// Discover finds the repository around path, or at path when it is a bare one. Error:
+// ErrNotRepository.
 func Discover(ctx context.Context, path string) (*Repository, error) {
 	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
 	out, err := git.Run(ctx, git.Command{Dir: path}, query...)
@@ -60,8 +62,8 @@ func Discover(ctx context.Context, path string) (*Repository, error) {
 	return repo, err
 }
 
-// Setup checks the repository's format and makes the hub. Nothing in here changes what git shows to a person.
-// Error: ErrUnsupported.
+// Setup checks the repository's format and makes the hub. Nothing in here changes what
+// git shows to a person. Error: ErrUnsupported.
 func (repo *Repository) Setup(ctx context.Context) error {
 	for _, key := range []string{"extensions.partialClone", "extensions.objectFormat"} {
 		out, err := repo.Git(ctx, "config", "--default", "", "--get", key)
@@ -78,7 +80,8 @@ func (repo *Repository) Setup(ctx context.Context) error {
 // Dir returns the git directory of the repository, the common one of all its working trees.
 func (repo *Repository) Dir() string { return repo.common }
 
-// WorkTree returns the path of the person's main working tree, or "" in a bare repository or a clone of the service.
+// WorkTree returns the path of the person's main working tree, or "" in a bare
+// repository or a clone of the service.
 func (repo *Repository) WorkTree() string { return repo.workTree }
 
 // Own returns the path of a file that the service keeps about the repository:

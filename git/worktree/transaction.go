@@ -11,11 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// moveRef moves the branch in a git ref transaction and calls while, the function, when it is prepared: the branch, and HEAD
-// of m.GitDir if it is on the branch, are then locked and known to be at the old value, so no commit, switch or reset
-// of a person can come between. When while fails, or this process dies, git aborts the transaction.
+// moveRef moves the branch in a git ref transaction and calls while, the function, when
+// it is prepared: the branch, and HEAD of m.GitDir if it is on the branch, are then
+// locked and known to be at the old value, so no commit, switch or reset of a person
+// can come between. When while fails, or this process dies, git aborts the transaction.
 //
-// That the new commit descends from the old is found out while git prepares. Error: *WorkError (Rewritten).
+// That the new commit descends from the old is found out while git prepares. Error:
+// *WorkError (Rewritten).
 func (repo *Repository) moveRef(ctx context.Context, m move, hold []*os.File, while func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -45,7 +47,8 @@ func (repo *Repository) moveRef(ctx context.Context, m move, hold []*os.File, wh
 	return tx.end("commit")
 }
 
-// whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if another process holds its lock.
+// whyNotPrepared returns ErrMoved if the branch has moved, and ErrBusy if another
+// process holds its lock.
 func (repo *Repository) whyNotPrepared(ctx context.Context, m move, err error) error {
 	head, e := repo.Head(ctx, m.Branch)
 	switch {

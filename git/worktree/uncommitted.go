@@ -12,9 +12,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// overlap returns the paths that a move changes, or a *UncommittedError if uncommitted work of the person is in the way. It is
-// stricter than git, which overwrites ignored files, restores deleted ones, and loses staged changes where a file takes the
-// place of a directory.
+// overlap returns the paths that a move changes, or a *UncommittedError if uncommitted
+// work of the person is in the way. It is stricter than git, which overwrites ignored
+// files, restores deleted ones, and loses staged changes where a file takes the place
+// of a directory.
 func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]string, error) {
 	list := func(c git.Command, args ...string) (paths []string, err error) {
 		return git.SplitNUL(git.Run(ctx, c, append(args, "-z")...))
@@ -53,7 +54,8 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 	return changed, repo.verdict(ctx, m, k, files)
 }
 
-// verdict returns an UncommittedError for the files. If there are none, it asks git whether the move would succeed.
+// verdict returns an UncommittedError for the files. If there are none, it asks git
+// whether the move would succeed.
 func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, files []string) error {
 	if len(files) == 0 {
 		_, err := git.Run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
@@ -93,7 +95,8 @@ func touching(mine, theirs []string) []string {
 	return found
 }
 
-// untracked returns the files that the index does not have, or has only because the person staged something.
+// untracked returns the files that the index does not have, or has only because the
+// person staged something.
 func untracked(files, tracked, staged []string) []string {
 	known := make(map[string]bool, len(tracked))
 	for _, p := range tracked {

@@ -12,8 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// written returns the changes whose file on the disk has content of the move: all of it, the beginning
-// of it, or nothing where a file was to be deleted or replaced. What else is there is the person's.
+// written returns the changes whose file on the disk has content of the move: all of
+// it, the beginning of it, or nothing where a file was to be deleted or replaced. What
+// else is there is the person's.
 func (repo *Repository) written(ctx context.Context, m move, k git.Command, changes []git.RawChange) ([]git.RawChange, error) {
 	var ours []git.RawChange
 	for _, c := range changes {

@@ -33,8 +33,9 @@ func (c *Conn) BuryAs(ctx context.Context, id, stream string, m Stored, reason s
 	return err
 }
 
-// Unstored returns a message that is in no stream, such as a result, as BuryAs takes it, with its id: each is among the
-// dead letters once. kind tells the ids of some messages from those of others.
+// Unstored returns a message that is in no stream, such as a result, as BuryAs takes
+// it, with its id: each is among the dead letters once. kind tells the ids of some
+// messages from those of others.
 func Unstored(kind, subject string, data []byte) (id string, m Stored) {
 	sum := sha256.Sum256(append([]byte(subject+"\n"), data...))
 	return kind + "/" + hex.EncodeToString(sum[:16]), Stored{Subject: subject, Data: data}

@@ -72,7 +72,8 @@ func (f *Following) caughtUpWith(seq uint64) {
 // there count as lost.
 const quietReads = 2
 
-// wait asks once: Follow repeats it from where it was, whatever went wrong. It waits as long as a runner may wait for a message.
+// wait asks once: Follow repeats it from where it was, whatever went wrong. It waits as
+// long as a runner may wait for a message.
 func (f *Following) wait(ctx context.Context, r Read) (list []Stored, end ReadEnd, err error) {
 	p := f.Conn.person
 	ctx, cancel := context.WithTimeout(ctx, ReadWait+readGrace)

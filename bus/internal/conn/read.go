@@ -159,8 +159,8 @@ func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[s
 	return m.stamped(stream, reply.Message.Time), nil
 }
 
-// stamped returns the message with what the server says of it in the header, as it does itself in the answer
-// to a direct get.
+// stamped returns the message with what the server says of it in the header, as it does
+// itself in the answer to a direct get.
 func (m Stored) stamped(stream string, at time.Time) Stored {
 	if m.Header == nil {
 		m.Header = nats.Header{}
@@ -231,7 +231,8 @@ func (c *Conn) Counts(ctx context.Context, stream, filter string) (map[string]ui
 	return state.Subjects, err
 }
 
-// State returns the bounds and the size of a stream. It is zero where no runner has made the stream yet.
+// State returns the bounds and the size of a stream. It is zero where no runner has
+// made the stream yet.
 func (c *Conn) State(ctx context.Context, stream string) (jetstream.StreamState, error) {
 	return c.state(ctx, stream, "")
 }

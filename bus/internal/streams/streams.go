@@ -170,6 +170,14 @@ func All(replicas int) []jetstream.StreamConfig {
 	return list
 }
 
+// Copied returns the streams of a backup, in the order in which they are copied. Package backup says
+// why it is this one. Commands and Wakes are made anew from the journals, and Leases end.
+func Copied() []string {
+	return []string{
+		Intents, Events, Refusals, Journal, Projects, Dead, Transcripts, BucketObjects.Stream(), BucketTranscripts.Stream(),
+	}
+}
+
 // advisories returns the subjects on which the server reports messages that were given up.
 func advisories() []string {
 	var subjects []string

@@ -45,8 +45,8 @@ func ReadPrevious(record []byte) string {
 	return string(parts[len(parts)-1]) // of a text the last one counts
 }
 
-// readField returns the bytes of a field of a record, in the order in which they are there: none if it
-// is missing.
+// readField returns the bytes of a field of a record, in the order in which they are
+// there: none if it is missing.
 func readField(record []byte, field protowire.Number) ([][]byte, error) {
 	var found [][]byte
 	for rest := record; len(rest) > 0; {

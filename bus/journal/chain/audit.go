@@ -135,8 +135,9 @@ func (a *Audit) Compare(c *Checkpoint) {
 	}
 }
 
-// Findings returns the breaks, the messages that are missing and those that are no records, by journal
-// and sequence. Of a journal that misses several messages it returns one finding, about the first of them.
+// Findings returns the breaks, the messages that are missing and those that are no
+// records, by journal and sequence. Of a journal that misses several messages it
+// returns one finding, about the first of them.
 func (a *Audit) Findings() []Finding {
 	list := slices.Clone(a.findings)
 	type loss struct {

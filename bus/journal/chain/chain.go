@@ -22,8 +22,9 @@ const (
 // Hash is the hash of a message of a journal.
 type Hash [sha256.Size]byte
 
-// Start returns the hash that the first record of a journal carries in the place of the one of a message
-// before it. It differs from journal to journal, so that the beginning of one is not that of another.
+// Start returns the hash that the first record of a journal carries in the place of the
+// one of a message before it. It differs from journal to journal, so that the beginning
+// of one is not that of another.
 func Start(subject string) Hash { return digest(domainStart, subject, nil) }
 
 // Of returns the hash of a message of a journal, whether it is a record or not. A record's

@@ -16,9 +16,10 @@ func NewWalk(subject string) *Walk { return &Walk{subject: subject} }
 // Head returns the end of the journal as far as it was seen.
 func (w *Walk) Head() Head { return w.head }
 
-// Record takes the next record: its sequence, what it carries as the hash of the message before
-// it, and its whole payload. It returns the break if there is one right before the record, and goes on with the
-// record as it is, so that a later break is found as well.
+// Record takes the next record: its sequence, what it carries as the hash of the
+// message before it, and its whole payload. It returns the break if there is one right
+// before the record, and goes on with the record as it is, so that a later break is
+// found as well.
 func (w *Walk) Record(seq uint64, previous string, payload []byte) *Break {
 	var found *Break
 	if reason := w.wrong(previous); reason != "" {

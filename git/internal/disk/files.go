@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// WriteFile replaces the file at path as a whole: a reader or a crash sees the old or the new content.
-// It is not flushed: use WriteDurable for what must survive a power cut.
+// WriteFile replaces the file at path as a whole: a reader or a crash sees the old or
+// the new content. It is not flushed: use WriteDurable for what must survive a power
+// cut.
 func WriteFile(path string, content []byte) error {
 	return Place(path, filepath.Dir(path), content, false)
 }
@@ -49,8 +50,9 @@ func Place(path, by string, content []byte, durable bool) (err error) {
 	return SyncDir(filepath.Dir(path))
 }
 
-// CopyIndex copies an index file with its modification time: git re-reads files that are as young as the index, and a
-// copy that looks younger would hide a change made right after the index was written.
+// CopyIndex copies an index file with its modification time: git re-reads files that
+// are as young as the index, and a copy that looks younger would hide a change made
+// right after the index was written.
 func CopyIndex(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -89,7 +91,8 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// RemoveAll is os.RemoveAll that gets through directories without permissions. It follows no symbolic link.
+// RemoveAll is os.RemoveAll that gets through directories without permissions. It
+// follows no symbolic link.
 func RemoveAll(path string) error {
 	if err := os.RemoveAll(path); err == nil {
 		return nil

@@ -2,8 +2,8 @@ package disk
 
 import "os"
 
-// Flush gives the content of a file to the disk. The last of many files is flushed with the disk's own cache, which makes all
-// of them durable.
+// Flush gives the content of a file to the disk. The last of many files is flushed with
+// the disk's own cache, which makes all of them durable.
 func Flush(name string, last bool) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/audit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auditlog"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/backups"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/checks"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/clean"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/control"
@@ -77,7 +78,8 @@ func newRoot(a *kit.App) *cobra.Command {
 			control.ResumeCommand(a), control.CancelCommand(a),
 		},
 		groupOther: {
-			auth.Command(a), clean.Command(a), demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), clean.Command(a),
+			demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
 			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {

@@ -39,7 +39,8 @@ func asker(r agenttest.Request) agenttest.Reply {
 		)(r)
 	}
 	return answer(object{"type": "feature", "risk": "low", "tasks": []object{{
-		"name": "greet", "title": "Greet", "plan": "Greet three times.", "requirements": []string{"it greets three times"}, "relevant_files": []string{"hello.txt"}, "complexity": "low",
+		"name": "greet", "title": "Greet", "plan": "Greet three times.", "requirements": []string{"it greets three times"},
+		"relevant_files": []string{"hello.txt"}, "complexity": "low",
 	}}})
 }
 

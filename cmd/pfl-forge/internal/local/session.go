@@ -99,6 +99,12 @@ func open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 	})
 }
 
+// OpenEmpty starts the server of a repository and makes no streams, so that a backup can take its
+// place. Error: *natsd.HeldError if a run has the server.
+func OpenEmpty(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	return retried(ctx, func() (*Session, error) { return startServer(ctx, repo, purposeCommand, log) })
+}
+
 // openRun starts the server for a run. Error: *natsd.HeldError if another run has it.
 func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	return retried(ctx, func() (*Session, error) { return start(ctx, repo, purposeRun, log) })
@@ -127,6 +133,20 @@ func retried(ctx context.Context, try func() (*Session, error)) (*Session, error
 // start makes this process the owner of the server, and makes the streams that
 // are missing. Error: *natsd.HeldError.
 func start(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
+	s, err := startServer(ctx, repo, purpose, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Bus.Ensure(ctx); err != nil {
+		s.Bus.Close()
+		s.server.Shutdown()
+		return nil, err
+	}
+	return s, nil
+}
+
+// startServer makes this process the owner of the server. Error: *natsd.HeldError.
+func startServer(ctx context.Context, repo *Repository, purpose string, log *slog.Logger) (*Session, error) {
 	if err := repo.checkOwn(ctx); err != nil {
 		return nil, err
 	}
@@ -135,12 +155,6 @@ func start(ctx context.Context, repo *Repository, purpose string, log *slog.Logg
 		return nil, err
 	}
 	b, err := connect(ctx, server.Endpoint(), log)
-	if err == nil {
-		err = b.Ensure(ctx)
-		if err != nil {
-			b.Close()
-		}
-	}
 	if err != nil {
 		server.Shutdown()
 		return nil, err

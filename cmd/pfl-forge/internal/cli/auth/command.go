@@ -30,7 +30,8 @@ they are Secrets, printed as YAML for kubectl, or written to the folder of --out
 
 What exists is kept. --role renews the key of one account, or with "server" the certificate;
 --person, --system and --follower add accounts, a person's with --no-clean without that right;
---logins lets in people who log in elsewhere, see auth serve; --force renews everything.
+--logins lets in people who log in elsewhere, see auth serve; --backups adds the account that copies
+and restores all streams, whose key is worth as much as the server; --force renews everything.
 Give a renewed key to who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
@@ -65,6 +66,7 @@ type options struct {
 	projects  []string
 	noClean   bool
 	logins    bool
+	backups   bool
 	force     bool
 
 	hosts         []string
@@ -102,6 +104,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	flags.StringSliceVar(&o.projects, "projects", nil, "`ids` of the projects that new accounts of people and systems may speak about; default: all")
 	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: they may not have removed what finished intents left")
 	flags.BoolVar(&o.logins, "logins", false, "add the account auth, for pfl-forge auth serve, and have the server ask it about everybody else")
+	flags.BoolVar(&o.backups, "backups", false, "add the account backup, for pfl-forge backup and restore")
 	flags.BoolVar(&o.force, "force", false, "renew everything that exists")
 	flags.StringSliceVar(&o.hosts, "host", nil, "further `name` or address of the server, for its certificate; may be repeated")
 	flags.StringVar(&o.caCert, "ca-cert", "", "`file` with the certificate of an authority to use instead of a new one, with --ca-key")

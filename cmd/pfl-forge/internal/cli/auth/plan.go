@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/access"
@@ -77,9 +78,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.logins && access.Find(p.users, string(access.Auth)) < 0 {
-		added = append(added, access.Account{Name: string(access.Auth), Role: access.Auth})
-	}
+	added = append(added, p.single(o)...)
 	if !exists {
 		added = append(basis(), added...)
 	}
@@ -87,7 +86,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower or --logins to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower, --logins or --backups to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
@@ -100,6 +99,18 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	}
 	p.entry(serverSecret, entryConf, []byte(access.Conf(p.users, access.Accounts(p.users))))
 	return p, nil
+}
+
+// single returns the accounts that flags ask for by role, as far as there are none yet.
+func (p *plan) single(o *options) []access.Account {
+	var list []access.Account
+	for role, wanted := range map[access.Role]bool{access.Auth: o.logins, access.Backup: o.backups} {
+		if wanted && access.Find(p.users, string(role)) < 0 {
+			list = append(list, access.Account{Name: string(role), Role: role})
+		}
+	}
+	slices.SortFunc(list, func(a, b access.Account) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // basis returns the accounts that every installation has.

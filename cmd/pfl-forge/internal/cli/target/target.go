@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -166,6 +167,26 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	}
 	t.close = t.Bus.Close
 	return t, nil
+}
+
+// Administrator connects to the organisation's server that --server or --context names, about no
+// project, and whether or not a runner is up. The caller closes the bus.
+func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
+	cfg, err := connection(a)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.NKey != "" && a.Person == string(access.Operator) { // nobody was named
+		cfg.InboxPrefix = access.Inbox(string(access.Backup))
+	}
+	cfg.Name, cfg.Logger = "pfl-forge/administrator", a.Log()
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	b, err := bus.Connect(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
+	}
+	return b, nil
 }
 
 // userInfo matches user and password in a URL.

@@ -1,0 +1,215 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/backup"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/natsd"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+const restoreHelp = `Put a backup into a server that has no streams of pfl-forge, while no service works on it. Every
+file is compared with what was copied before anything is changed, and every journal is read after.
+A restore that was cut off is called again.
+
+In a repository it is the repository's own server: move .forge/nats away first. What the base branch
+has of tasks that the backup shows unfinished was merged after the backup. Their intents are paused,
+so that nothing is made twice: cancel them, or resume them to have the rest made.
+
+With --server it is the organisation's: stop its services, and start them when it is done. Call it in
+a clone with --project to have the same found and printed.`
+
+// restored is the document that restore prints for programs.
+type restored struct {
+	backup.Restored `yaml:",inline"`
+
+	// Ahead are the intents of which the base branch has more than the backup.
+	Ahead []ahead `json:"ahead" yaml:"ahead"`
+}
+
+// RestoreCommand returns the command restore.
+func RestoreCommand(a *kit.App) *cobra.Command {
+	var (
+		format   render.Format
+		replicas int
+	)
+	cmd := &cobra.Command{
+		Use:   "restore <folder>",
+		Short: "put a backup into an empty server",
+		Long:  restoreHelp,
+		Example: "  mv .forge/nats .forge/nats.broken && pfl-forge restore ../backup-2026-11-25\n" +
+			"  pfl-forge restore --server nats://127.0.0.1:4222 --replicas 3 /var/backups/pfl-forge/monday",
+		Args: kit.Between(1, 1, "the folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if replicas < 0 || replicas > 5 {
+				return kit.Usage(errors.New("--replicas: between 1 and 5; 0: as many as there were"))
+			}
+			return restore(cmd.Context(), a, args[0], replicas, format)
+		},
+	}
+	cmd.Flags().IntVar(&replicas, "replicas", 0, "`number` of servers that keep each stream; 0: as many as before, in a repository 1")
+	_ = cmd.RegisterFlagCompletionFunc("replicas", cobra.NoFileCompletions)
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// restore puts a backup back, and looks what git has beside it.
+func restore(ctx context.Context, a *kit.App, dir string, replicas int, format render.Format) error {
+	got, err := put(ctx, a, dir, replicas)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	doc := restored{Restored: *got, Ahead: []ahead{}}
+	if !a.Remote() || a.Project != "" {
+		if doc.Ahead, err = compared(ctx, a); err != nil {
+			return fmt.Errorf("everything is restored, but what git has cannot be compared: %w", err)
+		}
+	}
+	if err := a.Print(format, doc, nil, func() error { return printRestored(a, &doc) }); err != nil {
+		return err
+	}
+	if len(doc.Findings) > 0 {
+		return kit.ExitError
+	}
+	return nil
+}
+
+// put restores a backup.
+func put(ctx context.Context, a *kit.App, dir string, replicas int) (*backup.Restored, error) {
+	o := backup.Options{Replicas: replicas, Done: func(s backup.Stream) { a.Say("%s", line(&s)) }}
+	if a.Remote() {
+		b, err := target.Administrator(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		defer b.Close()
+		return b.Backups.Restore(ctx, dir, o)
+	}
+	if _, err := backup.Open(dir); err != nil {
+		return nil, err // before a server is started for it
+	}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := local.OpenEmpty(ctx, repo, a.Log())
+	if held, ok := errors.AsType[*natsd.HeldError](err); ok {
+		repo.Close()
+		return nil, fmt.Errorf("%w: end that first", held)
+	}
+	if err != nil {
+		repo.Close()
+		return nil, err
+	}
+	defer s.Close(ctx)
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	got, err := s.Bus.Backups.Restore(ctx, dir, o)
+	if errors.Is(err, backup.ErrNotEmpty) {
+		return nil, fmt.Errorf("%w: here that is .forge/nats; move it away first", err)
+	}
+	return got, err
+}
+
+// printRestored tells a person how much there is, what was left out, and
+// which intents need a decision.
+func printRestored(a *kit.App, doc *restored) error {
+	p := func(format string, args ...any) { _, _ = fmt.Fprintf(a.Out, format, args...) }
+	p("%s with %s\n", render.Count(doc.Journals, "journal"), render.Count(doc.Records, "record"))
+	if doc.LeftOut > 0 {
+		p("%s of projects left out: they were decided on the word of intents after these were copied, and are decided again\n", render.Count(doc.LeftOut, "record"))
+	}
+	for i := range doc.Findings {
+		f := &doc.Findings[i]
+		p("%s of %s: %s\n", f.Kind, kit.Safe(f.Journal), kit.Safe(f.Detail))
+	}
+	for i := range doc.Ahead {
+		p("%s\n", kit.Safe(doc.Ahead[i].words()))
+	}
+	return nil
+}
+
+// compared finds the intents of which git has more than the backup, and
+// pauses them in a repository.
+func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
+	if !a.Remote() {
+		t, err := target.Decider(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		list, err := compareWith(ctx, t.Bus, t.Repo, t.Project)
+		if err != nil {
+			return nil, err
+		}
+		return list, pause(ctx, t, list)
+	}
+	project, err := forge.ParseProjectID(a.Project)
+	if err != nil {
+		return nil, kit.Usage(fmt.Errorf("--project: %w", err))
+	}
+	repo, err := local.OpenRepository(ctx, a.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer repo.Close()
+	b, err := target.Administrator(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return compareWith(ctx, b, repo, project)
+}
+
+// compareWith compares the journals of a project with a repository.
+func compareWith(ctx context.Context, b *bus.Bus, repo *local.Repository, project forge.ProjectID) ([]ahead, error) {
+	landed, err := repo.Landed(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.Journal.Summaries(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	open := map[forge.IntentID]*forge.View{}
+	for i := range all {
+		id := all[i].Key.Intent
+		open[id] = nil
+		if all[i].Status.Ended() {
+			continue
+		}
+		v, err := runner.View(ctx, b, all[i].Key)
+		if err != nil {
+			return nil, err
+		}
+		open[id] = &v
+	}
+	return compare(landed, open), nil
+}
+
+// pause has the intents wait for a person.
+func pause(ctx context.Context, t *target.Target, list []ahead) error {
+	for i := range list {
+		x := &list[i]
+		if x.Unknown {
+			continue
+		}
+		r, err := t.Ask(ctx, forge.Event{To: t.Key(x.Intent), Message: &forge.Pause{Reason: x.reason()}})
+		if err != nil {
+			return err
+		}
+		x.Paused = r.Decision == forge.Applied
+	}
+	return nil
+}
