@@ -161,7 +161,7 @@ func TestGuideFollows(t *testing.T) {
 		}
 		return nil
 	})
-	if want := []string{"submitted finding-1", "planned finding-1", "waiting finding-1"}; !errors.Is(err, errEnough) || !reflect.DeepEqual(got, want) {
+	if want := []string{"submitted finding-1", "waiting finding-1"}; !errors.Is(err, errEnough) || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
