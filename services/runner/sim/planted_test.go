@@ -16,7 +16,8 @@ import (
 
 // TestPlantedBugs builds the rules with one bug at a time, as described in
 // testdata/planted, and makes sure that the simulator finds it. Without this,
-// nobody would know whether silence means that all is well.
+// nobody would know whether silence means that all is well. It has as many seeds as
+// the rules themselves have in CI; most bugs need a few hundred of them.
 func TestPlantedBugs(t *testing.T) {
 	testsize.OnlyFull(t) // compiling the rules anew takes longer than all other tests of the simulator
 	for _, path := range plantedBugs(t) {
@@ -28,7 +29,7 @@ func TestPlantedBugs(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("building with the bug: %v\n%s", err, out)
 			}
-			out, err := exec.CommandContext(t.Context(), binary, "-test.run", "TestSeeds|TestDuplicates", "-seeds", "20000").CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), binary, "-test.run", "TestSeeds|TestDuplicates", "-seeds", "100000").CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte("seed ")) {
 				t.Errorf("the bug was not found: %v\n%s", err, out)
 			}
