@@ -143,7 +143,8 @@ func (s *Store) copyOnce(ctx context.Context, name, dir string) (*Stream, error)
 func (s *Store) receive(ctx context.Context, name string, w io.Writer) (*snapshot, error) {
 	nc := s.conn.NC
 	inbox := nc.NewInbox()
-	// Before the request, as the server begins as soon as somebody listens.
+	// Subscribed before the request is sent: the server begins to send as soon as there is
+	// a subscriber, and the first part must not be lost.
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err

@@ -55,8 +55,8 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 			return s, err
 		}
 	}
-	// A git that was killed may have left locks in the clone, which nobody removes: a new
-	// one takes its place, unless the origin cannot be read.
+	// A git process that was killed may have left lock files in the clone. Nothing removes
+	// them, so the clone is made anew, unless the origin cannot be read.
 	return s, s.clone(ctx, []*os.File{lock})
 }
 

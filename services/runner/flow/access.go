@@ -25,10 +25,11 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
 	case forge.FailAuth:
-		// Also if it is known: the project has to know who waits, so that somebody asks.
+		// The project is told even if it knows of the refusal: from its list of waiting
+		// intents it chooses the one that asks the person.
 		s.report(r, seen)
 	case forge.FailHeld:
-		// At a quota nobody has to ask, and the worker has told nothing new.
+		// A step that is held for a quota goes on by a timer, so the project needs no report.
 		if known != nil && known.Until.IsZero() {
 			s.report(r, seen)
 		}

@@ -48,8 +48,8 @@ func (k *Known) Brief(c *forge.Command, now time.Time) {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
-		// Credentials are a person's to mend, and nobody stands in for them: where there is a fallback for that, the
-		// key would stay broken unnoticed.
+		// A fallback agent replaces one at its quota, but not one with refused credentials:
+		// with a fallback, no person would notice the broken key.
 		if !a.Until.IsZero() && !slices.Contains(c.LimitedAgents, a.Agent) { // another one may stand in
 			c.LimitedAgents = append(slices.Clip(c.LimitedAgents), a.Agent)
 		}

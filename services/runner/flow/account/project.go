@@ -75,7 +75,8 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 	if c := s.find(m.Agent); c != nil && c.Until.IsZero() && !slices.Contains(s.Waits, id) {
 		s.Waits = append(slices.Clip(s.Waits), id)
 	}
-	// Of most refusals only the intent itself hears: that others wait as well concerns nobody else.
+	// The other intents are told only if the list of accounts or the intent that asks the
+	// person has changed. Otherwise the answer goes to the sender alone.
 	if before != len(s.Closed) || asked != s.asks() {
 		s.tellAll(out, active)
 	} else {
