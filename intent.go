@@ -59,8 +59,6 @@ type Settings struct {
 	Checks []Check
 	// Goal says how a goal is worked on; nil for the defaults, and without Criteria.
 	Goal *GoalOptions
-	// Labels are for people and systems to find intents by. No rule reads them.
-	Labels []string
 	// Attributes are for people to sort and find intents by in lists.
 	Attributes
 	// Agent is the back end that works on the intent; empty for the project's choice.
@@ -77,6 +75,8 @@ type Settings struct {
 // rule reads them, and child intents have their parent's. An intent embeds them and
 // its Summary has a copy, so that a field added here is in both.
 type Attributes struct {
+	// Labels are for people and systems to find intents by.
+	Labels []string
 	// Priority is shown to people and scripts; no list is sorted by it.
 	Priority int
 	// Team names the people that the intent belongs to, in one line of at most MaxTeam bytes; empty for none.

@@ -9,8 +9,9 @@ import (
 // Attributes are the fields that lists show as they were submitted. The fields are those
 // of forge.Attributes, so one converts to the other.
 type Attributes struct {
-	Priority int    `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
-	Team     string `json:"team,omitempty"     yaml:"team,omitempty"`     // who it belongs to
+	Labels   []string `json:"labels,omitempty"   yaml:"labels,omitempty"`   // to find it by
+	Priority int      `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
+	Team     string   `json:"team,omitempty"     yaml:"team,omitempty"`     // who it belongs to
 }
 
 // Setter is a set of those who submit intents.

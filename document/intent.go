@@ -10,7 +10,6 @@ import (
 
 // Settings are how an intent is to be worked on and found, as it was submitted.
 type Settings struct {
-	Labels     []string `json:"labels,omitempty"     yaml:"labels,omitempty"` // for people
 	Attributes `yaml:",inline"`
 	Agent      string            `json:"agent,omitempty"      yaml:"agent,omitempty"`                            // the back end, if not the project's
 	BudgetUSD  float64           `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`                       // bounds its cost, if not the project's
@@ -20,11 +19,11 @@ type Settings struct {
 
 // SettingsOf returns the settings of an intent.
 func SettingsOf(i *forge.Intent) Settings {
-	return Settings{i.Labels, Attributes(i.Attributes), i.Agent, i.BudgetUSD, i.Recipe, i.With}
+	return Settings{Attributes(i.Attributes), i.Agent, i.BudgetUSD, i.Recipe, i.With}
 }
 
 func (s *Settings) set(i *forge.Intent) {
-	i.Labels, i.Attributes, i.Agent, i.BudgetUSD, i.Recipe, i.With = s.Labels, forge.Attributes(s.Attributes), s.Agent, s.BudgetUSD, s.Recipe, s.With
+	i.Attributes, i.Agent, i.BudgetUSD, i.Recipe, i.With = forge.Attributes(s.Attributes), s.Agent, s.BudgetUSD, s.Recipe, s.With
 }
 
 // Draft is the front matter of intent-drafts/<id>.md. Every key may be left out.

@@ -151,7 +151,6 @@ type Detail struct {
 	Body      string           `json:"body"`
 	Origin    Origin           `json:"origin"`
 	DependsOn []forge.IntentID `json:"depends_on,omitempty"`
-	Labels    []string         `json:"labels,omitempty"`
 	Questions []Clarification  `json:"questions,omitempty"`
 	TaskList  []TaskState      `json:"task_list,omitempty"`
 }
@@ -160,7 +159,7 @@ type Detail struct {
 func DetailOf(v *forge.View) Detail {
 	d := Detail{
 		State: StateOf(&v.Summary), Body: v.Intent.Body, Origin: Origin(v.Intent.Origin),
-		DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
+		DependsOn: v.Intent.DependsOn,
 	}
 	for _, c := range v.Intent.Clarifications {
 		d.Questions = append(d.Questions, Clarification(c))

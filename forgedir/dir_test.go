@@ -192,14 +192,14 @@ func sample() forge.View {
 		},
 		Intent: forge.Intent{
 			ID: "fix-login", Project: "demo", Settings: forge.Settings{
-				Title:     "Mend the login check",
-				Body:      "Addresses are not checked.\n\nThey should be.\n",
-				Type:      "fix",
-				Risk:      forge.RiskMed,
-				DependsOn: []forge.IntentID{"add-tests"},
-				Labels:    []string{"login"},
-				Recipe:    "check",
-				With:      map[string]string{"FORM": "login", "LEVEL": "010"},
+				Title:      "Mend the login check",
+				Body:       "Addresses are not checked.\n\nThey should be.\n",
+				Type:       "fix",
+				Risk:       forge.RiskMed,
+				DependsOn:  []forge.IntentID{"add-tests"},
+				Attributes: forge.Attributes{Labels: []string{"login"}},
+				Recipe:     "check",
+				With:       map[string]string{"FORM": "login", "LEVEL": "010"},
 			},
 			Source: forge.SourceHuman, Status: forge.StatusProposed,
 			Clarifications: []forge.Clarification{

@@ -93,7 +93,9 @@ func asyncAPI() doc {
 		message(name, wire.TypeJSON, name)
 	}
 	schemas["list"] = doc{"type": "object", "additionalProperties": false, "properties": doc{
-		"status": listOf(doc{"type": "string"}), "waiting": listOf(doc{"type": "string"}), "after": doc{"type": "string"},
+		"status": listOf(doc{"type": "string"}), "waiting": listOf(doc{"type": "string"}),
+		"type": listOf(doc{"type": "string"}), "labels": listOf(doc{"type": "string"}), "requester": doc{"type": "string"},
+		"since": doc{"type": "string", "format": "date-time"}, "after": doc{"type": "string"},
 		"limit": doc{"type": "integer", "minimum": 1, "maximum": mostListed, "default": listed},
 	}}
 	schemas["show"] = doc{"type": "object", "additionalProperties": false, "required": []string{"intent"}, "properties": doc{"intent": doc{"type": "string"}}}
@@ -301,8 +303,8 @@ func fieldSchema(f *document.Field) doc {
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[forge.Source]():     {"human", "reflection", "system"},
 	reflect.TypeFor[forge.Risk]():       {"low", "med", "high"},
-	reflect.TypeFor[forge.Status]():     allStatuses,
-	reflect.TypeFor[forge.Waiting]():    allWaiting,
+	reflect.TypeFor[forge.Status]():     document.Statuses,
+	reflect.TypeFor[forge.Waiting]():    document.Waits,
 	reflect.TypeFor[forge.TaskStatus](): {string(forge.TaskPending), string(forge.TaskImplementing), string(forge.TaskDone), string(forge.TaskFailed)},
 }
 

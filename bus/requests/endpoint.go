@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,7 +78,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
-		e.endpoint("list", subjects.APIListBy, "status, waiting, limit, after, all optional; answers intents, next", e.list),
+		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, since, limit, after, all optional; answers intents, next", e.list),
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
@@ -328,45 +327,26 @@ func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) 
 	return m, err
 }
 
-// What a list can be asked for.
-var (
-	allStatuses = []string{
-		string(forge.StatusProposed), string(forge.StatusApproved), string(forge.StatusExecuting), string(forge.StatusDone),
-		string(forge.StatusBlocked), string(forge.StatusError), string(forge.StatusRejected), string(forge.StatusCancelled),
-	}
-	allWaiting = []string{
-		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
-		string(forge.WaitingBudget), string(forge.WaitingPaused), string(forge.WaitingBase),
-	}
-)
-
-// oneOf notes the first value that is none of those that there are.
-func oneOf(o *jsonObject, field string, values, known []string) {
-	for _, v := range values {
-		if !slices.Contains(known, v) {
-			o.note(field, fmt.Sprintf("is %q; it can be %s", v, strings.Join(known, ", ")))
-			return
-		}
-	}
-}
-
 // list answers with a document.Listed: the intents of a project by their ids, a
 // page at a time.
 func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	var statuses, waiting []string
+	var filter document.Filter
 	var after string
 	limit := listed
 	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.list("status", &statuses)
-		o.list("waiting", &waiting)
+		o.list("status", &filter.Status)
+		o.list("waiting", &filter.Waiting)
+		o.list("type", &filter.Type)
+		o.list("labels", &filter.Labels)
+		o.text("requester", &filter.Requester)
+		o.read("since", &filter.Since, "a time such as 2026-03-01T12:00:00Z")
 		o.text("after", &after)
 		o.whole("limit", &limit)
-		o.only("status", "waiting", "after", "limit")
+		o.only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
 		if limit < 1 || limit > mostListed {
 			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}
-		oneOf(o, "status", statuses, allStatuses)
-		oneOf(o, "waiting", waiting, allWaiting)
+		*o.errs = append(*o.errs, filter.Check()...)
 	})
 	if err != nil {
 		return nil, err
@@ -378,9 +358,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	result := document.Listed{Intents: []document.State{}}
 	for i := range all {
 		s := &all[i]
-		if strings.Compare(string(s.Key.Intent), after) <= 0 ||
-			len(statuses) > 0 && !slices.Contains(statuses, string(s.Status)) ||
-			len(waiting) > 0 && !slices.Contains(waiting, string(s.Waiting)) {
+		if strings.Compare(string(s.Key.Intent), after) <= 0 || !filter.Selects(s) {
 			continue
 		}
 		if len(result.Intents) == limit {

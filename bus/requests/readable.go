@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,9 @@ func parseRead(data []byte) (q conn.Read, err error) {
 		o.text("past", &q.Past)
 		o.read("wait", &q.Wait, "true or false")
 		o.only("read", "subject", "content", "after", "since", "past", "wait")
-		oneOf(o, "read", []string{q.What}, []string{conn.ReadLast, conn.ReadFirst, conn.ReadNext, conn.ReadLasts, conn.ReadIdle})
+		if kinds := []string{conn.ReadLast, conn.ReadFirst, conn.ReadNext, conn.ReadLasts, conn.ReadIdle}; !slices.Contains(kinds, q.What) {
+			o.note("read", fmt.Sprintf("is %q; it can be %s", q.What, strings.Join(kinds, ", ")))
+		}
 		if q.After >= 1<<62 {
 			o.note("after", "is no sequence of a message")
 		}

@@ -105,6 +105,7 @@ func TestRequests(t *testing.T) {
 		{"forge.api.web.submit", "", "400", "is empty; it is to be the intent"},
 		{"forge.api.web.by.ada.list", `{"status": ["bogus", "done"]}`, "400", `map[field:status reason:is "bogus"; it can be proposed, approved,`},
 		{"forge.api.web.by.ada.list", `{"waiting": ["tea"]}`, "400", `map[field:waiting reason:is "tea"; it can be approval, clarification,`},
+		{"forge.api.web.by.ada.list", `{"since": "yesterday"}`, "400", "map[field:since reason:is not a time such as"},
 		{"forge.api.WEB.submit", "{}", "400", "only a-z"},
 		{"forge.api.web.from.other.submit", fmt.Sprintf(scan, 2), "400", "may speak for"},
 		{"forge.api.web.by.ada.show", `{"intent": "nobody"}`, "404", `there is no intent "nobody"`},
@@ -129,6 +130,14 @@ func TestRequests(t *testing.T) {
 	rest, _ := request(t, nc, "forge.api.web.by.ada.list", `{"after": "`+id+`", "status": ["proposed"]}`)
 	if list := rest["intents"].([]any); len(list) != 1 || list[0].(map[string]any)["intent"] != "my-own" || rest["next"] != nil {
 		t.Error(rest)
+	}
+	for _, narrow := range []string{
+		`{"labels": ["security"]}`, `{"requester": "scanner", "labels": ["security"], "since": "2026-01-01T00:00:00Z"}`,
+	} {
+		found, code := request(t, nc, "forge.api.web.by.ada.list", narrow)
+		if list, _ := found["intents"].([]any); code != "" || len(list) != 1 || list[0].(map[string]any)["intent"] != id {
+			t.Errorf("%s: %v %s", narrow, found, code)
+		}
 	}
 	if none, _ := request(t, nc, "forge.api.other.by.ada.list", ""); len(none["intents"].([]any)) != 0 {
 		t.Error(none)

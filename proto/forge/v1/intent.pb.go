@@ -1336,6 +1336,7 @@ type Attributes struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Priority    int32                  `protobuf:"varint,1,opt,name=priority"`
 	xxx_hidden_Team        *string                `protobuf:"bytes,2,opt,name=team"`
+	xxx_hidden_Labels      []string               `protobuf:"bytes,3,rep,name=labels"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1384,14 +1385,25 @@ func (x *Attributes) GetTeam() string {
 	return ""
 }
 
+func (x *Attributes) GetLabels() []string {
+	if x != nil {
+		return x.xxx_hidden_Labels
+	}
+	return nil
+}
+
 func (x *Attributes) SetPriority(v int32) {
 	x.xxx_hidden_Priority = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *Attributes) SetTeam(v string) {
 	x.xxx_hidden_Team = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Attributes) SetLabels(v []string) {
+	x.xxx_hidden_Labels = v
 }
 
 func (x *Attributes) HasPriority() bool {
@@ -1426,6 +1438,8 @@ type Attributes_builder struct {
 	// team names the people that the intent belongs to, in one line; empty for
 	// none.
 	Team *string
+	// labels are for people and systems to find intents by.
+	Labels []string
 }
 
 func (b0 Attributes_builder) Build() *Attributes {
@@ -1433,13 +1447,14 @@ func (b0 Attributes_builder) Build() *Attributes {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Priority != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Priority = *b.Priority
 	}
 	if b.Team != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Team = b.Team
 	}
+	x.xxx_hidden_Labels = b.Labels
 	return m0
 }
 
@@ -2243,11 +2258,12 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\atimeout\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"6\n" +
 	"\bIdentity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06proven\x18\x02 \x01(\bR\x06proven\"<\n" +
+	"\x06proven\x18\x02 \x01(\bR\x06proven\"T\n" +
 	"\n" +
 	"Attributes\x12\x1a\n" +
 	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12\x12\n" +
-	"\x04team\x18\x02 \x01(\tR\x04team\"\xcd\x02\n" +
+	"\x04team\x18\x02 \x01(\tR\x04team\x12\x16\n" +
+	"\x06labels\x18\x03 \x03(\tR\x06labels\"\xcd\x02\n" +
 	"\vGoalOptions\x12%\n" +
 	"\x0emax_iterations\x18\x01 \x01(\x05R\rmaxIterations\x12'\n" +
 	"\x0fhistory_context\x18\x02 \x01(\x05R\x0ehistoryContext\x12\x14\n" +

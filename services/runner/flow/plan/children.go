@@ -108,7 +108,6 @@ func (p *Parent) child(id forge.IntentID, c *forge.ChildPlan) forge.Intent {
 			Body:       c.Body,
 			Type:       c.Type,
 			Risk:       c.Risk,
-			Labels:     in.Labels,
 			Attributes: in.Attributes,
 			Agent:      in.Agent,
 		}, Source: in.Source, Requesters: in.Requesters, Parent: in.ID, Depth: in.Depth + 1, Generation: in.Generation,

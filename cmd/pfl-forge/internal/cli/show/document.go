@@ -20,7 +20,6 @@ type Intent struct {
 	// What was asked for, as it was asked for.
 	Body      string              `json:"body"                 yaml:"body"`
 	DependsOn []forge.IntentID    `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
-	Labels    []string            `json:"labels,omitempty"     yaml:"labels,omitempty"`
 	Agent     string              `json:"agent,omitempty"      yaml:"agent,omitempty"`
 	Recipe    string              `json:"recipe,omitempty"     yaml:"recipe,omitempty"`
 	With      map[string]string   `json:"with,omitempty"       yaml:"with,omitempty"`
@@ -54,7 +53,7 @@ type runDetail struct {
 // intentOf returns the document of an intent, without the iterations of a goal.
 func intentOf(v *forge.View) Intent {
 	d := Intent{
-		Item: document.ItemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn, Labels: v.Intent.Labels,
+		Item: document.ItemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn,
 		Agent: v.Intent.Agent, Recipe: v.Intent.Recipe, With: v.Intent.With,
 		Criteria: v.Intent.Criteria, Questions: document.Questions(&v.Intent), Work: []Task{},
 	}

@@ -4,7 +4,6 @@ package status
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +49,8 @@ const noRunner = "no runner is up, nothing goes on before one is: " + target.Sta
 
 // flags are the flags of status.
 type flags struct {
+	filter
+
 	format render.Format
 	watch  bool
 	limit  int // intents of a page; 0: all; below 0: as many as suit the output
@@ -63,21 +64,24 @@ func Command(a *kit.App) *cobra.Command {
 		Use:     "status",
 		Aliases: []string{"ls", "list"},
 		Short:   "list the intents and their progress",
-		Example: "  pfl-forge status\n  pfl-forge status --watch\n  pfl-forge status -o json",
-		Args:    kit.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, &f) },
+		Example: "  pfl-forge status\n  pfl-forge status --watch\n  pfl-forge status --waiting approval,clarification\n" +
+			"  pfl-forge status --label api --type fix --since 24h -o json",
+		Args: kit.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), a, &f) },
 	}
 	kit.OutputFlag(cmd, &f.format)
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "keep showing what happens, until nothing is left to do")
-	cmd.Flags().IntVar(&f.limit, "limit", -1, "at most this many intents, 0 for all; default: all, on a terminal 40")
-	cmd.Flags().IntVar(&f.page, "page", 1, "the `number` of the page to show, with a limit")
+	set := cmd.Flags()
+	set.IntVar(&f.limit, "limit", -1, "at most this many intents, 0 for all; default: all, on a terminal 40")
+	set.IntVar(&f.page, "page", 1, "the `number` of the page to show, with a limit")
+	f.filterFlags(cmd)
 	return cmd
 }
 
 // status prints the list once, or follows what happens.
 func status(ctx context.Context, a *kit.App, f *flags) error {
-	if f.page < 1 {
-		return kit.Usage(errors.New("--page: pages are counted from 1"))
+	if err := f.check(); err != nil {
+		return kit.Usage(err)
 	}
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -101,6 +105,8 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	if err != nil {
 		return err
 	}
+	some := len(all) > 0
+	all = slices.DeleteFunc(all, func(s forge.Summary) bool { return !f.Selects(&s) })
 	all, depths := openFirst(render.Tree(all))
 	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), NoRunner: t.NoRunner, Dead: len(dead)}
 	if err := shared(ctx, t, &doc); err != nil {
@@ -117,8 +123,18 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 			a.Say("cannot read the problems with your files: %v", err)
 		}
 	}
+	if f.format.Data() || f.format == render.Name {
+		first, end := window(len(all), max(f.limit, 0), f.page)
+		doc.Intents, all = doc.Intents[first:end], all[first:end]
+	}
 	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
-	return a.Print(f.format, doc, names, func() error { return printText(a, t, f, &doc, all, depths) })
+	return a.Print(f.format, doc, names, func() error {
+		if some && len(all) == 0 {
+			a.Say("no intent is like that")
+			return nil
+		}
+		return printText(a, t, f, &doc, all, depths)
+	})
 }
 
 // printText prints the table of intents with what a person has to know besides, and says

@@ -1,0 +1,49 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// filter is which intents are listed, as flags have it.
+type filter struct {
+	document.Filter
+	since string
+}
+
+// filterFlags adds the flags of the filter to the command.
+func (f *filter) filterFlags(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringSliceVar(&f.Status, "status", nil, "only intents with one of these `statuses`: "+strings.Join(document.Statuses, ", "))
+	set.StringSliceVar(&f.Waiting, "waiting", nil, "only intents that wait for one of these `decisions` of a person: "+strings.Join(document.Waits, ", "))
+	set.StringSliceVar(&f.Type, "type", nil, "only intents of one of these `types`, such as fix")
+	set.StringSliceVar(&f.Labels, "label", nil, "only intents with all of these `labels`")
+	set.StringVar(&f.Requester, "requester", "", "only intents that this `name`, a person or a system, asked for")
+	set.StringVar(&f.since, "since", "", "only intents on which something was decided after a `time` such as 24h or 2026-03-01")
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(document.Statuses, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("waiting", cobra.FixedCompletions(document.Waits, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check returns the first mistake in the flags, and completes the filter.
+func (f *flags) check() (err error) {
+	if f.page < 1 {
+		return errors.New("--page: pages are counted from 1")
+	}
+	if f.Since, err = kit.ParseSince(f.since, time.Now()); err != nil {
+		return fmt.Errorf("--since: %w", err)
+	}
+	if wrong := f.Check(); len(wrong) > 0 {
+		return fmt.Errorf("--%s: %s", wrong[0].Field, wrong[0].Reason)
+	}
+	if f.watch && !f.IsZero() {
+		return errors.New("--watch shows all that happens: it goes with none of --status, --waiting, --type, --label, --requester and --since")
+	}
+	return nil
+}
