@@ -199,7 +199,9 @@ func TestMarshalRefuses(t *testing.T) {
 // unsendable.
 func TestInvalidText(t *testing.T) {
 	c := codec.Must[forge.Intent](&forgev1.Intent{})
-	data, err := c.Marshal(&forge.Intent{Settings: forge.Settings{Body: "caf\xc3", Attributes: forge.Attributes{Labels: []string{"\xff"}}, With: map[string]string{"a\xff": "\xff"}}})
+	data, err := c.Marshal(&forge.Intent{Settings: forge.Settings{
+		Body: "caf\xc3", Attributes: forge.Attributes{Labels: []string{"\xff"}}, With: map[string]string{"a\xff": "\xff"},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
