@@ -214,6 +214,7 @@ type QueueMerge struct {
 	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
 	Claims   []string
 	Scripted bool    // says that nothing of the change is a model's or another system's: see Intent
+	Parallel int     // Policy.MergeParallel, as the run knows it
 	Checks   []Check // decide criteria of a goal, and have to pass also where the base branch has moved
 }
 

@@ -115,20 +115,19 @@ type IterationInput struct {
 
 // MergeInput is the input of merge.
 type MergeInput struct {
-	// Change is the request of the intent's state machine: the commit to merge.
-	Change *QueueMerge
+	Change *QueueMerge  // the request of the intent's state machine: the commit to merge
+	Trial  bool         // whether nothing is to be merged: Change is only to be verified on top of Ahead
+	Ahead  []QueueMerge // of a trial: what is to be merged before, in order
+	Tried  *Rebase      // what a trial of Change found; it counts where both trees are the same as on the tip
+	In     Executor     // the one that the commands of Tried ran in
 }
 
 // ReflectInput is the input of reflect.
 type ReflectInput struct {
-	// History is the run to reflect on.
-	History *History
-	// Histories are further runs that ended since the reflection before.
-	Histories []History
-	// Observations are the project's that no reflection has read yet, oldest first.
-	Observations []Observation
-	// Proposed are the proposals of earlier reflections and what became of them, oldest first.
-	Proposed []Proposal
+	History      *History      // the run to reflect on
+	Histories    []History     // further runs that ended since the reflection before
+	Observations []Observation // those of the project that no reflection has read yet, oldest first
+	Proposed     []Proposal    // the proposals of earlier reflections and what became of them, oldest first
 }
 
 // HasInput reports whether the input is of the type that the attempt's step

@@ -20,6 +20,8 @@ type Project struct {
 	BaseBranch string `yaml:"base_branch"`
 	// ParallelWorkers bounds the agent calls that run at once, 1 to 256.
 	ParallelWorkers int `yaml:"parallel_workers"`
+	// MergeQueue says how the changes are verified that wait for their merge.
+	MergeQueue MergeQueue `yaml:"merge_queue"`
 	// Models are those of the claude back end; others have theirs in Agents.
 	Models Models `yaml:"models"`
 	// Calls says how agents are called.
@@ -32,7 +34,14 @@ type Project struct {
 	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
 	// failed to verify or was empty.
 	MaxReviewRetries int `yaml:"max_review_retries"`
-	// Review says what a verdict needs.
+	// MergeQueue says how the changes are verified that wait for their merge.
+type MergeQueue struct {
+	// Parallel is how many are verified at once, each on top of those before it: 1, one after the other, to 256.
+	// 0 means parallel_workers.
+	Parallel int `yaml:"parallel"`
+}
+
+// Review says what a verdict needs.
 	Review Review `yaml:"review"`
 	// Agent is the back end for intents that name neither a back end nor a recipe. It is
 	// one of AgentNames.

@@ -141,7 +141,8 @@ func unconfined(j *Job) bool {
 // send it intents and push to its repositories.
 func own(j *Job) bool {
 	if m, ok := j.Command.Input.(*forge.MergeInput); ok {
-		return j.Store.WorkTree() != "" && m.Change != nil && m.Change.Scripted
+		foreign := slices.ContainsFunc(m.Ahead, func(c forge.QueueMerge) bool { return !c.Scripted }) // runs in a trial, too
+		return j.Store.WorkTree() != "" && m.Change != nil && m.Change.Scripted && !foreign
 	}
 	return j.Store.WorkTree() != "" && j.Command.Intent.Scripted()
 }

@@ -34,6 +34,9 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 		if cmd.Merge().Change == nil {
 			return agent.Fail(forge.FailInvalidOutput, "the command does not say what to be merged")
 		}
+		if cmd.Merge().Trial {
+			return i.try(ctx, j)
+		}
 		unlock, err := j.Lock(ctx, mergeLock)
 		if err != nil {
 			return err

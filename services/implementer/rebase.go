@@ -56,28 +56,19 @@ func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, 
 // base branch is to be one that was verified. Its message is that of the commit on the
 // base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r := &forge.Rebase{Base: string(j.Tip)}
-	head, err := j.Store.Squash(ctx, base, head, squashMessage(j.Command))
-	if err != nil {
-		return nil, err
-	}
-	got, err := j.Store.Rebase(ctx, base, head, j.Tip)
-	if conflict, ok := errors.AsType[*git.ConflictError](err); ok {
-		r.Conflicts = conflict.Files
-		r.Files, err = files(ctx, j, base, head)
+	r, head, err := putOnTip(ctx, j, base, head)
+	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
 	}
-	if err != nil {
+	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
 		return nil, err
 	}
-	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), got.Head); err != nil {
+	if known, err := takeFinding(ctx, j, r); err != nil {
 		return nil, err
+	} else if known {
+		return r, i.stateVerified(j, r)
 	}
-	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
-	if r.Files, err = files(ctx, j, j.Tip, got.Head); err != nil {
-		return nil, err
-	}
-	c := verify.Change{Head: got.Head, Files: r.Files}
+	c := verify.Change{Head: git.OID(r.Head), Files: r.Files}
 	if base != j.Tip {
 		c.Alone = head
 	}
@@ -92,6 +83,27 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 		r.Landed = landed[:min(len(landed), maxMeanwhile)]
 	}
 	return r, i.stateVerified(j, r)
+}
+
+// putOnTip puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns
+// that commit on its old base as well.
+func putOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (r *forge.Rebase, alone git.OID, err error) {
+	r = &forge.Rebase{Base: string(j.Tip)}
+	if alone, err = j.Store.Squash(ctx, base, head, squashMessage(j.Command)); err != nil {
+		return nil, "", err
+	}
+	got, err := j.Store.Rebase(ctx, base, alone, j.Tip)
+	if conflict, ok := errors.AsType[*git.ConflictError](err); ok {
+		r.Conflicts = conflict.Files
+		r.Files, err = files(ctx, j, base, alone)
+		return r, alone, err
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
+	r.Files, err = files(ctx, j, j.Tip, got.Head)
+	return r, alone, err
 }
 
 // verifyUnchanged runs the verify commands on the tip of the base branch: what a goal that has

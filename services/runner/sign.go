@@ -31,7 +31,9 @@ func (n notary) Dispatch(ctx context.Context, to forge.Key, eff forge.Effects) e
 			return fmt.Errorf("dispatch for %s: %w", to, err)
 		}
 		eff.Commands = slices.Clone(eff.Commands) // the machine's own stay as they are
-		eff.Commands[i].Input = &forge.MergeInput{Change: signed}
+		in := eff.Commands[i].Merge()
+		in.Change = signed
+		eff.Commands[i].Input = &in
 	}
 	return n.Outbox.Dispatch(ctx, to, eff)
 }

@@ -1939,10 +1939,16 @@ func (b0 IterationInput_builder) Build() *IterationInput {
 
 // MergeInput is the input of merge.
 type MergeInput struct {
-	state             protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Change *QueueMerge            `protobuf:"bytes,1,opt,name=change"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Change      *QueueMerge            `protobuf:"bytes,1,opt,name=change"`
+	xxx_hidden_Trial       bool                   `protobuf:"varint,2,opt,name=trial"`
+	xxx_hidden_Ahead       *[]*QueueMerge         `protobuf:"bytes,3,rep,name=ahead"`
+	xxx_hidden_Tried       *Rebase                `protobuf:"bytes,4,opt,name=tried"`
+	xxx_hidden_In          Executor               `protobuf:"varint,5,opt,name=in,enum=forge.v1.Executor"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *MergeInput) Reset() {
@@ -1977,8 +1983,58 @@ func (x *MergeInput) GetChange() *QueueMerge {
 	return nil
 }
 
+func (x *MergeInput) GetTrial() bool {
+	if x != nil {
+		return x.xxx_hidden_Trial
+	}
+	return false
+}
+
+func (x *MergeInput) GetAhead() []*QueueMerge {
+	if x != nil {
+		if x.xxx_hidden_Ahead != nil {
+			return *x.xxx_hidden_Ahead
+		}
+	}
+	return nil
+}
+
+func (x *MergeInput) GetTried() *Rebase {
+	if x != nil {
+		return x.xxx_hidden_Tried
+	}
+	return nil
+}
+
+func (x *MergeInput) GetIn() Executor {
+	if x != nil {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 4) {
+			return x.xxx_hidden_In
+		}
+	}
+	return Executor_EXECUTOR_UNSPECIFIED
+}
+
 func (x *MergeInput) SetChange(v *QueueMerge) {
 	x.xxx_hidden_Change = v
+}
+
+func (x *MergeInput) SetTrial(v bool) {
+	x.xxx_hidden_Trial = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+}
+
+func (x *MergeInput) SetAhead(v []*QueueMerge) {
+	x.xxx_hidden_Ahead = &v
+}
+
+func (x *MergeInput) SetTried(v *Rebase) {
+	x.xxx_hidden_Tried = v
+}
+
+func (x *MergeInput) SetIn(v Executor) {
+	x.xxx_hidden_In = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *MergeInput) HasChange() bool {
@@ -1988,8 +2044,43 @@ func (x *MergeInput) HasChange() bool {
 	return x.xxx_hidden_Change != nil
 }
 
+func (x *MergeInput) HasTrial() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *MergeInput) HasTried() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Tried != nil
+}
+
+func (x *MergeInput) HasIn() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *MergeInput) ClearChange() {
 	x.xxx_hidden_Change = nil
+}
+
+func (x *MergeInput) ClearTrial() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Trial = false
+}
+
+func (x *MergeInput) ClearTried() {
+	x.xxx_hidden_Tried = nil
+}
+
+func (x *MergeInput) ClearIn() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_In = Executor_EXECUTOR_UNSPECIFIED
 }
 
 type MergeInput_builder struct {
@@ -1997,6 +2088,16 @@ type MergeInput_builder struct {
 
 	// change is the request of the intent's state machine: the commit to merge.
 	Change *QueueMerge
+	// trial says that nothing is to be merged: change is only to be verified on
+	// top of ahead.
+	Trial *bool
+	// ahead of a trial is what is to be merged before, in order.
+	Ahead []*QueueMerge
+	// tried is what a trial of the change found; it counts where both trees are
+	// the same as on the tip.
+	Tried *Rebase
+	// in is the executor that the commands of tried ran in.
+	In *Executor
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
@@ -2004,6 +2105,16 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	x.xxx_hidden_Change = b.Change
+	if b.Trial != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		x.xxx_hidden_Trial = *b.Trial
+	}
+	x.xxx_hidden_Ahead = &b.Ahead
+	x.xxx_hidden_Tried = b.Tried
+	if b.In != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_In = *b.In
+	}
 	return m0
 }
 
@@ -2197,10 +2308,14 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\amay_ask\x18\a \x01(\x05R\x06mayAsk\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\":\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xc8\x01\n" +
 	"\n" +
 	"MergeInput\x12,\n" +
-	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\"\xd7\x01\n" +
+	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\x12\x14\n" +
+	"\x05trial\x18\x02 \x01(\bR\x05trial\x12*\n" +
+	"\x05ahead\x18\x03 \x03(\v2\x14.forge.v1.QueueMergeR\x05ahead\x12&\n" +
+	"\x05tried\x18\x04 \x01(\v2\x10.forge.v1.RebaseR\x05tried\x12\"\n" +
+	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\"\xd7\x01\n" +
 	"\fReflectInput\x12+\n" +
 	"\ahistory\x18\x01 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x12/\n" +
 	"\thistories\x18\x02 \x03(\v2\x11.forge.v1.HistoryR\thistories\x129\n" +
@@ -2235,8 +2350,10 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*VerifyReport)(nil),   // 23: forge.v1.VerifyReport
 	(*Reviewer)(nil),       // 24: forge.v1.Reviewer
 	(*QueueMerge)(nil),     // 25: forge.v1.QueueMerge
-	(*History)(nil),        // 26: forge.v1.History
-	(*Proposal)(nil),       // 27: forge.v1.Proposal
+	(*Rebase)(nil),         // 26: forge.v1.Rebase
+	(Executor)(0),          // 27: forge.v1.Executor
+	(*History)(nil),        // 28: forge.v1.History
+	(*Proposal)(nil),       // 29: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2271,15 +2388,18 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	21, // 29: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
 	23, // 30: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
 	25, // 31: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	26, // 32: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	26, // 33: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 34: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	27, // 35: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	25, // 32: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	26, // 33: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	27, // 34: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	28, // 35: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	28, // 36: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	17, // 37: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	29, // 38: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

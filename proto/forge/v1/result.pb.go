@@ -39,6 +39,8 @@ const (
 	MergeOutcome_MERGE_OUTCOME_CHANGED MergeOutcome = 4
 	// A person's uncommitted changes are in the way.
 	MergeOutcome_MERGE_OUTCOME_DIRTY MergeOutcome = 5
+	// A trial has ended: candidate is what it found.
+	MergeOutcome_MERGE_OUTCOME_TRIED MergeOutcome = 6
 )
 
 // Enum value maps for MergeOutcome.
@@ -50,6 +52,7 @@ var (
 		3: "MERGE_OUTCOME_VERIFY_FAILED",
 		4: "MERGE_OUTCOME_CHANGED",
 		5: "MERGE_OUTCOME_DIRTY",
+		6: "MERGE_OUTCOME_TRIED",
 	}
 	MergeOutcome_value = map[string]int32{
 		"MERGE_OUTCOME_UNSPECIFIED":   0,
@@ -58,6 +61,7 @@ var (
 		"MERGE_OUTCOME_VERIFY_FAILED": 3,
 		"MERGE_OUTCOME_CHANGED":       4,
 		"MERGE_OUTCOME_DIRTY":         5,
+		"MERGE_OUTCOME_TRIED":         6,
 	}
 )
 
@@ -2480,6 +2484,7 @@ type Rebase struct {
 	xxx_hidden_Guarded     []string               `protobuf:"bytes,9,rep,name=guarded"`
 	xxx_hidden_Statement   *string                `protobuf:"bytes,10,opt,name=statement"`
 	xxx_hidden_Landed      []string               `protobuf:"bytes,11,rep,name=landed"`
+	xxx_hidden_BaseTree    *string                `protobuf:"bytes,12,opt,name=base_tree,json=baseTree"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2605,24 +2610,34 @@ func (x *Rebase) GetLanded() []string {
 	return nil
 }
 
+func (x *Rebase) GetBaseTree() string {
+	if x != nil {
+		if x.xxx_hidden_BaseTree != nil {
+			return *x.xxx_hidden_BaseTree
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2647,11 +2662,16 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 12)
 }
 
 func (x *Rebase) SetLanded(v []string) {
 	x.xxx_hidden_Landed = v
+}
+
+func (x *Rebase) SetBaseTree(v string) {
+	x.xxx_hidden_BaseTree = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 12)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2696,6 +2716,13 @@ func (x *Rebase) HasStatement() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
 }
 
+func (x *Rebase) HasBaseTree() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2725,10 +2752,16 @@ func (x *Rebase) ClearStatement() {
 	x.xxx_hidden_Statement = nil
 }
 
+func (x *Rebase) ClearBaseTree() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
+	x.xxx_hidden_BaseTree = nil
+}
+
 type Rebase_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// base is the tip of the base branch.
+	// base is the tip of the base branch; in a trial, the commit that the changes
+	// ahead make on it.
 	Base *string
 	// head is the change as one commit on Base.
 	Head *string
@@ -2754,6 +2787,9 @@ type Rebase_builder struct {
 	// landed are paths that changed on the base branch since the change was made.
 	// Empty unless the two fail to verify only together.
 	Landed []string
+	// base_tree is the tree of base; only in a trial, whose commits nobody else
+	// has.
+	BaseTree *string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2761,19 +2797,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -2782,10 +2818,14 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 12)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Landed = b.Landed
+	if b.BaseTree != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 12)
+		x.xxx_hidden_BaseTree = b.BaseTree
+	}
 	return m0
 }
 
@@ -3399,6 +3439,7 @@ type Policy struct {
 	xxx_hidden_Second                *SecondReview          `protobuf:"bytes,17,opt,name=second"`
 	xxx_hidden_AnalyzeBeforeApproval *string                `protobuf:"bytes,18,opt,name=analyze_before_approval,json=analyzeBeforeApproval"`
 	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
+	xxx_hidden_MergeParallel         int32                  `protobuf:"varint,20,opt,name=merge_parallel,json=mergeParallel"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -3570,14 +3611,21 @@ func (x *Policy) GetMaxChecks() int32 {
 	return 0
 }
 
+func (x *Policy) GetMergeParallel() int32 {
+	if x != nil {
+		return x.xxx_hidden_MergeParallel
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3602,7 +3650,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3615,7 +3663,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3628,7 +3676,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3645,12 +3693,17 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 20)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 20)
+}
+
+func (x *Policy) SetMergeParallel(v int32) {
+	x.xxx_hidden_MergeParallel = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 20)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3751,6 +3804,13 @@ func (x *Policy) HasMaxChecks() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
 }
 
+func (x *Policy) HasMergeParallel() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3814,6 +3874,11 @@ func (x *Policy) ClearMaxChecks() {
 	x.xxx_hidden_MaxChecks = 0
 }
 
+func (x *Policy) ClearMergeParallel() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
+	x.xxx_hidden_MergeParallel = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3856,6 +3921,8 @@ type Policy_builder struct {
 	AnalyzeBeforeApproval *string
 	// How many checks a reviewer may ask for in one review.
 	MaxChecks *int32
+	// How many changes are verified at once for the merge queue; 0: the default.
+	MergeParallel *int32
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3863,11 +3930,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3876,31 +3943,35 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 20)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 20)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
+	}
+	if b.MergeParallel != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 20)
+		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	return m0
 }
@@ -4707,7 +4778,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
-	"\x06denied\x18\f \x03(\tR\x06denied\"\xc2\x02\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\xdf\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -4720,7 +4791,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\aguarded\x18\t \x03(\tR\aguarded\x12\x1c\n" +
 	"\tstatement\x18\n" +
 	" \x01(\tR\tstatement\x12\x16\n" +
-	"\x06landed\x18\v \x03(\tR\x06landed\"\x82\x02\n" +
+	"\x06landed\x18\v \x03(\tR\x06landed\x12\x1b\n" +
+	"\tbase_tree\x18\f \x01(\tR\bbaseTree\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
@@ -4741,7 +4813,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x98\a\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xbf\a\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4765,7 +4837,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\x126\n" +
 	"\x17analyze_before_approval\x18\x12 \x01(\tR\x15analyzeBeforeApproval\x12\x1d\n" +
 	"\n" +
-	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\"V\n" +
+	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\x12%\n" +
+	"\x0emerge_parallel\x18\x14 \x01(\x05R\rmergeParallel\"V\n" +
 	"\fSecondReview\x12\"\n" +
 	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
 	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +
@@ -4788,14 +4861,15 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xb8\x01\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xd1\x01\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
 	"\x16MERGE_OUTCOME_CONFLICT\x10\x02\x12\x1f\n" +
 	"\x1bMERGE_OUTCOME_VERIFY_FAILED\x10\x03\x12\x19\n" +
 	"\x15MERGE_OUTCOME_CHANGED\x10\x04\x12\x17\n" +
-	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x13MERGE_OUTCOME_DIRTY\x10\x05\x12\x17\n" +
+	"\x13MERGE_OUTCOME_TRIED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)

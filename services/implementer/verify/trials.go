@@ -60,6 +60,9 @@ func stillRed(ctx context.Context, j *jobs.Job, c Change, known []forge.CheckRun
 // looked for, and its parent as often as it takes to tell a check that fails now and then from a change
 // that makes it do so. The whole of the commands runs each time: what passes here may be merged.
 func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*forge.VerifyReport, error) {
+	if c.Once {
+		return jobs.VerifyGoal(ctx, j, c.Head, checks)
+	}
 	known := j.Command.Rebase().Tried
 	if report, err := stillRed(ctx, j, c, known); report != nil || err != nil {
 		return report, err

@@ -26,6 +26,8 @@ type Change struct {
 	Files []string
 	// Alone is the change on the base that it was made on; empty if that is the tip.
 	Alone git.OID
+	// Once says that a failure is reported as it is: nobody is blamed for it, so that nothing is run again.
+	Once bool
 }
 
 // OnTip is how every change is verified, also one that is about to be merged on a tip that

@@ -41,7 +41,7 @@ import (
 //	Teach             knowledge
 //
 // After an event that can let a merge start, the queue starts the next one. After
-// every event that was applied, the reflection that is due is started if the
+// every event that was applied, the queue has those behind it tried, and the reflection that is due is started if the
 // ledger has budget for it.
 type Project struct {
 	key   forge.Key
@@ -92,6 +92,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 			}
 			p.state.Decided[ev.ID] = true
 		}
+		p.couple()
 		p.reflectIfDue()
 		p.state.UpdatedAt = ev.At
 	}
@@ -168,6 +169,9 @@ func (p *Project) Pending() forge.Effects {
 	} else if m != nil {
 		e.Commands = append(e.Commands, p.mergeCommand(m))
 	}
+	for _, q := range p.state.Queue.Trials() {
+		e.Commands = append(e.Commands, p.trialCommand(q))
+	}
 	if r := p.state.Reflection.Current; r != nil {
 		e.Commands = append(e.Commands, p.reflectCommand(r))
 	}
@@ -186,7 +190,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
+			Idle: p.state.Queue.Current == nil && len(p.state.Queue.Trials()) == 0 && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
@@ -201,6 +205,9 @@ func (p *Project) Summary() forge.Summary {
 		if !m.IsPaused() {
 			s.Open = append(s.Open, m.Attempt())
 		}
+	}
+	for _, q := range p.state.Queue.Trials() {
+		s.Open = append(s.Open, q.Attempt())
 	}
 	return s
 }

@@ -27,9 +27,18 @@ func (p *Project) events(out outbox.Messages) []forge.Event {
 
 // mergeCommand tells a worker to merge.
 func (p *Project) mergeCommand(m *mergequeue.Merge) forge.Command {
+	found, in := m.Finding()
 	return forge.Command{
 		To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt(),
-		Input: &forge.MergeInput{Change: m.Change},
+		Input: &forge.MergeInput{Change: m.Change, Tried: found, In: in},
+	}
+}
+
+// trialCommand tells a worker to try a merge.
+func (p *Project) trialCommand(q *mergequeue.Request) forge.Command {
+	return forge.Command{
+		To: forge.Key{Project: p.key.Project, Intent: q.Intent}, Attempt: q.Attempt(),
+		Input: &forge.MergeInput{Change: q.Change, Trial: true, Ahead: p.state.Queue.Ahead(q)},
 	}
 }
 

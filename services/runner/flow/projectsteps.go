@@ -166,6 +166,17 @@ func (p *Project) startNextMerge() {
 	}
 }
 
+// couple has the changes that wait for their merge tried meanwhile, and cancels trials that stand for nothing
+// any more. A change whose trial was waited for is merged then.
+func (p *Project) couple() {
+	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused)
+	p.eff.Cancels = append(p.eff.Cancels, cancel...)
+	p.startNextMerge()
+	for _, q := range issue {
+		p.eff.Commands = append(p.eff.Commands, p.trialCommand(q))
+	}
+}
+
 // reflected takes a worker's report on a reflection. Its reservation is released
 // when no further attempt is made.
 func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {

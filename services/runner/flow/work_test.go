@@ -163,6 +163,10 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Verify = tried(out.Candidate.Tree, list("trials"), &forge.VerifyReport{Command: "make test", Output: "FAIL"})
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
+		case forge.MergeTried:
+			out.Candidate = &forge.Rebase{BaseTree: arg("on"), Head: commit("tried"), Tree: commit("stacked-tree"), PatchID: commit("patch"), Files: files}
+			out.Candidate.Conflicts = list("conflicts")
+			out.Candidate.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test"}
 		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:
@@ -272,7 +276,8 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0
+	p.MergeParallel = int(usd(arg("parallel")))
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.MergeParallel > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
@@ -388,6 +393,16 @@ func describeCommand(c forge.Command) string {
 	}
 	if merge := c.Merge().Change; merge != nil {
 		fmt.Fprintf(&b, " commit %s", merge.Head)
+		in := c.Merge()
+		if in.Trial {
+			b.WriteString(" tried on")
+			for i := range in.Ahead {
+				fmt.Fprintf(&b, " %s", in.Ahead[i].Task)
+			}
+		}
+		if in.Tried != nil {
+			fmt.Fprintf(&b, " found %s", in.Tried.Head)
+		}
 		if merge.Approver != "" {
 			fmt.Fprintf(&b, " approved by %s", merge.Approver)
 		}

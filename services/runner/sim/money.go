@@ -17,6 +17,7 @@ type money struct {
 	approvals forge.Approvals
 	second    forge.SecondReview
 	checks    int // that a reviewer may ask for
+	parallel  int // changes that are verified at once for the merge queue
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
 	// refuses says that the account of the first agent refuses calls now and then.
@@ -33,6 +34,7 @@ func (m *money) init(rng *rand.Rand) {
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	m.second, m.checks = anySecond(rng), rng.IntN(3)
 	m.refuses = rng.IntN(6) == 0
+	m.parallel = rng.IntN(5)
 	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
 	case 0:
@@ -55,6 +57,7 @@ func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
+	p.MergeParallel = m.parallel
 	return &p
 }
 

@@ -21,6 +21,8 @@ type job struct {
 type workers struct {
 	measured
 
+	train train
+
 	// files are those that a task changes.
 	files map[forge.TaskID][]string
 	// asked has the requirements of what was reviewed.
@@ -50,7 +52,7 @@ func (w *world) take() bool {
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
 		if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
-			w.report(c, &forge.Result{Output: merged(n)}) // whoever had it died after the push
+			w.report(c, &forge.Result{Output: w.mergedAs(n)}) // whoever had it died after the push
 		}
 		c.acked = true
 		return true
@@ -123,8 +125,8 @@ type worker struct{ *world }
 
 // perform carries out a command, well or badly, and returns its result.
 func (w worker) perform(c *forge.Command) *forge.Result {
-	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
-		return &forge.Result{Output: merged(n)}
+	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial {
+		return &forge.Result{Output: w.mergedAs(n)}
 	}
 	if r := w.failAttempt(c); r != nil {
 		return r
@@ -148,6 +150,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepReview:
 		return w.review(c)
 	case forge.StepMerge:
+		if c.Merge().Trial {
+			return &forge.Result{Output: w.try(c)}
+		}
 		return w.merge(c)
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
@@ -351,7 +356,9 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
-	if head.parent != w.repo.tip() {
+	if in := c.Merge(); head.parent != w.repo.tip() && w.takes(&in, head) {
+		head = w.taken(&in, head)
+	} else if head.parent != w.repo.tip() {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)), head, merge.Checks, nil)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
@@ -367,14 +374,14 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	}
 	head.by = c.Attempt
 	w.repo.push(head)
-	r := merged(&head)
+	r := w.mergedAs(&head)
 	r.Verify = report
 	return &forge.Result{Output: r}
 }
 
-// merged returns the result of a merge that took place.
-func merged(c *commit) *forge.MergeResult {
-	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch}
+// mergedAs returns the result of a merge that took place.
+func (w *world) mergedAs(c *commit) *forge.MergeResult {
+	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch, Tree: w.repo.content(c.id)}
 }
 
 // reconcile does an implementer's start: it reports the merges on the base branch
@@ -384,7 +391,7 @@ func (w *world) reconcile() {
 		if c := &w.repo.main[i]; c.task != "" {
 			intent := forge.IntentID(string(c.task)[:len(c.task)-4])
 			cmd := &command{Command: forge.Command{To: forge.Key{Project: project, Intent: intent}, Attempt: c.by}}
-			w.report(cmd, &forge.Result{Output: merged(c)})
+			w.report(cmd, &forge.Result{Output: w.mergedAs(c)})
 		}
 	}
 }

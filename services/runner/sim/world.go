@@ -213,7 +213,7 @@ func (w *world) Dispatch(_ context.Context, key forge.Key, eff forge.Effects) er
 	}
 	for _, a := range eff.Cancels {
 		for _, j := range w.jobs {
-			if j.To == key && j.command.Attempt == a && w.rng.IntN(2) == 0 {
+			if (j.To == key || key.IsProject() && j.Attempt.Step == forge.StepMerge) && j.command.Attempt == a && w.rng.IntN(2) == 0 {
 				j.cancelled = true
 			}
 		}

@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -61,7 +62,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		return rule.Ignore("request %d of %s is known already", r.Number, r.Task)
 	}
 	s.renew(id, r.Task, t, r.Number)
-	t.Files = r.Files
+	t.Files, s.Parallel = r.Files, cmp.Or(r.Parallel, s.Parallel)
 	if t.merged() {
 		again := *t.Answer
 		again.Number = r.Number
@@ -69,7 +70,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		answerMerge(out, id, t.Answer)
 		return forge.Applied, nil
 	}
-	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool { return q.Task == r.Task })
+	s.dropQueued(func(q *Request) bool { return q.Task == r.Task })
 	s.Queued = append(s.Queued, &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files, Change: r})
 	return forge.Applied, nil
 }
@@ -94,19 +95,23 @@ func NotInForce(w *forge.WithdrawRequests) (forge.Decision, error) {
 
 // StartNext gives the locks that can be given and takes the next change out of
 // the queue. It returns the merge to issue; nil if one is under way, nothing may
-// be merged, or the project is paused. It has to be called after every step.
+// be merged, the project is paused, or the trial of the next change is about to
+// end. It has to be called after every step, and once more after Couple.
 func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 	s.giveLocks(out)
 	if s.Current != nil || paused {
 		return nil
 	}
 	i := slices.IndexFunc(s.Queued, s.mayMerge)
-	if i < 0 {
+	if i < 0 || s.Queued[i].Car.mayFinish() {
 		return nil
 	}
 	r := s.Queued[i]
+	if r.Car != nil && (r.Car.is(Trying) || len(r.Car.Ahead) > 0) {
+		s.uncouple(r) // it stands on what was not merged
+	}
 	s.Queued = slices.Delete(s.Queued, i, i+1)
-	s.Current = &Merge{Request: *r, Claim: 1}
+	s.Current = &Merge{Request: *r, Claim: r.Car.claims() + 1}
 	return s.Current
 }
 

@@ -27,13 +27,17 @@ var afterMerge = map[forge.MergeOutcome]struct {
 // task. After a failure that may pass, the merge is repeated: then retryAt
 // says when Retry is due.
 func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
+	if q := s.tried(r); q != nil {
+		q.take(r)
+		return time.Time{}, forge.Applied, nil
+	}
 	m := s.Current
 	if m == nil || m.IsPaused() || r.Attempt != m.Attempt() || r.IsStart() {
 		d, err = s.late(out, r)
 		return time.Time{}, d, err
 	}
 	f := r.Failure()
-	if f == nil && !r.Answers() {
+	if in := forge.As[*forge.MergeResult](r.Output); f == nil && (!r.Answers() || in != nil && in.Outcome == forge.MergeTried) {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	}
 	policy := forge.DefaultPolicy()
@@ -54,6 +58,7 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 	r := s.Current.Request
 	s.Current = nil
+	s.ended(&r, answer.Result)
 	if answer.Result != nil {
 		after := afterMerge[answer.Result.Outcome]
 		if after.release {
@@ -96,6 +101,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	if s.Current != nil && s.Current.Task == task {
 		s.Current = nil
 	}
+	s.ended(&Request{Task: task, Number: r.Attempt.Number}, in)
 	s.dropTask(task)
 	s.moved(t.Files)
 	answerMerge(out, id, t.Answer)

@@ -67,7 +67,11 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	case "lock":
 		decision, err = q.state.Lock(&out, id, &forge.LockFiles{Task: task, Number: number, Conflicts: list("conflicts"), Files: list("files")})
 	case "merge":
-		decision, err = q.state.Merge(&out, id, &forge.QueueMerge{Task: task, Number: number, Files: list("files")})
+		change := &forge.QueueMerge{Task: task, Number: number, Files: list("files"), PatchID: "patch"}
+		if n := list("parallel"); n != nil {
+			change.Parallel, _ = strconv.Atoi(n[0])
+		}
+		decision, err = q.state.Merge(&out, id, change)
 	case "withdraw":
 		decision, err = q.state.Withdraw(id, &forge.WithdrawRequests{Task: task, Number: number})
 	case "forget":
@@ -81,10 +85,18 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		if m := q.state.Current; m != nil && m.Task == task {
 			r.Attempt = m.Attempt()
 		}
+		for _, queued := range q.state.Trials() {
+			if queued.Task == task {
+				r.Attempt = queued.Attempt()
+			}
+		}
+		if claim := list("claim"); claim != nil {
+			r.Attempt.Claim, _ = strconv.Atoi(claim[0])
+		}
 		if reason := list("fails"); reason != nil {
 			r.Output = &forge.Failure{Reason: forge.FailureReason(reason[0])}
 		} else if d.HasArg("outcome") {
-			r.Output = &forge.MergeResult{Outcome: forge.MergeOutcome(list("outcome")[0])}
+			r.Output = resultOf(forge.MergeOutcome(list("outcome")[0]), list)
 		}
 		var retryAt time.Time
 		retryAt, decision, err = q.state.Result(&out, r, q.now)
@@ -104,13 +116,48 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "%s: %v\n", decision, err)
 	}
 	next := q.state.StartNext(&out, q.paused)
+	issue, cancel := q.state.Couple(q.paused)
+	if next == nil {
+		next = q.state.StartNext(&out, q.paused)
+	}
 	for _, m := range out {
 		fmt.Fprintf(&b, "to %s: %s\n", m.Intent, describe(m.Message))
 	}
 	if next != nil {
-		fmt.Fprintf(&b, "merge %s\n", next.Task)
+		fmt.Fprintf(&b, "merge %s", next.Task)
+		if found, _ := next.Finding(); found != nil {
+			fmt.Fprintf(&b, " as found on %s", found.BaseTree)
+		}
+		b.WriteString("\n")
+	}
+	for _, a := range cancel {
+		fmt.Fprintf(&b, "cancel %s, claim %d\n", a.Task, a.Claim)
+	}
+	for _, r := range issue {
+		fmt.Fprintf(&b, "try %s, claim %d, on", r.Task, r.Attempt().Claim)
+		for _, c := range q.state.Ahead(r) {
+			fmt.Fprintf(&b, " %s", c.Task)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// resultOf returns what a worker reports of a merge or a trial.
+func resultOf(outcome forge.MergeOutcome, list func(string) []string) *forge.MergeResult {
+	r := &forge.MergeResult{Outcome: outcome}
+	tree := strings.Join(list("tree"), " ")
+	switch {
+	case outcome == forge.MergeDone:
+		r.Tree = tree
+	case outcome == forge.MergeTried && list("no") == nil:
+		r.Candidate = &forge.Rebase{BaseTree: tree, Head: "head", Tree: "found", PatchID: "patch", Conflicts: list("conflicts")}
+		if p := list("patch"); p != nil {
+			r.Candidate.PatchID = p[0]
+		}
+		r.Candidate.Verify = &forge.VerifyReport{Passed: list("broken") == nil}
+	}
+	return r
 }
 
 // reload replaces the queue by what it is after it was written out and read back.

@@ -21,6 +21,12 @@ type State struct {
 	Locks []*Request
 	// Current is the merge that is under way; nil if there is none.
 	Current *Merge
+	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for
+	// forge.DefaultMergeParallel.
+	Parallel int
+
+	// void are trials to cancel, since the last Couple.
+	void []forge.Attempt
 }
 
 // Task is the queue's memory of one task.
@@ -56,6 +62,8 @@ type Request struct {
 	Change *forge.QueueMerge
 	// MergedSince are the files that other tasks merged since the lock was given.
 	MergedSince []string
+	// Car is its place in the train; nil as long as it has none.
+	Car *Car
 }
 
 // Merge is the merge that is under way.
@@ -104,9 +112,20 @@ func (s *State) renew(id forge.IntentID, t forge.TaskID, task *Task, number int)
 // drop removes requests, and file locks with them. The merge that is under way
 // goes on.
 func (s *State) drop(which func(*Request) bool) {
-	s.Queued = slices.DeleteFunc(s.Queued, which)
+	s.dropQueued(which)
 	s.Waiting = slices.DeleteFunc(s.Waiting, which)
 	s.Locks = slices.DeleteFunc(s.Locks, which)
+}
+
+// dropQueued removes requests to merge, and cancels their trials.
+func (s *State) dropQueued(which func(*Request) bool) {
+	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool {
+		gone := which(q)
+		if gone {
+			s.uncouple(q)
+		}
+		return gone
+	})
 }
 
 // dropTask removes the requests and locks of a task.

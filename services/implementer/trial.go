@@ -1,0 +1,108 @@
+package implementer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// try carries out a trial of a merge: it verifies the change on top of those that are to be merged before it,
+// and merges none of them. What it finds is a hint, which the merge takes where the trees are the same. So it
+// needs no lock, keeps nothing, and may be wrong about what will be merged.
+func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
+	wanted, err := i.bus.Journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
+	if err != nil {
+		return err
+	}
+	if !wanted {
+		return agent.Fail(forge.FailKilled, "the trial was cancelled")
+	}
+	in := j.Command.Merge()
+	r := &forge.MergeResult{Outcome: forge.MergeTried}
+	for n := range in.Ahead {
+		if fits, err := stack(ctx, j, &in.Ahead[n]); err != nil {
+			return err
+		} else if !fits {
+			j.Result.Output = r
+			return nil
+		}
+	}
+	if j.Config, err = j.Repository.Config(ctx, j.Tip); err != nil { // a change ahead may alter it
+		return err
+	}
+	base, head, err := change(ctx, j, in.Change.Base, in.Change.Head)
+	if err != nil {
+		return err
+	}
+	r.Candidate, err = findOnTip(ctx, j, base, head)
+	j.Result.Output = r
+	return err
+}
+
+// stack takes a change to be on the base branch: the tip of the job is the change on it. It returns false if they
+// are in conflict.
+func stack(ctx context.Context, j *jobs.Job, ahead *forge.QueueMerge) (bool, error) {
+	base, err := jobs.OID("ahead", ahead.Base)
+	if err != nil {
+		return false, err
+	}
+	head, err := jobs.OID("ahead", ahead.Head)
+	if err != nil {
+		return false, err
+	}
+	if err := j.Bring(ctx, ahead.Task.Intent(), base, head); err != nil {
+		return false, err
+	}
+	if head, err = j.Store.Squash(ctx, base, head, nil); err != nil {
+		return false, err
+	}
+	got, err := j.Store.Rebase(ctx, base, head, j.Tip)
+	if _, ok := errors.AsType[*git.ConflictError](err); ok {
+		return false, nil
+	}
+	if err == nil {
+		j.Tip = got.Head
+	}
+	return true, err
+}
+
+// findOnTip is rebaseOntoTip for a trial: nothing is kept, and nobody is blamed.
+func findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
+	r, _, err := putOnTip(ctx, j, base, head)
+	if err != nil || len(r.Conflicts) > 0 {
+		return r, err
+	}
+	tree, err := j.Store.Tree(ctx, j.Tip)
+	if err != nil {
+		return nil, err
+	}
+	r.BaseTree = string(tree)
+	if r.PatchID != j.Command.Merge().Change.PatchID {
+		return r, nil // it has to be reviewed again, on what is there by then
+	}
+	r.Verify, r.Guarded, err = verify.OnTip(ctx, j, verify.Change{Head: git.OID(r.Head), Files: r.Files, Once: true})
+	return r, err
+}
+
+// takeFinding gives a change on the tip what its trial found, if that was the same change on the same tree, and
+// passed. What verify commands and checks say depends on these two trees and on nothing else, the configuration
+// included. The commits differ: those on the base branch are signed, and name who approved.
+func takeFinding(ctx context.Context, j *jobs.Job, r *forge.Rebase) (bool, error) {
+	in := j.Command.Merge()
+	found := in.Tried
+	if found == nil || in.Change == nil || r.Tree != found.Tree || r.PatchID != found.PatchID || verdict.Failing(found.Verify) != "" {
+		return false, nil
+	}
+	tree, err := j.Store.Tree(ctx, j.Tip)
+	if err != nil || string(tree) != found.BaseTree {
+		return false, err
+	}
+	r.Verify, r.Guarded, j.Result.Executor = found.Verify, found.Guarded, in.In
+	return true, nil
+}

@@ -1,0 +1,191 @@
+package implementer
+
+import (
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+)
+
+// readyAs makes a change for the one task of an intent, and takes it to where it can be merged.
+func (w *world) readyAs(id forge.IntentID, file, text string) forge.Command {
+	w.t.Helper()
+	as := func(c forge.Command) forge.Command {
+		c.To.Intent, c.Intent.ID = id, id
+		c.Attempt.Task, c.Task.ID, c.Task.IntentID = forge.NewTaskID(id, 1), forge.NewTaskID(id, 1), id
+		return c
+	}
+	im := w.implemented(as(recipe(1, "write", "FILE", file, "TEXT", text)))
+	c := as(command(forge.StepRebase, 1))
+	c.Task.Base, c.Task.Head = im.Base, im.Head
+	rb := forge.As[*forge.Rebase](w.imp.rebase(w.t.Context(), c, silent).Output)
+	if rb == nil {
+		w.t.Fatal("not rebased")
+	}
+	m := as(merge(1, rb))
+	m.Merge().Change.Task = m.Attempt.Task
+	return m
+}
+
+// tries has a change tried on top of others.
+func (w *world) tries(c forge.Command, ahead ...forge.Command) *forge.MergeResult {
+	w.t.Helper()
+	in := c.Merge()
+	in.Trial = true
+	for _, a := range ahead {
+		in.Ahead = append(in.Ahead, *a.Merge().Change)
+	}
+	c.Input = &in
+	before := w.repo.Git("for-each-ref")
+	got := w.merges(c)
+	if after := w.repo.Git("for-each-ref"); got.Outcome != forge.MergeTried || after != before {
+		w.t.Fatalf("a trial ended as %+v, refs\n%s\nwere\n%s", got, after, before)
+	}
+	return got
+}
+
+// found is a merge that may take the finding of a trial.
+func found(c forge.Command, r *forge.MergeResult) forge.Command {
+	in := c.Merge()
+	in.Tried, in.In = r.Candidate, forge.ExecutorNamespaces
+	c.Attempt.Claim, c.Input = 2, &in
+	return c
+}
+
+// What a trial found counts where the trees are the same, whatever the commits: then nothing is run again.
+func TestMergeTakesWhatATrialFound(t *testing.T) {
+	w, runs := counted(t, "true", nil)
+	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+	tried := w.tries(b, a)
+	if f := tried.Candidate; f == nil || f.Verify == nil || !f.Verify.Passed || f.BaseTree != a.Merge().Change.Tree {
+		t.Fatalf("found %+v", f)
+	}
+	a.Merge().Change.Approver = "ada" // came late: another commit, the same tree
+	w.merges(a)
+	before := runs()
+	c := found(b, tried)
+	w.want(c)
+	r := w.imp.merge(t.Context(), c, silent)
+	got := forge.As[*forge.MergeResult](r.Output)
+	if got == nil || got.Outcome != forge.MergeDone || got.Tree != tried.Candidate.Tree || got.Parent == tried.Candidate.Base {
+		t.Fatalf("got %+v, %+v", got, r.Failure())
+	}
+	if runs() != before || r.Executor != forge.ExecutorNamespaces {
+		t.Errorf("verified %d times more, in %q", runs()-before, r.Executor)
+	}
+	if w.repo.Show("main", "one.txt") != "1" || w.repo.Show("main", "two.txt") != "2" || w.repo.Head("main") != git.OID(got.Commit) {
+		t.Error("a change got lost")
+	}
+}
+
+// In every other case the change is verified where it is merged.
+func TestMergeVerifiesWhatNoTrialFound(t *testing.T) {
+	for name, between := range map[string]func(w *world, a forge.Command, found *forge.Rebase){
+		"a person pushed": func(w *world, a forge.Command, _ *forge.Rebase) {
+			w.merges(a)
+			w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+		},
+		"a person pushed before": func(w *world, a forge.Command, _ *forge.Rebase) {
+			w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+			w.merges(a)
+		},
+		"what was ahead is not merged": func(w *world, _ forge.Command, _ *forge.Rebase) {
+			w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+		},
+		"another patch":         func(w *world, a forge.Command, f *forge.Rebase) { w.merges(a); f.PatchID = "another" },
+		"another tree":          func(w *world, a forge.Command, f *forge.Rebase) { w.merges(a); f.Tree = f.BaseTree },
+		"nothing known of base": func(w *world, a forge.Command, f *forge.Rebase) { w.merges(a); f.BaseTree = "" },
+		"it did not pass":       func(w *world, a forge.Command, f *forge.Rebase) { w.merges(a); f.Verify.Passed = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, runs := counted(t, "true", nil)
+			a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+			tried := w.tries(b, a)
+			between(w, a, tried.Candidate)
+			before := runs()
+			if got := w.merges(found(b, tried)); got.Outcome != forge.MergeDone || runs() != before+1 {
+				t.Errorf("got %+v after %d runs", got, runs()-before)
+			}
+		})
+	}
+}
+
+// A trial says what is in the way, and looks for nobody's fault: whose it is, the merge finds out.
+func TestTrialsThatStop(t *testing.T) {
+	w, runs := counted(t, "! test -e one.txt || ! test -e two.txt", nil)
+	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+	before := runs()
+	if f := w.tries(b, a).Candidate; f == nil || f.Verify == nil || f.Verify.Passed || len(f.Verify.Trials) > 0 || runs() != before+1 {
+		t.Errorf("a semantic conflict: %+v after %d runs", f, runs()-before)
+	}
+	before = runs()
+	c := w.readyAs("three", "a.txt", "3") // appends
+	d := w.readyAs("four", "a.txt", "4")
+	before += 2
+	if f := w.tries(d, c).Candidate; f == nil || len(f.Conflicts) != 1 || runs() != before {
+		t.Errorf("a conflict: %+v after %d runs", f, runs()-before)
+	}
+	if r := w.tries(b, c, d); r.Candidate != nil || runs() != before {
+		t.Errorf("the changes ahead conflict: %+v after %d runs", r.Candidate, runs()-before)
+	}
+	if got := w.merges(a); got.Outcome != forge.MergeDone {
+		t.Fatal(got)
+	}
+	if got := w.merges(found(b, &forge.MergeResult{Candidate: nil})); got.Outcome != forge.MergeVerifyFailed || len(got.Verify.Trials) == 0 {
+		t.Errorf("its merge: %+v", got)
+	}
+}
+
+// The configuration of a trial is that of the changes ahead.
+func TestTrialUsesTheConfigurationAhead(t *testing.T) {
+	w, _ := counted(t, "true", nil)
+	a, b := w.readyAs("one", "pfl-forge.yaml", "max_review_retries: 1"), w.readyAs("two", "two.txt", "BROKEN")
+	stricter := w.readyAs("three", "pfl-forge.yaml", "timeouts: {verify: nonsense}")
+	w.want(b)
+	in := b.Merge()
+	in.Trial, in.Ahead = true, []forge.QueueMerge{*stricter.Merge().Change}
+	c := b
+	c.Input = &in
+	fails(t, w.imp.merge(t.Context(), c, silent), forge.FailConfig, "timeouts.verify")
+	if f := w.tries(b, a).Candidate; f == nil || f.Verify == nil || f.Verify.Passed {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// A trial that nobody waits for runs nothing.
+func TestTrialIsCancelled(t *testing.T) {
+	w, runs := counted(t, "true", nil)
+	b := w.readyAs("two", "two.txt", "2")
+	before := runs()
+	in := b.Merge()
+	in.Trial = true
+	b.Input = &in
+	w.want()
+	fails(t, w.imp.merge(t.Context(), b, silent), forge.FailKilled, "cancelled")
+	if runs() != before {
+		t.Error("it ran something")
+	}
+}
+
+// What is merged on a trial's word is stated of the commit that lands, also when the process dies in between.
+func TestFindingIsStatedOfWhatLands(t *testing.T) {
+	for _, at := range []string{"", "kept", "moved"} {
+		w, signers, others := signedWorld(t)
+		ahead := w.readyAs("one", "one.txt", "1")
+		rb := w.ready("new.txt", "x")
+		tried := w.tries(proven(rb, others(rb)), ahead)
+		ahead.Merge().Change.Approver = "ada"
+		w.merges(ahead)
+		c := found(proven(rb, others(rb)), tried)
+		if at != "" {
+			w.crashAt(at)
+			w.want(c)
+			dies(t, func() { w.imp.merge(t.Context(), c, silent) })
+			w.imp.crash = func(string) {}
+		}
+		if got := w.merges(c); got.Outcome != forge.MergeDone {
+			t.Fatalf("%q: got %+v", at, got)
+		}
+		w.check(w.repo.Head("main"), signers)
+	}
+}

@@ -1,0 +1,235 @@
+package mergequeue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// The train is the changes that wait behind the one that is being merged, each with a car: a trial that verifies
+// it on top of those before it, while these are not merged yet. What a trial finds is a hint. Only a merge answers
+// a task, and it takes a finding where the trees show that it is about exactly what is merged; otherwise it verifies
+// as it does without any train. So nothing here decides what may be merged, only what is run beforehand:
+//
+//	          Couple              Result
+//	no car ----------> Trying -------------> Passed
+//	  ^                  |  |
+//	  |                  |  +--------------> Stopped: in conflict, another patch, or verify failed
+//	  |                  +-----------------> Untested: the trial itself failed
+//	  |
+//	  +--- what is ahead is not what the car was put on top of (Couple, Ended)
+//
+// A stopped car is in nobody's way: those behind it are put together without it. It is not blamed either, since
+// the fault may be of one ahead. When those are merged its turn comes, and its merge finds out.
+
+// CarState is how far the trial of a change is.
+type CarState string
+
+// The states of a car. A car with none of them has been uncoupled: it has to be tried anew.
+const (
+	Trying   CarState = "trying"
+	Passed   CarState = "passed"
+	Stopped  CarState = "stopped"
+	Untested CarState = "untested"
+)
+
+// windows is how many times as many changes have a car as are tried at once.
+const windows = 2
+
+// Car is the place of a request in the train.
+type Car struct {
+	State CarState
+	// Claims counts how often the request was issued to a worker, each time for a trial.
+	Claims int
+	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
+	Ahead []Ref
+	// Found is what the trial found, if it passed.
+	Found *forge.Rebase
+	// Executor is where that ran.
+	Executor forge.Executor
+}
+
+// Ref names a request to merge.
+type Ref struct {
+	Task   forge.TaskID
+	Number int
+}
+
+// ref returns the name of the request.
+func (r *Request) ref() Ref { return Ref{r.Task, r.Number} }
+
+// Attempt returns the attempt that the result of the request's trial has to be about.
+func (r *Request) Attempt() forge.Attempt {
+	return forge.Attempt{Task: r.Task, Step: forge.StepMerge, Number: r.Number, Claim: r.Car.claims()}
+}
+
+// claims returns how often the request was issued.
+func (c *Car) claims() int {
+	if c == nil {
+		return 0
+	}
+	return c.Claims
+}
+
+// is reports whether the car is in a state.
+func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
+
+// mayFinish reports whether a trial is under way whose finding the merge could take: it is waited for, so that
+// nothing is verified twice.
+func (c *Car) mayFinish() bool { return c.is(Trying) && len(c.Ahead) == 0 }
+
+// finding returns what a merge may take in place of verifying; nil if there is nothing.
+func (c *Car) finding() *forge.Rebase {
+	if c.is(Passed) && len(c.Ahead) == 0 {
+		return c.Found
+	}
+	return nil
+}
+
+// Finding returns what the trial of the merge found, and where it ran; nil if the merge has to verify by itself.
+func (m *Merge) Finding() (*forge.Rebase, forge.Executor) {
+	if found := m.Car.finding(); found != nil {
+		return found, m.Car.Executor
+	}
+	return nil, ""
+}
+
+// tried returns the request whose trial a result is about; nil if it is about none that is under way.
+func (s *State) tried(r *forge.Result) *Request {
+	in := forge.As[*forge.MergeResult](r.Output)
+	if r.IsStart() || in != nil && in.Outcome == forge.MergeDone {
+		return nil // a commit on the base branch is a fact, whoever was asked for a trial
+	}
+	for _, q := range s.Queued {
+		if q.Car.is(Trying) && q.Attempt() == r.Attempt {
+			return q
+		}
+	}
+	return nil
+}
+
+// take notes the result of the request's trial.
+func (q *Request) take(r *forge.Result) {
+	c, in := q.Car, forge.As[*forge.MergeResult](r.Output)
+	c.State = Untested
+	switch {
+	case in == nil || in.Outcome != forge.MergeTried || in.Candidate == nil: // or those ahead do not go together
+	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != q.Change.PatchID || verdict.Failing(in.Candidate.Verify) != "":
+		c.State = Stopped
+	default:
+		c.State, c.Found, c.Executor = Passed, in.Candidate, r.Executor
+	}
+}
+
+// ended tells the train how a merge ended. A change that is merged is ahead of nobody any more. Who was put on top
+// of something else than what the base branch is now is uncoupled.
+func (s *State) ended(r *Request, result *forge.MergeResult) {
+	if result == nil || result.Outcome != forge.MergeDone {
+		return // it is gone, as Couple sees
+	}
+	for _, q := range s.Queued {
+		c := q.Car
+		switch {
+		case c == nil:
+		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
+			s.uncouple(q)
+		case len(c.Ahead) == 1 && c.Found != nil && result.Tree != "" && c.Found.BaseTree != result.Tree:
+			s.uncouple(q) // somebody outside has pushed
+		default:
+			c.Ahead = slices.Delete(c.Ahead, 0, 1)
+		}
+	}
+}
+
+// Couple puts the train together after a step: the first changes that may be merged get a car each, behind the merge
+// that is under way and on top of those before them that have not stopped. A car that was put on top of anything else
+// is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused
+// no trial begins.
+func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
+	var ahead []Ref
+	free := s.parallel()
+	if s.Current != nil {
+		free--
+		if !s.Current.Car.is(Stopped) {
+			ahead = append(ahead, s.Current.ref())
+		}
+	}
+	var untried []*Request
+	for _, q := range s.train() {
+		if q.Car != nil && !slices.Equal(q.Car.Ahead, ahead) {
+			s.uncouple(q)
+		}
+		switch {
+		case q.Car == nil || q.Car.State == "":
+			q.Car = &Car{Claims: q.Car.claims(), Ahead: slices.Clone(ahead)}
+			untried = append(untried, q)
+		case q.Car.State == Trying:
+			free--
+		}
+		if !q.Car.is(Stopped) {
+			ahead = append(ahead, q.ref())
+		}
+	}
+	if !paused {
+		issue = untried[:max(min(free, len(untried)), 0)]
+	}
+	for _, q := range issue {
+		q.Car.State = Trying
+		q.Car.Claims++
+	}
+	cancel, s.void = s.void, nil
+	return issue, cancel
+}
+
+// parallel returns how many changes may be verified at once.
+func (s *State) parallel() int { return cmp.Or(s.Parallel, forge.DefaultMergeParallel) }
+
+// train returns the requests that have a place in the train, and uncouples the others. It is longer than what is tried
+// at once, so that those whose trial has ended need not have been merged before the next one begins.
+func (s *State) train() (list []*Request) {
+	for _, q := range s.Queued {
+		if s.parallel() > 1 && len(list) < windows*s.parallel() && s.mayMerge(q) {
+			list = append(list, q)
+		} else {
+			s.uncouple(q)
+		}
+	}
+	return list
+}
+
+// uncouple takes back what a request's car stands for. It will be tried anew.
+func (s *State) uncouple(q *Request) {
+	if q.Car.is(Trying) {
+		s.void = append(s.void, q.Attempt())
+	}
+	if q.Car != nil {
+		q.Car = &Car{Claims: q.Car.Claims}
+	}
+}
+
+// Trials returns the requests whose trials are under way.
+func (s *State) Trials() (list []*Request) {
+	for _, q := range s.Queued {
+		if q.Car.is(Trying) {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// Ahead returns the changes that a request's trial is put on top of.
+func (s *State) Ahead(q *Request) (list []forge.QueueMerge) {
+	for _, ref := range q.Car.Ahead {
+		if s.Current != nil && s.Current.ref() == ref {
+			list = append(list, *s.Current.Change)
+		}
+		for _, other := range s.Queued {
+			if other.ref() == ref {
+				list = append(list, *other.Change)
+			}
+		}
+	}
+	return list
+}
