@@ -260,8 +260,8 @@ type Implementation struct {
 
 // Rebase is a change that was put on the tip of the base branch and verified there.
 type Rebase struct {
-	Base     string // the tip of the base branch; in a trial, the commit that the changes ahead make on it
-	BaseTree string // the tree of Base; only in a trial, whose commits nobody else has
+	Base     string // the tip of the base branch; in a trial, the changes ahead on top of it
+	BaseTree string // the tree of Base; only in a trial
 	Head     string // the change as one commit on Base
 	// Tree is the tree of Head: exactly this was verified.
 	Tree string
@@ -296,7 +296,7 @@ const (
 	MergeConflict     MergeOutcome = "conflict"      // the change conflicts with one that was merged since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // a verify command failed on the tip, to which the base branch had moved
 	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
-	MergeTried        MergeOutcome = "tried"         // a trial has ended: Candidate is what it found, nil if the changes ahead do not go together
+	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
 	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
@@ -367,7 +367,7 @@ type Policy struct {
 	// MaxChecks bounds the checks that a reviewer may ask for in one review.
 	MaxChecks int
 
-	MergeParallel         int    // how many changes are verified at once for the merge queue; 0 stands for DefaultMergeParallel
+	MergeParallel         int    // how many changes are verified at once for the merge queue, each on top of those before it; 0 stands for 1
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }
 
@@ -430,9 +430,6 @@ type Budget struct {
 	// CallUSD is reserved for one call; 0 stands for DefaultCallUSD.
 	CallUSD float64
 }
-
-// DefaultMergeParallel is how many changes are verified at once for the merge queue.
-const DefaultMergeParallel = 1
 
 // DefaultCallUSD is reserved for one call while a budget is in force, in US dollars.
 const DefaultCallUSD = 5

@@ -14,6 +14,7 @@ import (
 const full = `# how this repository is worked on
 base_branch: release/1.x
 parallel_workers: 8
+merge_queue: {parallel: 6}
 models: {triage_deep: haiku, complex: claude-opus-5}
 calls:
   effort: {implement: high, complexity: {low: "", high: max}}
@@ -78,7 +79,7 @@ func TestParse(t *testing.T) {
 	}
 	empty := ""
 	want := &config.Project{
-		BaseBranch:      "release/1.x",
+		Merging:         config.Merging{BaseBranch: "release/1.x", MergeQueue: config.MergeQueue{Parallel: 6}},
 		ParallelWorkers: 8,
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
 		Calls: config.Calls{

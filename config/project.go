@@ -15,13 +15,11 @@ type Project struct {
 	// Checkouts says where changes are made.
 	Checkouts `yaml:",inline"`
 
-	// BaseBranch is the branch that changes are merged into. Empty means the branch that is
-	// checked out, or the HEAD of the origin where nothing is.
-	BaseBranch string `yaml:"base_branch"`
+	// Merging says where and how changes are merged.
+	Merging `yaml:",inline"`
+
 	// ParallelWorkers bounds the agent calls that run at once, 1 to 256.
 	ParallelWorkers int `yaml:"parallel_workers"`
-	// MergeQueue says how the changes are verified that wait for their merge.
-	MergeQueue MergeQueue `yaml:"merge_queue"`
 	// Models are those of the claude back end; others have theirs in Agents.
 	Models Models `yaml:"models"`
 	// Calls says how agents are called.
@@ -34,14 +32,7 @@ type Project struct {
 	// MaxReviewRetries bounds how often a change may be made again because it was rejected,
 	// failed to verify or was empty.
 	MaxReviewRetries int `yaml:"max_review_retries"`
-	// MergeQueue says how the changes are verified that wait for their merge.
-type MergeQueue struct {
-	// Parallel is how many are verified at once, each on top of those before it: 1, one after the other, to 256.
-	// 0 means parallel_workers.
-	Parallel int `yaml:"parallel"`
-}
-
-// Review says what a verdict needs.
+	// Review says what a verdict needs.
 	Review Review `yaml:"review"`
 	// Agent is the back end for intents that name neither a back end nor a recipe. It is
 	// one of AgentNames.
@@ -77,6 +68,15 @@ type Checkouts struct {
 	WorktreeDir string `yaml:"worktree_dir"`
 	// WorktreeSetup lists shell commands that run in a fresh checkout before anything else.
 	WorktreeSetup []string `yaml:"worktree_setup"`
+}
+
+// Merging says where and how changes are merged.
+type Merging struct {
+	// BaseBranch is the branch that changes are merged into. Empty means the branch that is
+	// checked out, or the HEAD of the origin where nothing is.
+	BaseBranch string `yaml:"base_branch"`
+	// MergeQueue says how the changes are verified that wait for their merge.
+	MergeQueue MergeQueue `yaml:"merge_queue"`
 }
 
 // Models names the model for each kind of work, as the back end calls it. For back ends
@@ -124,6 +124,13 @@ type Budget struct {
 	// CallUSD is the amount that is reserved for one call while any budget is in force. 0 means
 	// forge.DefaultCallUSD, or less where a budget is small.
 	CallUSD float64 `yaml:"call_usd"`
+}
+
+// MergeQueue says how the changes are verified that wait for their merge.
+type MergeQueue struct {
+	// Parallel is how many are verified at once, each on top of those before it, up to 256; 1: one after the other,
+	// 0: as many as parallel_workers says.
+	Parallel int `yaml:"parallel"`
 }
 
 // Review says what a verdict needs, of a reviewer as of a judge.

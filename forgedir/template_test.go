@@ -57,7 +57,7 @@ func TestConfigTemplate(t *testing.T) {
 	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
 	p.Policy.SandboxWrite, p.Policy.Approvers = d.Policy.SandboxWrite, d.Policy.Approvers
 	p.Policy.Approvals.NotRequester = d.Policy.Approvals.NotRequester
-	p.Review.Second, p.Checks = d.Review.Second, d.Checks
+	p.Review.Second, p.Checks, p.MergeQueue = d.Review.Second, d.Checks, d.MergeQueue
 	p.Roles, p.Fallback, p.Agents, p.Calls.Escalate = d.Roles, d.Fallback, d.Agents, d.Calls.Escalate
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)

@@ -72,7 +72,7 @@ func stack(ctx context.Context, j *jobs.Job, ahead *forge.QueueMerge) (bool, err
 	return true, err
 }
 
-// findOnTip is rebaseOntoTip for a trial: nothing is kept, and nobody is blamed.
+// findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
 func findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r, _, err := putOnTip(ctx, j, base, head)
 	if err != nil || len(r.Conflicts) > 0 {

@@ -26,7 +26,7 @@ type Change struct {
 	Files []string
 	// Alone is the change on the base that it was made on; empty if that is the tip.
 	Alone git.OID
-	// Once says that a failure is reported as it is: nobody is blamed for it, so that nothing is run again.
+	// Once says that a failure is reported as it is, and nothing is run again to find out whose fault it is.
 	Once bool
 }
 

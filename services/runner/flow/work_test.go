@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -164,9 +165,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeTried:
-			out.Candidate = &forge.Rebase{BaseTree: arg("on"), Head: commit("tried"), Tree: commit("stacked-tree"), PatchID: commit("patch"), Files: files}
-			out.Candidate.Conflicts = list("conflicts")
-			out.Candidate.Verify = &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test"}
+			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
 		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:
@@ -271,12 +270,12 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
 	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
+	p.MergeParallel = int(usd(arg("parallel")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	p.MergeParallel = int(usd(arg("parallel")))
 	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.MergeParallel > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
@@ -392,22 +391,9 @@ func describeCommand(c forge.Command) string {
 		fmt.Fprintf(&b, " writing %s", c.Task.Write.Path)
 	}
 	if merge := c.Merge().Change; merge != nil {
-		fmt.Fprintf(&b, " commit %s", merge.Head)
-		in := c.Merge()
-		if in.Trial {
-			b.WriteString(" tried on")
-			for i := range in.Ahead {
-				fmt.Fprintf(&b, " %s", in.Ahead[i].Task)
-			}
-		}
-		if in.Tried != nil {
-			fmt.Fprintf(&b, " found %s", in.Tried.Head)
-		}
-		if merge.Approver != "" {
-			fmt.Fprintf(&b, " approved by %s", merge.Approver)
-		}
+		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
-	if by := c.Rebase().Approver; by != "" {
+	if by := cmp.Or(c.Rebase().Approver, cmp.Or(c.Merge().Change, &forge.QueueMerge{}).Approver); by != "" {
 		fmt.Fprintf(&b, " approved by %s", by)
 	}
 	if implement.Feedback != "" {

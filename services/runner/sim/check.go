@@ -199,7 +199,7 @@ func (w checker) checkCommits() error {
 			return fmt.Errorf("commit %s of %s has %d merges", c.id, c.task, merges[c.id])
 		case !approved[c.patch]:
 			return fmt.Errorf("commit %s of %s was not approved", c.id, c.task)
-		case w.workers.verified[c.id] != c.parent && !w.verifiedBefore(c):
+		case w.workers.verified[c.id] != c.parent && !w.workers.train.passed[[2]string{w.repo.content(c.parent), w.repo.content(c.id)}]:
 			return fmt.Errorf("commit %s of %s was not verified on its parent", c.id, c.task)
 		case merged[c.task]:
 			return fmt.Errorf("task %s merged twice", c.task)

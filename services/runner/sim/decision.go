@@ -40,10 +40,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.check(key, rec)); err != nil {
-		return err
-	}
-	if err := w.checkTrain(rec); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.check(key, rec), w.checkTrain(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,15 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// passedOn is a tree that passed the verify commands on a parent.
-type passedOn struct{ parent, tree string }
-
-// train is what the simulator keeps of the trials of merges.
+// train remembers the trials of merges.
 type train struct {
-	// passed has what trials found.
-	passed map[passedOn]bool
+	// passed are the trees that passed, each with that of its parent.
+	passed map[[2]string]bool
 	// stopped are the requests whose newest trial stopped.
-	stopped map[forge.Attempt]bool
+	stopped map[string]bool
 }
 
 // content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.
@@ -71,32 +69,24 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 	rb.Verify = &forge.VerifyReport{Passed: !w.chance(6), Command: "make test", Output: "it broke"}
 	w.check(rb, in.Change.Checks)
 	if rb.Verify.Passed {
-		w.workers.train.passed[passedOn{tree, rb.Tree}] = true
+		w.workers.train.passed[[2]string{tree, rb.Tree}] = true
 	}
 	r.Candidate = rb
 	return r
 }
 
-// takes reports whether a merge takes what a trial found, in place of verifying on the tip.
-func (w worker) takes(in *forge.MergeInput, head commit) bool {
+// takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.
+func (w worker) takes(in forge.MergeInput, head *commit) bool {
 	tree, found := w.repo.content(w.repo.tip()), in.Tried
 	if found == nil || verdict.Failing(found.Verify) != "" || found.PatchID != head.patch || !w.workers.passed(found.Head, in.Change.Checks) {
 		return false
 	}
-	return found.BaseTree == tree && found.Tree == head.on(tree)
-}
-
-// taken puts a change on the tip for which a finding holds.
-func (w worker) taken(in *forge.MergeInput, head commit) commit {
-	n := w.repo.rebase(head, false)
-	w.workers.met[n.id] = w.workers.met[in.Tried.Head]
-	return n
-}
-
-// verifiedBefore reports whether a commit of the base branch passed on a tree like that of its parent.
-func (w *world) verifiedBefore(c commit) bool {
-	tree := w.repo.content(c.parent)
-	return w.workers.train.passed[passedOn{tree, c.on(tree)}]
+	if found.BaseTree != tree || found.Tree != head.on(tree) {
+		return false
+	}
+	*head = w.repo.rebase(*head, false)
+	w.workers.met[head.id] = w.workers.met[found.Head]
+	return true
 }
 
 // checkTrain returns an error if a decision of the project puts a change on top of one that stopped, or has something
@@ -104,39 +94,26 @@ func (w *world) verifiedBefore(c commit) bool {
 func (w checker) checkTrain(rec *forge.Record) error {
 	stopped := w.workers.train.stopped
 	for i := range rec.Events {
-		r := forge.As[*forge.Result](rec.Events[i].Message)
-		if r == nil {
-			continue
-		}
-		in := forge.As[*forge.MergeResult](r.Output)
-		if in == nil || in.Outcome != forge.MergeTried || in.Candidate == nil {
-			continue
-		}
-		if f := in.Candidate; len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != "" {
-			stopped[request(r.Attempt)] = true
+		r := *cmp.Or(forge.As[*forge.Result](rec.Events[i].Message), &forge.Result{})
+		in := *cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{})
+		if f := in.Candidate; in.Outcome == forge.MergeTried && f != nil && (len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != "") {
+			stopped[fmt.Sprint(r.Attempt.Task, r.Attempt.Number)] = true
 		}
 	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		in := c.Merge()
-		if !in.Trial {
-			continue
-		}
-		if rec.Summary.Waiting == forge.WaitingPaused {
+		if in.Trial && rec.Summary.Waiting == forge.WaitingPaused {
 			return fmt.Errorf("%s is tried although the project is paused", c.Attempt)
 		}
-		delete(stopped, request(c.Attempt))
+		if in.Trial {
+			delete(stopped, fmt.Sprint(c.Attempt.Task, c.Attempt.Number))
+		}
 		for j := range in.Ahead {
-			if a := &in.Ahead[j]; stopped[forge.Attempt{Task: a.Task, Step: forge.StepMerge, Number: a.Number}] {
+			if a := &in.Ahead[j]; stopped[fmt.Sprint(a.Task, a.Number)] {
 				return fmt.Errorf("%s is tried on top of %s, which has stopped", c.Attempt, a.Task)
 			}
 		}
 	}
 	return nil
-}
-
-// request returns the attempt without its claim, which is the request that it is made for.
-func request(a forge.Attempt) forge.Attempt {
-	a.Claim = 0
-	return a
 }

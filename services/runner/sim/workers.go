@@ -356,9 +356,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
-	if in := c.Merge(); head.parent != w.repo.tip() && w.takes(&in, head) {
-		head = w.taken(&in, head)
-	} else if head.parent != w.repo.tip() {
+	if head.parent != w.repo.tip() && !w.takes(c.Merge(), &head) {
 		rb := w.candidate(w.repo.rebase(head, w.chance(5)), head, merge.Checks, nil)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {

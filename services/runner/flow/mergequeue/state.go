@@ -21,8 +21,7 @@ type State struct {
 	Locks []*Request
 	// Current is the merge that is under way; nil if there is none.
 	Current *Merge
-	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for
-	// forge.DefaultMergeParallel.
+	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for 1.
 	Parallel int
 
 	// void are trials to cancel, since the last Couple.

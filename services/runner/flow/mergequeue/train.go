@@ -1,7 +1,6 @@
 package mergequeue
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -45,7 +44,7 @@ type Car struct {
 	Claims int
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
-	// Found is what the trial found, if it passed.
+	// Found has the change as the trial verified it, if it passed.
 	Found *forge.Rebase
 	// Executor is where that ran.
 	Executor forge.Executor
@@ -80,7 +79,7 @@ func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
 // nothing is verified twice.
 func (c *Car) mayFinish() bool { return c.is(Trying) && len(c.Ahead) == 0 }
 
-// finding returns what a merge may take in place of verifying; nil if there is nothing.
+// finding returns the change as a trial verified it, for a merge to take; nil if there is none.
 func (c *Car) finding() *forge.Rebase {
 	if c.is(Passed) && len(c.Ahead) == 0 {
 		return c.Found
@@ -88,7 +87,7 @@ func (c *Car) finding() *forge.Rebase {
 	return nil
 }
 
-// Finding returns what the trial of the merge found, and where it ran; nil if the merge has to verify by itself.
+// Finding returns the change as its trial verified it, and where that ran; nil if the merge has to verify by itself.
 func (m *Merge) Finding() (*forge.Rebase, forge.Executor) {
 	if found := m.Car.finding(); found != nil {
 		return found, m.Car.Executor
@@ -111,20 +110,20 @@ func (s *State) tried(r *forge.Result) *Request {
 }
 
 // take notes the result of the request's trial.
-func (q *Request) take(r *forge.Result) {
-	c, in := q.Car, forge.As[*forge.MergeResult](r.Output)
+func (r *Request) take(result *forge.Result) {
+	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
 	case in == nil || in.Outcome != forge.MergeTried || in.Candidate == nil: // or those ahead do not go together
-	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != q.Change.PatchID || verdict.Failing(in.Candidate.Verify) != "":
+	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID || verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
 	default:
-		c.State, c.Found, c.Executor = Passed, in.Candidate, r.Executor
+		c.State, c.Found, c.Executor = Passed, in.Candidate, result.Executor
 	}
 }
 
-// ended tells the train how a merge ended. A change that is merged is ahead of nobody any more. Who was put on top
-// of something else than what the base branch is now is uncoupled.
+// ended tells the train how a merge ended. A change that is merged is not ahead any more. What was put on
+// top of something else than the base branch is now is uncoupled.
 func (s *State) ended(r *Request, result *forge.MergeResult) {
 	if result == nil || result.Outcome != forge.MergeDone {
 		return // it is gone, as Couple sees
@@ -184,7 +183,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 }
 
 // parallel returns how many changes may be verified at once.
-func (s *State) parallel() int { return cmp.Or(s.Parallel, forge.DefaultMergeParallel) }
+func (s *State) parallel() int { return max(s.Parallel, 1) }
 
 // train returns the requests that have a place in the train, and uncouples the others. It is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
