@@ -43,7 +43,7 @@ func (d *Dir) SetAside(id forge.IntentID) error {
 	return d.files.SetAside(id)
 }
 
-// ReadIntent returns what an intent's file says, whoever wrote it; false if there is none that can be read.
+// ReadIntent reads the file of an intent, whoever wrote it; false if there is none that can be read.
 func (d *Dir) ReadIntent(id forge.IntentID) (document.Intent, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

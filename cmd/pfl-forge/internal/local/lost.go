@@ -113,7 +113,7 @@ func lostOf(shown, stored map[forge.IntentID]uint64) (list []Lost) {
 	return list
 }
 
-// Rescued is what became of an intent of which something was lost.
+// Rescued tells how it goes on with an intent of which something was lost.
 type Rescued struct {
 	Lost `yaml:",inline"`
 	// Title and Status are those that its file shows; empty if there is none that can be read.

@@ -32,7 +32,7 @@ type recovered struct {
 	Intents []recovery `json:"intents" yaml:"intents"`
 }
 
-// recovery is what becomes of an intent of which something is lost.
+// recovery tells how it goes on with an intent of which something is lost.
 type recovery struct {
 	local.Rescued `yaml:",inline"`
 	// Merged are the tasks that the base branch has, and that are not merged as far as the store knows.
@@ -93,7 +93,7 @@ func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Fo
 	})
 }
 
-// missing returns what is lost, and changes nothing.
+// missing lists the intents of which something is lost, and changes nothing.
 func missing(ctx context.Context, a *kit.App) ([]recovery, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
