@@ -28,12 +28,12 @@ func (s *Settings) set(i *forge.Intent) {
 
 // Draft is the front matter of intent-drafts/<id>.md. Every key may be left out.
 type Draft struct {
-	Title     string       `yaml:"title"`                      // one line; without it the first line of the text
-	Type      string       `schema:"type"   yaml:"type"`       // such as feature, fix, refactor, test, audit; judged if left out
-	Risk      string       `schema:"Risk"   yaml:"risk"`       // at least this; judged if left out
-	Criteria  []Criterion  `yaml:"criteria"`                   // what has to hold in the end; makes it a goal
-	Goal      *GoalOptions `yaml:"goal"`                       // how the criteria are reached
-	DependsOn []string     `schema:"intent" yaml:"depends_on"` // what has to be done before: names of files, without .md
+	Title     string       `yaml:"title,omitempty"`                                // one line; without it the first line of the text
+	Type      string       `schema:"type"             yaml:"type,omitempty"`       // such as feature, fix, refactor, test, audit; judged if left out
+	Risk      string       `schema:"Risk"             yaml:"risk,omitempty"`       // at least this; judged if left out
+	Criteria  []Criterion  `yaml:"criteria,omitempty"`                             // what has to hold in the end; makes it a goal
+	Goal      *GoalOptions `yaml:"goal,omitempty"`                                 // how the criteria are reached
+	DependsOn []string     `schema:"intent"           yaml:"depends_on,omitempty"` // what has to be done before: names of files, without .md
 	Settings  `yaml:",inline"`
 }
 

@@ -74,6 +74,27 @@ func (j *Journal) Wanted(ctx context.Context, intent forge.Key, a forge.Attempt)
 	return s.Wants(a), err
 }
 
+// Sequences returns the sequence of the last message of every intent's journal in a project.
+func (j *Journal) Sequences(ctx context.Context, project forge.ProjectID) (map[forge.IntentID]uint64, error) {
+	filter, err := subjects.IntentJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list intents: %w", err)
+	}
+	found, err := j.conn.Lasts(ctx, journalStream(filter), filter)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", filter, err)
+	}
+	last := make(map[forge.IntentID]uint64, len(found))
+	for _, m := range found {
+		key, err := subjects.ParseJournal(m.Subject)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", m.Subject, err)
+		}
+		last[key.Intent] = m.Seq
+	}
+	return last, nil
+}
+
 // lastSummaries returns the newest summary of each intent whose subject the filter matches. An
 // intent without a readable record is left out; that it cannot be fetched is an error, because
 // a list without it would look complete.

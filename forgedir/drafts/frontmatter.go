@@ -2,9 +2,13 @@ package drafts
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
 // fence is the line before and behind the front matter.
@@ -48,6 +52,15 @@ func splitDraft(data []byte) (doc draftText, line int, reason string) {
 		front.WriteString(l)
 	}
 	return doc, 1, "opens its front matter with --- but does not close it"
+}
+
+// Encode returns the text of a draft, which Read reads back.
+func Encode(d *document.Draft, body string) ([]byte, error) {
+	front, err := strictyaml.Encode(d)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(fence+"\n"), front, []byte(fence+"\n"), []byte(body)), nil
 }
 
 // badLine returns the first line that is bad, counted from 1, or 0. Bad must be true of a

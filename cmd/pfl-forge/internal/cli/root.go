@@ -78,7 +78,7 @@ func newRoot(a *kit.App) *cobra.Command {
 			control.ResumeCommand(a), control.CancelCommand(a),
 		},
 		groupOther: {
-			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), clean.Command(a),
+			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), backups.RecoverCommand(a), clean.Command(a),
 			demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
 			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},

@@ -68,6 +68,9 @@ func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
 		return nil, err
 	}
 	defer d.close()
+	if err := d.checkWhole(ctx); err != nil {
+		return nil, err
+	}
 	d.branch = cfg.Base.Branch
 	if cfg.Keys, err = prepared(cfg.Keys, cfg.Log); err != nil {
 		return nil, err

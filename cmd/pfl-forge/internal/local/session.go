@@ -211,6 +211,11 @@ func (s *Session) decide(ctx context.Context) error {
 	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
 		return err
 	}
+	if err := s.files.checkWhole(ctx); err != nil {
+		s.files.close()
+		s.files = nil // nothing is written: the files are all that is left of what is lost
+		return err
+	}
 	ready := s.startRunner(ctx, runner.Config{})
 	select {
 	case <-ready:

@@ -37,21 +37,25 @@ type finding struct {
 // DoctorCommand returns the command doctor.
 func DoctorCommand(a *kit.App) *cobra.Command {
 	var format render.Format
+	var deep bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check that this machine has everything a run needs",
 		Long: `Check that this machine has everything a run needs, or with --server which services run
-there, and whether they serve the project. The exit code is 1 if something does not work.`,
+there, and whether they serve the project. With --deep every journal of the project is read, and
+compared with the base branch of the repository: the more there is, the longer it takes. The exit
+code is 1 if something does not work.`,
 		Args: kit.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, deep, format) },
 	}
+	cmd.Flags().BoolVar(&deep, "deep", false, "read all journals, and compare them with the base branch")
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }
 
 // doctor prints the findings of all checks. The exit code is ExitError if something is broken.
-func doctor(ctx context.Context, a *kit.App, format render.Format) error {
-	found, replicas := examine(ctx, a)
+func doctor(ctx context.Context, a *kit.App, deep bool, format render.Format) error {
+	found, replicas := examine(ctx, a, deep)
 	if format.Data() {
 		if err := format.Write(a.Out, entries(found, replicas)); err != nil {
 			return err

@@ -23,9 +23,9 @@ const (
 
 // examine makes all checks, in the order in which they build on each other. It also returns
 // the replicas that work for an organisation.
-func examine(ctx context.Context, a *kit.App) ([]finding, []replica) {
+func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) {
 	if a.Remote() {
-		return examineServer(ctx, a)
+		return examineServer(ctx, a, deep)
 	}
 	found := []finding{checkGit(ctx)}
 	repo, err := local.OpenRepository(ctx, a.Dir)
@@ -46,7 +46,7 @@ func examine(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		found = append(found, isolation(ctx, a, base.Config)...)
 	}
 	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
-	server, _ := examineServer(ctx, a)
+	server, _ := examineServer(ctx, a, deep)
 	return append(found, server...), nil
 }
 

@@ -16,7 +16,7 @@ import (
 
 // examineServer checks the server that the command line names, or else the repository's
 // own and the files of which it has the intents. It also returns the replicas that work for an organisation.
-func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
+func examineServer(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
 		return []finding{{"server", healthy, "connected", ""}, {"runner", broken, err.Error(), "a run cannot start before"}}, nil
@@ -27,7 +27,7 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 	defer t.Close()
 	var files []finding
 	if !t.Remote {
-		files = checkFiles(ctx, t)
+		files = append(checkStore(ctx, t), checkFiles(ctx, t)...)
 	}
 	if t.Bus == nil {
 		return append(files, finding{"server", healthy, "not used yet", ""}), nil
@@ -49,6 +49,9 @@ func examineServer(ctx context.Context, a *kit.App) ([]finding, []replica) {
 		var more []finding
 		more, replicas = checkServices(ctx, t)
 		found = append(found, more...)
+	}
+	if deep {
+		found = append(found, checkHistory(ctx, a, t)...)
 	}
 	return slices.Concat(files, found, checkJournals(ctx, t), checkAccounts(ctx, t), checkDead(ctx, t)), replicas
 }

@@ -8,14 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/backup"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/natsd"
-	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 const restoreHelp = `Put a backup into a server that has no streams of pfl-forge, while no service works on it. Every
@@ -146,16 +144,18 @@ func printRestored(a *kit.App, doc *restored) error {
 // pauses them in a repository.
 func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 	if !a.Remote() {
-		t, err := target.Decider(ctx, a)
+		// The files may show what came after the backup: they are set aside.
+		t, _, err := target.Rescuer(ctx, a)
 		if err != nil {
 			return nil, err
 		}
 		defer t.Close()
-		list, err := compareWith(ctx, t.Bus, t.Repo, t.Project)
+		found, _, err := t.Repo.Compare(ctx, t.Bus, t.Project)
 		if err != nil {
 			return nil, err
 		}
-		return list, pause(ctx, t, list)
+		list := all(found)
+		return list, pauseAhead(ctx, t, list)
 	}
 	project, err := forge.ParseProjectID(a.Project)
 	if err != nil {
@@ -171,47 +171,57 @@ func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 		return nil, err
 	}
 	defer b.Close()
-	return compareWith(ctx, b, repo, project)
+	found, _, err := repo.Compare(ctx, b, project)
+	return all(found), err
 }
 
-// compareWith compares the journals of a project with a repository.
-func compareWith(ctx context.Context, b *bus.Bus, repo *local.Repository, project forge.ProjectID) ([]ahead, error) {
-	landed, err := repo.Landed(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-	all, err := b.Journal.Summaries(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-	open := map[forge.IntentID]*forge.View{}
-	for i := range all {
-		id := all[i].Key.Intent
-		open[id] = nil
-		if all[i].Status.Ended() {
-			continue
-		}
-		v, err := runner.View(ctx, b, all[i].Key)
-		if err != nil {
-			return nil, err
-		}
-		open[id] = &v
-	}
-	return compare(landed, open), nil
-}
-
-// pause has the intents wait for a person.
-func pause(ctx context.Context, t *target.Target, list []ahead) error {
+// pauseAhead has the intents wait for a person.
+func pauseAhead(ctx context.Context, t *target.Target, list []ahead) (err error) {
 	for i := range list {
 		x := &list[i]
 		if x.Unknown {
 			continue
 		}
-		r, err := t.Ask(ctx, forge.Event{To: t.Key(x.Intent), Message: &forge.Pause{Reason: x.reason()}})
-		if err != nil {
+		reason := fmt.Sprintf("the base branch has %s, which the restored backup does not know; cancel it, or resume it to have it made again", x.Merged)
+		if x.Paused, err = pause(ctx, t, x.Intent, reason); err != nil {
 			return err
 		}
-		x.Paused = r.Decision == forge.Applied
 	}
 	return nil
+}
+
+// pause has an intent wait for a person, and reports whether it does: one that has ended does not.
+func pause(ctx context.Context, t *target.Target, id forge.IntentID, reason string) (bool, error) {
+	r, err := t.Ask(ctx, forge.Event{To: t.Key(id), Message: &forge.Pause{Reason: reason}})
+	return r.Decision == forge.Applied, err
+}
+
+// ahead is an intent of which the base branch has more than the backup.
+type ahead struct {
+	local.Ahead `yaml:",inline"`
+
+	// Paused says that the intent waits for a person because of that.
+	Paused bool `json:"paused" yaml:"paused"`
+}
+
+// all returns the intents, none of which is paused yet.
+func all(found []local.Ahead) []ahead {
+	list := make([]ahead, len(found))
+	for i := range found {
+		list[i].Ahead = found[i]
+	}
+	return list
+}
+
+// words says for a person what was found.
+func (x *ahead) words() string {
+	switch {
+	case x.Unknown:
+		return fmt.Sprintf("%s was asked for after the backup; the base branch has %s, which stays", x.Intent, x.Merged)
+	case x.Paused:
+		return fmt.Sprintf("%s is paused: the base branch has %s, which the restored backup does not know: pfl-forge cancel %s, or pfl-forge resume %s to "+
+			"have it made again", x.Intent, x.Merged, x.Intent, x.Intent)
+	}
+	return fmt.Sprintf("%s: the base branch has %s, which the backup does not know: before you start services, "+
+		"pfl-forge cancel %s, or pfl-forge pause %s", x.Intent, x.Merged, x.Intent, x.Intent)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -38,6 +39,9 @@ type Document struct {
 
 	// Dead counts the messages that no replica could handle; doctor shows them.
 	Dead int `json:"dead_letters" yaml:"dead_letters"`
+
+	// Lost are the intents of a repository of which the store has less than .forge shows. Nothing is decided then.
+	Lost []local.Lost `json:"lost,omitempty" yaml:"lost,omitempty"`
 
 	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.
@@ -119,6 +123,9 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	}
 	if t.Repo != nil && !t.Remote {
 		doc.Drafts = t.Repo.Drafts()
+		if doc.Lost, err = t.Repo.FindLost(ctx, t.Bus); err != nil {
+			return err
+		}
 		if doc.Problems, err = t.FileProblems(ctx); err != nil {
 			a.Say("cannot read the problems with your files: %v", err)
 		}
@@ -142,7 +149,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.Say("no intents yet")
-		if t.Repo != nil && !t.Remote && t.Repo.Forgotten() {
+		if t.Repo != nil && !t.Remote && len(doc.Lost) == 0 && t.Repo.Forgotten() {
 			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; create them again"))
 		}
 	} else {
@@ -173,6 +180,8 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 		a.Say("%s that could not be handled; see `pfl-forge doctor`", render.Count(doc.Dead, "message"))
 	}
 	switch {
+	case len(doc.Lost) > 0:
+		a.Say("%s", a.Style(a.Err).Bad(kit.Safe((&local.LostError{Lost: doc.Lost}).Error())))
 	case doc.Counts.Waiting+doc.Counts.Failed > 0:
 		a.Say("next: pfl-forge inbox")
 	case len(all) == 0 && doc.Drafts == 0 && !t.Remote:

@@ -90,6 +90,15 @@ func Decider(ctx context.Context, a *kit.App) (*Target, error) {
 	})
 }
 
+// Rescuer is Decider for a store that has lost something, and returns what became of that.
+func Rescuer(ctx context.Context, a *kit.App) (t *Target, rescued []local.Rescued, err error) {
+	t, err = open(ctx, a, func(ctx context.Context, repo *local.Repository) (s *local.Session, err error) {
+		s, rescued, err = local.Rescue(ctx, repo, a.Log())
+		return s, err
+	})
+	return t, rescued, err
+}
+
 // Open opens a Reader if nothing is to change, and a Decider otherwise.
 func Open(ctx context.Context, a *kit.App, readOnly bool) (*Target, error) {
 	if readOnly {

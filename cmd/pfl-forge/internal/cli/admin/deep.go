@@ -1,0 +1,91 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+)
+
+// checkStore compares the store of a repository with what its files show of it.
+func checkStore(ctx context.Context, t *target.Target) []finding {
+	lost, err := t.Repo.FindLost(ctx, t.Bus)
+	if err != nil {
+		return []finding{{"store", warning, err.Error(), ""}}
+	}
+	if len(lost) > 0 {
+		e := &local.LostError{Lost: lost}
+		return []finding{{"store", broken, kit.Safe(e.What()), "pfl-forge restore <backup>, or see pfl-forge recover --dry-run"}}
+	}
+	return nil
+}
+
+// checkHistory reads every journal of the project, and compares them with the base branch of the repository: what both
+// say was merged has to be the same.
+func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
+	found := checkChains(ctx, t)
+	if t.Repo == nil {
+		return append(found, finding{"history", warning, "there is no repository here to compare with", "call it in a clone, with --project"})
+	}
+	ahead, gone, err := t.Repo.Compare(ctx, t.Bus, t.Project)
+	if err != nil {
+		return append(found, finding{"history", warning, err.Error(), ""})
+	}
+	before := len(found)
+	for i := range ahead {
+		x := &ahead[i]
+		what := fmt.Sprintf("the base branch has %s, which the journal of %s does not know", x.Merged, x.Intent)
+		hint := a.Pasted(fmt.Sprintf("pfl-forge show %s, then pfl-forge cancel %s, or leave it to be made again", x.Intent, x.Intent))
+		if x.Unknown {
+			what = fmt.Sprintf("the base branch has %s, and there is no journal of %s", x.Merged, x.Intent)
+			hint = "it was merged before the journals began, or they were lost"
+		}
+		found = append(found, finding{"history", warning, what, hint})
+	}
+	for _, id := range slices.Sorted(maps.Keys(gone)) {
+		found = append(found, finding{
+			"history", warning, fmt.Sprintf("of %s the base branch has no more what was merged: %s", id, gone[id]),
+			"fetch, if the branch here is an older one; otherwise somebody has rewritten it",
+		})
+	}
+	if len(found) == before {
+		found = append(found, finding{"history", healthy, "journals and base branch agree on what was merged", ""})
+	}
+	return found
+}
+
+// checkChains checks the chains of all journals of the project.
+func checkChains(ctx context.Context, t *target.Target) (found []finding) {
+	audit := chain.NewAudit(func(subject string) bool {
+		key, err := subjects.ParseJournal(subject)
+		return err == nil && key.Project == t.Project
+	})
+	err := t.Bus.Journal.Each(ctx, forge.Key{Project: t.Project}, func(e *journal.Entry) error {
+		audit.Add(&e.Link)
+		return nil
+	})
+	if err != nil {
+		return []finding{{"all journals", warning, err.Error(), ""}}
+	}
+	for _, f := range audit.Findings() {
+		if f.Breaks() {
+			found = append(found, finding{"all journals", broken, fmt.Sprintf("%s: %s", f.Journal, f.Detail), "see pfl-forge audit-log verify"})
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	journals, records := audit.Count()
+	return []finding{{
+		"all journals", healthy, fmt.Sprintf("%s with %s, whole", render.Count(journals, "journal"), render.Count(records, "record")), "",
+	}}
+}

@@ -1,0 +1,87 @@
+package forgedir
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/drafts"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/forgedir/projection"
+)
+
+// Shown returns the journal sequence that the files of each intent show. A journal that ends before it has lost
+// something. Intents whose files have to be written again are not in it.
+func (d *Dir) Shown() map[forge.IntentID]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files.Shown()
+}
+
+// ShownIn is Shown for a repository whose folder is not open here. It changes nothing.
+func ShownIn(repository string) (shown map[forge.IntentID]uint64, err error) {
+	folder, err := disk.Look(repository)
+	if err != nil {
+		return nil, disk.IgnoreMissing(err)
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	files, err := projection.Look(folder)
+	if err != nil {
+		return nil, disk.IgnoreMissing(err)
+	}
+	return files.Shown(), nil
+}
+
+// SetAside moves the files of an intent into the folder of what is kept, as they are. Write writes them anew.
+func (d *Dir) SetAside(id forge.IntentID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files.SetAside(id)
+}
+
+// ReadIntent reads the file of an intent, whoever wrote it; false if there is none that can be read.
+func (d *Dir) ReadIntent(id forge.IntentID) (document.Intent, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	data, _, err := d.disk.Read(layout.IntentFile(id), disk.MaxIntent)
+	if err != nil {
+		return document.Intent{}, false
+	}
+	doc, _, err := projection.DecodeIntent(data)
+	return doc, err == nil
+}
+
+// Redraft writes a draft that asks for the intent of a file once more, and returns its path from the repository's
+// root. A draft of that name which says something else stays: then the error is fs.ErrExist.
+func (d *Dir) Redraft(id forge.IntentID, doc *document.Intent) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rel := path.Join(layout.Drafts, string(id)+".md")
+	text, err := drafts.Encode(&document.Draft{
+		Title: doc.Title, Type: doc.Type, Risk: doc.Risk, Criteria: doc.Criteria, Goal: doc.Goal, DependsOn: doc.DependsOn, Settings: doc.Settings,
+	}, doc.Body)
+	if err != nil {
+		return "", err
+	}
+	there, _, err := d.disk.Read(rel, disk.MaxOther)
+	switch {
+	case err == nil && bytes.Equal(there, text):
+		return layout.Shown(rel), nil
+	case err == nil:
+		return layout.Shown(rel), fs.ErrExist
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	staged := path.Join(layout.Staging, layout.Flat(rel)+disk.Fresh)
+	if err := d.disk.Write(staged, text); err != nil {
+		return "", err
+	}
+	if err := d.disk.MoveNew(staged, rel); err != nil {
+		return "", err
+	}
+	return layout.Shown(rel), d.disk.Sync(layout.Drafts)
+}
