@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -209,7 +210,7 @@ func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Round.Second, t.Round.Lost = true, [2]int{t.Round.From, t.Implement.Number}
 	t.Second, t.Inquiry, t.Disputes, t.Tried, t.Word = nil, Inquiry{}, 0, nil, Word{}
 	t.Fresh, t.Continue, t.Feedback = true, false, t.Round.Told
-	detail := fmt.Sprintf("the first, %s, %s; a second one is made", short(t.Head), reached.words())
+	detail := fmt.Sprintf("the first (%s) %s; a second one is made", named(t.Implement.Number, t.Head), reached.words())
 	if by := (Escalation{t.Task}).Stronger(x.Policy, x.Intent, forge.StepImplement); by != nil {
 		detail += " " + described(by)
 	}
@@ -225,16 +226,16 @@ func (t Best) choose(x *Turn, reached Reached, in *Input) {
 	if reached == Out {
 		why += ": " + rule.FirstLine(cmp.Or(in.Why, in.Detail, string(in.On)))
 	}
-	name, other := "first", short(t.Head)
-	head := short(first.Head)
+	kept := [2]string{"first", named(first.Until, first.Head)}
+	made := t.Head
+	if t.Fresh || made == t.Base {
+		made = "" // it has no commit
+	}
+	other := named(t.Implement.Number, made)
 	if two {
-		name, head, other = "second", short(t.Head), short(first.Head)
+		kept, other = [2]string{"second", other}, kept[1]
 	}
-	if t.Fresh || t.Head == t.Base { // the second made no commit
-		x.Adjust(rule.Chosen, t.ID, fmt.Sprintf("the %s, %s: %s", name, head, why))
-	} else {
-		x.Adjust(rule.Chosen, t.ID, fmt.Sprintf("the %s, %s, and not %s: %s", name, head, other, why))
-	}
+	x.Adjust(rule.Chosen, t.ID, fmt.Sprintf("the %s (%s), and not %s: %s", kept[0], kept[1], other, why))
 	if !two {
 		lost := [2]int{first.Until + 1, t.Implement.Number}
 		next := first.In
@@ -276,8 +277,9 @@ func (t Best) breakOff() { t.Round.First, t.Round.Over = nil, true }
 
 // reset puts a task that ended while its second change was made back to the first: a retry goes on with that.
 func (t Best) reset() {
-	if t.Round.First != nil {
+	if f := t.Round.First; f != nil {
 		t.back()
+		t.Feedback = f.In.Feedback
 	}
 }
 
@@ -291,10 +293,8 @@ func (t Best) Heard() []forge.Review {
 	return slices.DeleteFunc(slices.Clone(t.Reviews), func(rv forge.Review) bool { return rv.Attempt >= lost[0] && rv.Attempt <= lost[1] })
 }
 
-// short returns a commit as people read it.
-func short(head string) string {
-	if head == "" {
-		return "without a commit"
-	}
-	return head[:min(len(head), 10)]
+// named returns a change as people find it: by the attempt that it was made in, whose transcript is kept, and by its
+// commit, which is kept as well.
+func named(attempt int, head string) string {
+	return strings.TrimSuffix(fmt.Sprintf("implement %d, %.10s", attempt, head), ", ")
 }
