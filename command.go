@@ -349,7 +349,7 @@ type Policy struct {
 	// ProtectedPaths are patterns of paths whose changes wait for a person, also after an approved review.
 	ProtectedPaths []string
 	// Approvers may approve; empty lets everyone approve who may publish it.
-	Approvers []string
+	Approvers  []string
 	Approvals  Approvals        // says how many of them have to
 	MaxDepth   int              // bounds the nesting of child intents; 0 allows none
 	Reflection ReflectionPolicy // bounds the proposals of reflections
@@ -371,7 +371,7 @@ type Policy struct {
 // SecondReview is the policy about a second reviewer.
 type SecondReview struct {
 	// By is the reviewer as the project names it; without an agent there is none.
-	By Reviewer
+	By   Reviewer
 	When []Risk // the risks of the intents whose changes two reviewers have to approve
 }
 

@@ -268,10 +268,7 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	}
 	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
-	if by := strongerOf(list("best-by")); len(by) > 0 {
-		p.BestOfTwo.By = by[0]
-	}
-	p.BestOfTwo.When = list("best")
+	p.BestOfTwo = forge.BestOfTwo{When: list("best"), By: append(strongerOf(list("best-by")), forge.Stronger{})[0]}
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}

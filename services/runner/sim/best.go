@@ -31,7 +31,7 @@ func (w worker) complexity(n int) forge.Complexity {
 	return ""
 }
 
-// choice reads what the history says of a choice: the commit that goes on, and the one that does not.
+// choice matches the line about a choice in the history: the commit that goes on, and the one that does not.
 var choice = regexp.MustCompile(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
 
 // checkBest returns an error if a task had more than one second change in a run, if the one that was not chosen is on the

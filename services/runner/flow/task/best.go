@@ -41,10 +41,11 @@ type Round struct {
 
 // Aside is the first of two changes with all that is known of it.
 type Aside struct {
-	// Trial is what became of it.
+	// Trial has the facts about it.
 	Trial Trial
-	// At and In are what follows once it is chosen.
+	// At is the stage in which it came to its end.
 	At Stage
+	// In leads on from there once it is chosen.
 	In Input
 	// Base and Head are its commits.
 	Base, Head string
@@ -84,12 +85,12 @@ func (r Reached) words() string {
 	return [...]string{"cannot go on", "changes nothing", "does not verify", "is rejected", "is approved"}[r]
 }
 
-// Trial is what code knows of one of two changes. Nobody's opinion is in it.
+// Trial has the facts about one of two changes, and no opinion.
 type Trial struct {
 	Reached Reached
 	// Met counts the requirements that its newest review has resolved evidence for.
 	Met int
-	// Guarded counts what of it only a person may approve.
+	// Guarded counts the parts of it that only a person may approve.
 	Guarded int
 	// Files counts the paths that it touches.
 	Files int
@@ -130,8 +131,8 @@ func (t Best) begin(x *Turn, when string) {
 	}
 }
 
-// takes takes what became of one of the two, in place of the row for it, and reports whether it did. What is not the
-// end of one of them follows the table as ever.
+// takes ends one of the two in place of the row for an event, and reports whether it did. Other events
+// follow the table as ever.
 func (t Best) takes(x *Turn, in *Input) bool {
 	if !t.Round.Begun || t.Round.Over {
 		return false
@@ -173,7 +174,7 @@ func (t Best) reached(on On) (r Reached, end bool) {
 	return Out, false
 }
 
-// trial returns what code knows of the change of this moment.
+// trial returns the facts about the change of this moment.
 func (t Best) trial(x *Turn, reached Reached) Trial {
 	trial := Trial{Reached: reached}
 	if c := t.Candidate; c != nil && c.Head == t.Head && reached >= Unverified {
@@ -182,7 +183,7 @@ func (t Best) trial(x *Turn, reached Reached) Trial {
 	if reached < Refused {
 		return trial
 	}
-	pair := t.reviews()
+	pair := Pair(t).Last()
 	for i := range pair {
 		met := 0
 		for k := range pair[i].Claims {
@@ -196,9 +197,6 @@ func (t Best) trial(x *Turn, reached Reached) Trial {
 	}
 	return trial
 }
-
-// reviews returns the reviews that the newest verdict was made of.
-func (t Best) reviews() []forge.Review { return Pair(t).Last() }
 
 // second sets the first of the two aside, and has the second made: from the tip, by an agent that knows nothing
 // of the first.
