@@ -225,7 +225,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	}
 	switch r.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		out := &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x", Complexity: forge.ComplexityHigh}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		plans := []forge.TaskPlan{{Name: "x", Complexity: forge.ComplexityHigh}, {Name: word, DependsOn: []string{"x"}}, {}}
+		out := &forge.Analysis{Risk: forge.Risk(word), Tasks: plans[:rng.IntN(4)]}
 		r.Output = out
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()

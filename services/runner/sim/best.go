@@ -34,44 +34,51 @@ func (w worker) complexity(n int) forge.Complexity {
 // choice matches the line about a choice in the history: the commit that goes on, and the one that does not.
 var choice = regexp.MustCompile(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
 
-// checkBest returns an error if a task had more than one second change in a run, if the one that was not chosen is on the
-// base branch, or if what the reviewers said, and the files, speak for the other one.
+// checkBest returns an error if a task had more than one second change in a run, or if the wrong one went on.
 func (w checker) checkBest() error {
 	said := pairs(w.world)
-	approved := func(head string) bool {
-		o := said[head]
-		return o.enough() || o.first && w.money.second.By.Agent == ""
-	}
-	guarded := func(c commit) bool { return len(w.money.protected) > 0 && slices.Contains(c.files, "f0") }
 	for _, key := range w.intents() {
 		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
 		for _, h := range view.History {
 			seconds := map[forge.TaskID]int{}
 			for _, a := range h.Adjustments {
-				if a.Rule == "best-of-two" {
+				switch a.Rule {
+				case "best-of-two":
 					if seconds[a.TaskID]++; seconds[a.TaskID] > 1 {
 						return fmt.Errorf("%s has %d second changes in run %d", a.TaskID, seconds[a.TaskID], h.Run)
 					}
-				}
-				m := choice.FindStringSubmatch(a.Detail)
-				if a.Rule != "chosen" {
-					continue
-				}
-				if m == nil {
-					return fmt.Errorf("%s: it is not said which one was chosen: %q", a.TaskID, a.Detail)
-				}
-				on, out := w.repo.heads[m[1]], w.repo.heads[m[2]]
-				switch {
-				case out.id == "" || on.patch == out.patch:
-				case slices.ContainsFunc(w.repo.main, func(c commit) bool { return c.task == a.TaskID && c.patch == out.patch }):
-					return fmt.Errorf("%s was merged for %s, although %s was chosen", out.id, a.TaskID, on.id)
-				case approved(out.id) && !approved(on.id):
-					return fmt.Errorf("%s was chosen for %s, although %s is approved: %s", on.id, a.TaskID, out.id, a.Detail)
-				case approved(out.id) && guarded(on) == guarded(out) && len(out.files) < len(on.files):
-					return fmt.Errorf("%s was chosen for %s, although %s changes less: %s", on.id, a.TaskID, out.id, a.Detail)
+				case "chosen":
+					if err := w.checkChoice(a, said); err != nil {
+						return err
+					}
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// checkChoice returns an error if the change that was not chosen is on the base branch, or if what the reviewers said, or
+// the files, speak for it.
+func (w checker) checkChoice(a forge.Adjustment, said map[string]opinions) error {
+	approved := func(head string) bool {
+		o := said[head]
+		return o.enough() || o.first && w.money.second.By.Agent == ""
+	}
+	guarded := func(c commit) bool { return len(w.money.protected) > 0 && slices.Contains(c.files, "f0") }
+	m := choice.FindStringSubmatch(a.Detail)
+	if m == nil {
+		return fmt.Errorf("%s: it is not said which one was chosen: %q", a.TaskID, a.Detail)
+	}
+	on, out := w.repo.heads[m[1]], w.repo.heads[m[2]]
+	switch {
+	case out.id == "" || on.patch == out.patch:
+	case slices.ContainsFunc(w.repo.main, func(c commit) bool { return c.task == a.TaskID && c.patch == out.patch }):
+		return fmt.Errorf("%s was merged for %s, although %s was chosen", out.id, a.TaskID, on.id)
+	case approved(out.id) && !approved(on.id):
+		return fmt.Errorf("%s was chosen for %s, although %s is approved: %s", on.id, a.TaskID, out.id, a.Detail)
+	case approved(out.id) && guarded(on) == guarded(out) && len(out.files) < len(on.files):
+		return fmt.Errorf("%s was chosen for %s, although %s changes less: %s", on.id, a.TaskID, out.id, a.Detail)
 	}
 	return nil
 }

@@ -98,14 +98,16 @@ type Trial struct {
 
 // Choose reports whether the second of two changes goes on, and why. The first does where nothing tells them apart.
 func Choose(first, second *Trial) (two bool, why string) {
+	say := func(words string, a, b any) string { return fmt.Sprintf(words, a, b) }
+	files := func(n int) string { return rule.Count(n, "file") }
 	for _, c := range []struct {
 		order int
 		why   string
 	}{
-		{cmp.Compare(second.Reached, first.Reached), fmt.Sprintf("the first %s, the second %s", first.Reached.words(), second.Reached.words())},
-		{cmp.Compare(second.Met, first.Met), fmt.Sprintf("of the requirements the first meets %d, the second %d", first.Met, second.Met)},
-		{cmp.Compare(first.Guarded, second.Guarded), fmt.Sprintf("a person has to approve %d parts of the first, %d of the second", first.Guarded, second.Guarded)},
-		{cmp.Compare(first.Files, second.Files), fmt.Sprintf("the first changes %s, the second %s", rule.Count(first.Files, "file"), rule.Count(second.Files, "file"))},
+		{cmp.Compare(second.Reached, first.Reached), say("the first %s, the second %s", first.Reached.words(), second.Reached.words())},
+		{cmp.Compare(second.Met, first.Met), say("of the requirements the first meets %d, the second %d", first.Met, second.Met)},
+		{cmp.Compare(first.Guarded, second.Guarded), say("a person has to approve %d parts of the first, %d of the second", first.Guarded, second.Guarded)},
+		{cmp.Compare(first.Files, second.Files), say("the first changes %s, the second %s", files(first.Files), files(second.Files))},
 	} {
 		if c.order != 0 {
 			return c.order > 0, c.why
@@ -170,8 +172,9 @@ func (t Best) reached(on On) (r Reached, end bool) {
 		return Out, second && t.Stage == Rebasing
 	case NotNeeded, NothingToDo, Blocked, NoBudget, GaveUp:
 		return Out, second
+	default:
+		return Out, false
 	}
-	return Out, false
 }
 
 // trial returns the facts about the change of this moment.
@@ -209,7 +212,7 @@ func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Second, t.Inquiry, t.Disputes, t.Tried, t.Word = nil, Inquiry{}, 0, nil, Word{}
 	t.Fresh, t.Continue, t.Feedback = true, false, t.Round.Told
 	detail := fmt.Sprintf("the first (%s) %s; a second one is made", named(t.Implement.Number, t.Head), reached.words())
-	if by := (Escalation{t.Task}).Stronger(x.Policy, x.Intent, forge.StepImplement); by != nil {
+	if by := Escalation(t).Stronger(x.Policy, x.Intent, forge.StepImplement); by != nil {
 		detail += " " + described(by)
 	}
 	x.Adjust(rule.BestOfTwo, t.ID, detail)
@@ -267,7 +270,7 @@ func (t Best) back() {
 			list = append(list, rv)
 		}
 	}
-	t.Reviews = append(list, own...)
+	t.Reviews = slices.Concat(list, own)
 }
 
 // breakOff ends a round without a choice. The task goes on with what it works on.

@@ -21,17 +21,38 @@ func TestChoose(t *testing.T) {
 		why           string
 	}{
 		{"alike", plain, plain, false, "nothing tells them apart, so the first"},
-		{"only the second is approved", with(func(c *task.Trial) { c.Reached = task.Refused }), plain, true, "the first is rejected, the second is approved"},
-		{"only the first is approved", plain, with(func(c *task.Trial) { c.Reached = task.Unverified }), false, "the first is approved, the second does not verify"},
-		{"an approval counts more than size", plain, with(func(c *task.Trial) { c.Reached, c.Files = task.Refused, 1 }), false, "the first is approved, the second is rejected"},
+		{
+			"only the second is approved", with(func(c *task.Trial) { c.Reached = task.Refused }), plain, true,
+			"the first is rejected, the second is approved",
+		},
+		{
+			"only the first is approved", plain, with(func(c *task.Trial) { c.Reached = task.Unverified }), false,
+			"the first is approved, the second does not verify",
+		},
+		{
+			"an approval counts more than size", plain, with(func(c *task.Trial) { c.Reached, c.Files = task.Refused, 1 }), false,
+			"the first is approved, the second is rejected",
+		},
 		{
 			"verified counts more than requirements",
 			task.Trial{Reached: task.Unverified},
 			task.Trial{Reached: task.Refused},
 			true, "the first does not verify, the second is rejected",
 		},
-		{"a change counts more than none", task.Trial{Reached: task.Nowhere}, task.Trial{Reached: task.Unverified}, true, "the first changes nothing, the second does not verify"},
-		{"what cannot go on is never chosen", task.Trial{Reached: task.Nowhere}, task.Trial{Reached: task.Out}, false, "the first changes nothing, the second cannot go on"},
+		{
+			"a change counts more than none",
+			task.Trial{Reached: task.Nowhere},
+			task.Trial{Reached: task.Unverified},
+			true,
+			"the first changes nothing, the second does not verify",
+		},
+		{
+			"what cannot go on is never chosen",
+			task.Trial{Reached: task.Nowhere},
+			task.Trial{Reached: task.Out},
+			false,
+			"the first changes nothing, the second cannot go on",
+		},
 		{
 			"of two rejected ones the one that meets more",
 			task.Trial{Reached: task.Refused, Met: 1, Files: 1},
@@ -39,7 +60,10 @@ func TestChoose(t *testing.T) {
 			true,
 			"of the requirements the first meets 1, the second 2",
 		},
-		{"fewer for a person to approve", with(func(c *task.Trial) { c.Guarded, c.Files = 1, 1 }), plain, true, "a person has to approve 1 parts of the first, 0 of the second"},
+		{
+			"fewer for a person to approve", with(func(c *task.Trial) { c.Guarded, c.Files = 1, 1 }), plain, true,
+			"a person has to approve 1 parts of the first, 0 of the second",
+		},
 		{"fewer files", plain, with(func(c *task.Trial) { c.Files = 1 }), true, "the first changes 3 files, the second 1 file"},
 		{"more files", plain, with(func(c *task.Trial) { c.Files = 4 }), false, "the first changes 3 files, the second 4 files"},
 	} {
