@@ -23,7 +23,7 @@ func (p *Project) Rules() *forge.Policy {
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
-	policy.Second = p.SecondPolicy()
+	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, p.ParallelWorkers)
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {

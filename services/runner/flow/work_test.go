@@ -221,7 +221,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("tasks") {
 		name, after, _ := strings.Cut(name, ":")
-		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements"))}
+		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements")), Complexity: forge.Complexity(arg("complexity"))}
 		if after != "" {
 			t.DependsOn = strings.Split(after, "+")
 		}
@@ -270,13 +270,13 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 		p.Approvals.Count, p.Approvals.NotRequester, p.Approvals.Persons = int(usd(n)), arg("not") != "", len(p.Approvers)
 	}
 	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
-	p.MergeParallel = int(usd(arg("parallel")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
+	p.BestOfTwo, p.MergeParallel = forge.BestOfTwo{When: list("best"), By: append(strongerOf(list("best-by")), forge.Stronger{})[0]}, int(usd(arg("parallel")))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.MergeParallel > 0
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.BestOfTwo.When != nil || p.MergeParallel > 0
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}

@@ -18,6 +18,7 @@ type money struct {
 	second    forge.SecondReview
 	checks    int // that a reviewer may ask for
 	parallel  int // changes that are verified at once for the merge queue
+	best      forge.BestOfTwo
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
 	// refuses says that the account of the first agent refuses calls now and then.
@@ -56,6 +57,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
+	p.BestOfTwo = m.best
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
 	p.MergeParallel = m.parallel
 	return &p
