@@ -3399,6 +3399,7 @@ type Policy struct {
 	xxx_hidden_Second                *SecondReview          `protobuf:"bytes,17,opt,name=second"`
 	xxx_hidden_AnalyzeBeforeApproval *string                `protobuf:"bytes,18,opt,name=analyze_before_approval,json=analyzeBeforeApproval"`
 	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
+	xxx_hidden_BestOfTwo             *BestOfTwo             `protobuf:"bytes,20,opt,name=best_of_two,json=bestOfTwo"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -3570,14 +3571,21 @@ func (x *Policy) GetMaxChecks() int32 {
 	return 0
 }
 
+func (x *Policy) GetBestOfTwo() *BestOfTwo {
+	if x != nil {
+		return x.xxx_hidden_BestOfTwo
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3602,7 +3610,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3615,7 +3623,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3628,7 +3636,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3645,12 +3653,16 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 20)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 20)
+}
+
+func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
+	x.xxx_hidden_BestOfTwo = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3751,6 +3763,13 @@ func (x *Policy) HasMaxChecks() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
 }
 
+func (x *Policy) HasBestOfTwo() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_BestOfTwo != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3814,6 +3833,10 @@ func (x *Policy) ClearMaxChecks() {
 	x.xxx_hidden_MaxChecks = 0
 }
 
+func (x *Policy) ClearBestOfTwo() {
+	x.xxx_hidden_BestOfTwo = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3856,6 +3879,8 @@ type Policy_builder struct {
 	AnalyzeBeforeApproval *string
 	// How many checks a reviewer may ask for in one review.
 	MaxChecks *int32
+	// Of which tasks two changes are made, and the better one is merged.
+	BestOfTwo *BestOfTwo
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3863,11 +3888,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3876,32 +3901,118 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 20)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 20)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
+	x.xxx_hidden_BestOfTwo = b.BestOfTwo
+	return m0
+}
+
+// BestOfTwo is the policy about tasks of which two changes are made.
+type BestOfTwo struct {
+	state           protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_When []string               `protobuf:"bytes,1,rep,name=when"`
+	xxx_hidden_By   *Stronger              `protobuf:"bytes,2,opt,name=by"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BestOfTwo) Reset() {
+	*x = BestOfTwo{}
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BestOfTwo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BestOfTwo) ProtoMessage() {}
+
+func (x *BestOfTwo) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *BestOfTwo) GetWhen() []string {
+	if x != nil {
+		return x.xxx_hidden_When
+	}
+	return nil
+}
+
+func (x *BestOfTwo) GetBy() *Stronger {
+	if x != nil {
+		return x.xxx_hidden_By
+	}
+	return nil
+}
+
+func (x *BestOfTwo) SetWhen(v []string) {
+	x.xxx_hidden_When = v
+}
+
+func (x *BestOfTwo) SetBy(v *Stronger) {
+	x.xxx_hidden_By = v
+}
+
+func (x *BestOfTwo) HasBy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_By != nil
+}
+
+func (x *BestOfTwo) ClearBy() {
+	x.xxx_hidden_By = nil
+}
+
+type BestOfTwo_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// complex: those of high complexity; rejected: after the first setback.
+	When []string
+	// Who makes the second one.
+	By *Stronger
+}
+
+func (b0 BestOfTwo_builder) Build() *BestOfTwo {
+	m0 := &BestOfTwo{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_When = b.When
+	x.xxx_hidden_By = b.By
 	return m0
 }
 
@@ -3916,7 +4027,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4039,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4115,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4127,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4232,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4133,7 +4244,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4405,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4306,7 +4417,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4575,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4476,7 +4587,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4741,7 +4852,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x98\a\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xcd\a\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4765,7 +4876,11 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\x126\n" +
 	"\x17analyze_before_approval\x18\x12 \x01(\tR\x15analyzeBeforeApproval\x12\x1d\n" +
 	"\n" +
-	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\"V\n" +
+	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\x123\n" +
+	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\"C\n" +
+	"\tBestOfTwo\x12\x12\n" +
+	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
+	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +
 	"\fSecondReview\x12\"\n" +
 	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
 	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +
@@ -4798,7 +4913,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4812,96 +4927,99 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
 	(*Reflection)(nil),            // 10: forge.v1.Reflection
 	(*Policy)(nil),                // 11: forge.v1.Policy
-	(*SecondReview)(nil),          // 12: forge.v1.SecondReview
-	(*Stronger)(nil),              // 13: forge.v1.Stronger
-	(*Approvals)(nil),             // 14: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 15: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 16: forge.v1.Budget
-	(*Key)(nil),                   // 17: forge.v1.Key
-	(*Attempt)(nil),               // 18: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*Usage)(nil),                 // 21: forge.v1.Usage
-	(*Observation)(nil),           // 22: forge.v1.Observation
-	(*Failure)(nil),               // 23: forge.v1.Failure
-	(*Review)(nil),                // 24: forge.v1.Review
-	(*Audit)(nil),                 // 25: forge.v1.Audit
-	(*Observed)(nil),              // 26: forge.v1.Observed
-	(*Abstraction)(nil),           // 27: forge.v1.Abstraction
-	(*Intake)(nil),                // 28: forge.v1.Intake
-	(*Summarization)(nil),         // 29: forge.v1.Summarization
-	(*Judgment)(nil),              // 30: forge.v1.Judgment
-	(Executor)(0),                 // 31: forge.v1.Executor
-	(*Clarification)(nil),         // 32: forge.v1.Clarification
-	(Risk)(0),                     // 33: forge.v1.Risk
-	(Complexity)(0),               // 34: forge.v1.Complexity
-	(*FileWrite)(nil),             // 35: forge.v1.FileWrite
-	(*Execution)(nil),             // 36: forge.v1.Execution
-	(*Overlap)(nil),               // 37: forge.v1.Overlap
-	(*CheckRun)(nil),              // 38: forge.v1.CheckRun
-	(*Intent)(nil),                // 39: forge.v1.Intent
-	(*Reviewer)(nil),              // 40: forge.v1.Reviewer
+	(*BestOfTwo)(nil),             // 12: forge.v1.BestOfTwo
+	(*SecondReview)(nil),          // 13: forge.v1.SecondReview
+	(*Stronger)(nil),              // 14: forge.v1.Stronger
+	(*Approvals)(nil),             // 15: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 16: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 17: forge.v1.Budget
+	(*Key)(nil),                   // 18: forge.v1.Key
+	(*Attempt)(nil),               // 19: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*Usage)(nil),                 // 22: forge.v1.Usage
+	(*Observation)(nil),           // 23: forge.v1.Observation
+	(*Failure)(nil),               // 24: forge.v1.Failure
+	(*Review)(nil),                // 25: forge.v1.Review
+	(*Audit)(nil),                 // 26: forge.v1.Audit
+	(*Observed)(nil),              // 27: forge.v1.Observed
+	(*Abstraction)(nil),           // 28: forge.v1.Abstraction
+	(*Intake)(nil),                // 29: forge.v1.Intake
+	(*Summarization)(nil),         // 30: forge.v1.Summarization
+	(*Judgment)(nil),              // 31: forge.v1.Judgment
+	(Executor)(0),                 // 32: forge.v1.Executor
+	(*Clarification)(nil),         // 33: forge.v1.Clarification
+	(Risk)(0),                     // 34: forge.v1.Risk
+	(Complexity)(0),               // 35: forge.v1.Complexity
+	(*FileWrite)(nil),             // 36: forge.v1.FileWrite
+	(*Execution)(nil),             // 37: forge.v1.Execution
+	(*Overlap)(nil),               // 38: forge.v1.Overlap
+	(*CheckRun)(nil),              // 39: forge.v1.CheckRun
+	(*Intent)(nil),                // 40: forge.v1.Intent
+	(*Reviewer)(nil),              // 41: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	17, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	18, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	19, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	20, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	21, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	22, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	18, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	19, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	20, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	21, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	22, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	23, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	23, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	24, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	24, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	25, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	25, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	26, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	27, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	28, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	29, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	30, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	26, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	27, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	28, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	29, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	30, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	31, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	31, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	32, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	32, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	33, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	33, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	34, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	33, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	34, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	35, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	36, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	37, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	32, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	34, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	35, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	36, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	37, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	38, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	33, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	37, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	38, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	38, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	38, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	38, // 38: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	38, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	39, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	39, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	39, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	39, // 38: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
 	0,  // 39: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	8,  // 40: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	7,  // 41: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	39, // 42: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	20, // 43: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	20, // 44: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	20, // 45: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	16, // 46: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	15, // 47: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	14, // 48: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	13, // 49: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	13, // 50: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	12, // 51: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	40, // 52: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	33, // 53: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	40, // 42: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	21, // 43: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	21, // 44: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	21, // 45: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	17, // 46: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	16, // 47: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	15, // 48: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	14, // 49: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	14, // 50: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	13, // 51: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	12, // 52: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	14, // 53: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	41, // 54: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	34, // 55: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -4937,7 +5055,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
