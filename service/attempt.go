@@ -98,7 +98,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 }
 
 // counts reports whether the result of an attempt is to be reported. Otherwise the error says why the command
-// is to be delivered again; nil: nobody wants it any more.
+// is to be delivered again; nil: its result is not wanted any more.
 func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
