@@ -360,12 +360,17 @@ type Policy struct {
 	// StrongerReview is the same for review.
 	StrongerReview []Stronger
 	// Second says who else has to approve changes, and which.
-	Second SecondReview
-	MaxChecks int       // bounds the checks that a reviewer may ask for in one review
+	Second    SecondReview
 	BestOfTwo BestOfTwo // says of which tasks two changes are made, and the better one is merged
+	Numbers
 
-	MergeParallel         int    // how many changes are verified at once for the merge queue, each on top of those before it; 0 stands for 1
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
+}
+
+// Numbers are bounds of a policy that hold for single steps.
+type Numbers struct {
+	MaxChecks     int // the checks that a reviewer may ask for in one review
+	MergeParallel int // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
 }
 
 // SecondReview is the policy about a second reviewer.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // checker compares a world with the invariants of the flow: the promises of
@@ -221,7 +222,7 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 			}
 		case *forge.Review:
 			requirements := w.workers.asked[reviewed{out.TaskID, out.Head}]
-			if out.Verdict == forge.VerdictApproved && !w.askedFirst(r) && len(out.Issues) == 0 && shown(requirements, out.Claims) {
+			if out.Verdict == forge.VerdictApproved && !w.askedFirst(r) && len(out.Issues) == 0 && facts.Shown(requirements, out.Claims) {
 				approved[w.repo.heads[out.Head].patch] = true
 			}
 		case *forge.Judgment:

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // checkDecision returns an error if a decision begins something too early,
@@ -40,7 +41,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.check(key, rec), w.checkTrain(rec)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep), w.checkTrain(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -95,7 +96,7 @@ type knowledge struct {
 	withdrawn map[forge.Attempt]bool
 
 	// accounts are those that refuse calls.
-	accounts accounts
+	accounts facts.Accounts
 
 	// paused says that a person paused this intent.
 	paused bool
@@ -148,7 +149,7 @@ func (k *knowledge) checkPaused(key forge.Key, rec *forge.Record) error {
 // of a plan that is not the present one.
 func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.learnPause(ev)
-	k.accounts.learn(ev)
+	k.accounts.Learn(ev)
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		k.system = m.Intent.Source == forge.SourceSystem && !m.Preapproved

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // maxIterations bounds the iterations of a goal.
@@ -51,12 +52,12 @@ func (w worker) goalStep(c *forge.Command) *forge.Result {
 // judgment judges every criterion, well or badly.
 func (w worker) judgment(c *forge.Command) *forge.Judgment {
 	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Goal().Criteria
-	return &forge.Judgment{Head: c.Task.Head, Complete: !w.chance(20), Claims: w.claims(c.Goal().Criteria)}
+	return &forge.Judgment{Head: c.Task.Head, Complete: !w.chance(20), Claims: facts.Claims(w.chance, c.Goal().Criteria)}
 }
 
 // reached reports whether a judgment lets a change merge, by what its judge was asked for: see checkMeasured for the rest.
 func reached(j *forge.Judgment, asked []string) bool {
-	return j != nil && j.Complete && shown(asked, j.Claims)
+	return j != nil && j.Complete && facts.Shown(asked, j.Claims)
 }
 
 // checkGoal returns an error unless the goal stayed within its iterations, and

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // The two reviewers of a project that has a second one.
@@ -28,7 +29,7 @@ func anySecond(rng *rand.Rand) forge.SecondReview {
 // and then a worker answers for the second what the first said, in the first's name
 // or in its own.
 func (w worker) review(c *forge.Command) *forge.Result {
-	rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: w.claims(c.Task.Required()), By: firstReviewer}
+	rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: facts.Claims(w.chance, c.Task.Required()), By: firstReviewer}
 	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
 	program := firstReviewer // as it reports itself, whatever the review says
 	if in := c.Review(); in.Second != nil {
@@ -117,7 +118,7 @@ func pairs(w *world) map[string]opinions {
 func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || rv.Verdict != forge.VerdictApproved || w.askedFirst(r) || len(rv.Issues) > 0 ||
-		!shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
+		!facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
 		return
 	}
 	o := of[rv.Head]
@@ -167,4 +168,11 @@ func (w checker) checkPairs() error {
 		}
 	}
 	return nil
+}
+
+// reviewed is a head of a task. Two tasks can have the same one: a task that finds nothing to do is
+// reviewed at its base, which is the commit of another.
+type reviewed struct {
+	task forge.TaskID
+	head string
 }

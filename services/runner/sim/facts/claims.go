@@ -1,4 +1,4 @@
-package sim
+package facts
 
 import (
 	"slices"
@@ -6,46 +6,39 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// claims answers requirements or criteria as a reviewer or judge does: mostly met, with evidence that
+// Claims answers requirements or criteria as a reviewer or judge does: mostly met, with evidence that
 // resolved. Now and then a claim is not met, its evidence did not resolve or is missing, its confidence is low, or it
 // is left out, given twice, or added.
-func (w worker) claims(asked []string) []forge.Claim {
+func Claims(chance func(n int) bool, asked []string) []forge.Claim {
 	var list []forge.Claim
 	for i, text := range asked {
-		c := forge.Claim{Number: i + 1, Text: text, Met: !w.chance(8), Confidence: 0.9}
+		c := forge.Claim{Number: i + 1, Text: text, Met: !chance(8), Confidence: 0.9}
 		c.Evidence = []forge.Citation{{Kind: forge.CitationDiff, Ref: "a.go:1", Quote: "it is there", Resolved: true}}
 		switch {
-		case w.chance(15):
+		case chance(15):
 			c.Evidence[0].Resolved, c.Evidence[0].Reason = false, "it is not there"
-		case w.chance(30):
+		case chance(30):
 			c.Evidence = nil
-		case w.chance(29):
+		case chance(29):
 			c.Confidence = 0.3
 		}
 		list = append(list, c)
 	}
 	switch {
 	case len(list) == 0: // commands decide everything
-	case w.chance(25):
+	case chance(25):
 		list = list[1:]
-	case w.chance(40):
+	case chance(40):
 		list = append(list, list[0])
-	case w.chance(39):
+	case chance(39):
 		list = append(list, forge.Claim{Number: len(asked) + 1, Text: "more", Met: true, Confidence: 1, Evidence: list[0].Evidence})
 	}
 	return list
 }
 
-// reviewed is a head of a task. Two tasks can have the same one: a task that finds nothing to do is
-// reviewed at its base, which is the commit of another.
-type reviewed struct {
-	task forge.TaskID
-	head string
-}
-
-// shown reports whether claims show that all that was asked is met. It says what must hold in its own
+// Shown reports whether claims show that all that was asked is met. It says what must hold in its own
 // words, not in those of the rules.
-func shown(asked []string, claims []forge.Claim) bool {
+func Shown(asked []string, claims []forge.Claim) bool {
 	if len(claims) != len(asked) {
 		return false
 	}

@@ -1,4 +1,5 @@
-package sim
+// Package facts says what journals and answers show, without the rules of flow: the simulator compares those with it.
+package facts
 
 import (
 	"fmt"
@@ -8,14 +9,14 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// accounts is read from an intent's journal: which accounts it was told to refuse calls.
-type accounts struct {
+// Accounts is read from an intent's journal: which accounts it was told to refuse calls.
+type Accounts struct {
 	number int
 	closed []forge.ClosedAccount
 }
 
-// learn records the newest list that the project told.
-func (a *accounts) learn(ev *forge.Event) {
+// Learn records the newest list that the project told.
+func (a *Accounts) Learn(ev *forge.Event) {
 	told := forge.As[*forge.AccountsChanged](ev.Message)
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
 		told = m.Accounts
@@ -25,9 +26,9 @@ func (a *accounts) learn(ev *forge.Event) {
 	}
 }
 
-// check returns an error if an agent may be called although its account is known to refuse calls, or if
+// Check returns an error if an agent may be called although its account is known to refuse calls, or if
 // an intent failed by that. Of several events that were decided together the order is not known.
-func (a *accounts) check(key forge.Key, rec *forge.Record) error {
+func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forge.Command) bool) error {
 	// With a project that keeps accounts, a bad key is a reason to wait, and never one to fail.
 	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailAuth)+": ") {
 		return fmt.Errorf("%s failed by refused credentials: %s", key, s.Reason)
@@ -37,7 +38,7 @@ func (a *accounts) check(key forge.Key, rec *forge.Record) error {
 	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
-		if !agentStep(c) {
+		if !callsAgent(c) {
 			continue
 		}
 		for _, closed := range a.closed {
