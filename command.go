@@ -342,26 +342,20 @@ type Policy struct {
 	AttemptTimeout time.Duration
 	// TrustedOrigins are systems whose intents may run unapproved at low risk.
 	TrustedOrigins []string
-	// Budget bounds the cost of agents.
-	Budget Budget
-	// Fallbacks counts the further agents to turn to when one is at a limit.
-	Fallbacks int
-	// ProtectedPaths are patterns of paths whose changes wait for a person, also after an approved review.
-	ProtectedPaths []string
+	Budget         Budget   // bounds the cost of agents
+	Fallbacks      int      // counts the further agents to turn to when one is at a limit
+	ProtectedPaths []string // patterns of paths whose changes wait for a person, also after an approved review
 	// Approvers may approve; empty lets everyone approve who may publish it.
 	Approvers  []string
 	Approvals  Approvals        // says how many of them have to
 	MaxDepth   int              // bounds the nesting of child intents; 0 allows none
 	Reflection ReflectionPolicy // bounds the proposals of reflections
 	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at most 1; 0 stands for DefaultMinConfidence.
-	MinConfidence float64
-	// StrongerImplement lists the steps that implement and execute are escalated by, one for each setback.
-	StrongerImplement []Stronger
-	// StrongerReview is the same for review.
-	StrongerReview []Stronger
-	// Second says who else has to approve changes, and which.
-	Second    SecondReview
-	BestOfTwo BestOfTwo // says of which tasks two changes are made, and the better one is merged
+	MinConfidence     float64
+	StrongerImplement []Stronger   // the steps that implement and execute are escalated by, one for each setback
+	StrongerReview    []Stronger   // the same for review
+	Second            SecondReview // says who else has to approve changes, and which
+	BestOfTwo         BestOfTwo    // says of which tasks two changes are made, and the better one is merged
 	Numbers
 
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
