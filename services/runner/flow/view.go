@@ -70,7 +70,7 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if sum.Activity == asksAccount {
+	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin {
 		sum.Reason, _ = s.Accounts.Why(s.Updated)
 	}
 	return sum
@@ -141,7 +141,7 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingBudget, "waits for budget"
 	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
-		return forge.WaitingPaused, asksAccount
+		return forge.WaitingPaused, s.asks()
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	case len(s.Tasks.OfBase()) > 0: // one that is paused does not look
@@ -152,6 +152,17 @@ func (s view) waiting() (forge.Waiting, string) {
 
 // asksAccount is the activity of the intent that asks the person about an account, for all that wait.
 const asksAccount = "no agent is called"
+
+// waitsForOrigin is that of the one that says, for all that wait, that the origin does not answer.
+const waitsForOrigin = "waits for the origin"
+
+// asks returns the activity of an intent that speaks for all that wait.
+func (s view) asks() string {
+	if why, _ := s.Accounts.Why(s.Updated); strings.HasPrefix(why, forge.OriginAway) {
+		return waitsForOrigin
+	}
+	return asksAccount
+}
 
 // asksForAccount reports whether this intent asks the person about an account.
 func (s view) asksForAccount() bool {

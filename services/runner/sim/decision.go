@@ -14,8 +14,8 @@ import (
 // paused. It is called for every record as it is written, because some of this
 // cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
-	if key.IsProject() {
-		return nil
+	if err := checkOrigin(key, rec); err != nil || key.IsProject() {
+		return err
 	}
 	know := w.known[key]
 	if know == nil {
