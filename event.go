@@ -78,7 +78,7 @@ const ProjectPaused = "the project is paused"
 // AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 const AccountClosed = "the account of "
 
-// GitOrigin is what is outside of the project and refuses, where that is no account: see ClosedAccount.
+// GitOrigin stands in a ClosedAccount in the place of an agent: the server of the git origin does not answer.
 const GitOrigin = "git origin"
 
 // OriginAway begins the reason of an intent that tells a person about the origin, for all that wait for it.

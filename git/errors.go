@@ -100,7 +100,7 @@ type Cause string
 // The causes. The empty one stands for everything else.
 const (
 	CauseName      Cause = "dns"              // the name of its server is not known
-	CauseRefused   Cause = "refused"          // nobody listens there
+	CauseRefused   Cause = "refused"          // its server does not listen
 	CauseTimeout   Cause = "timeout"          // it does not answer
 	CauseBroken    Cause = "broken"           // the connection broke off, or the server does not work now
 	CauseGone      Cause = "gone"             // the folder that is the origin does not exist, as when it is not mounted

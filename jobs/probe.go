@@ -17,7 +17,7 @@ const (
 	// oneLook bounds one look at the origin: a server that is silent is away as well.
 	oneLook = 10 * time.Second
 	// longestLook bounds the pause between two looks: all goes on that long after the origin's return, at most.
-	longestLook = 2 * time.Second
+	longestLook = time.Second
 )
 
 // Probe waits until a project's origin answers, as long as the command says, and reports whether it does.

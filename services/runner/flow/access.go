@@ -65,7 +65,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	return true
 }
 
-// waitsFor names what a step would have to wait for that failed: the account of its agent, or the origin.
+// waitsFor returns the name that a failed step would wait for: the agent whose account it is, or the origin.
 func waitsFor(r *forge.Result) string {
 	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
 		return forge.GitOrigin

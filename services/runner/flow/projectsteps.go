@@ -140,8 +140,9 @@ func (p *Project) resumeAll() (forge.Decision, error) {
 // merged takes a worker's report on a merge, and sets a timer if it is to be tried
 // again.
 func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
+	// It is not an attempt that failed: it neither counts against the tries of the merge, nor gives its place to another.
 	if f := r.Failure(); f != nil && f.Reason == forge.FailOrigin && p.state.Queue.Stop(r) {
-		p.state.Accounts.Lost(&p.out, f, p.state.Scheduler.Active, p.now)
+		p.state.Accounts.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
 		return forge.Applied, nil
 	}
 	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
@@ -152,7 +153,8 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	return d, err
 }
 
-// probe has somebody wait for the origin, if nobody does and it does not answer.
+// probe issues a probe of an origin that does not answer, unless one is under way. It is called after each decision, because
+// many of them can be the reason: a report, the end of a probe, the end of the intent in whose name it was.
 func (p *Project) probe() {
 	var after forge.IntentID
 	if m := p.state.Queue.Current; m != nil && m.Stopped {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
@@ -71,7 +72,7 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Tasks = append(sum.Tasks, ts)
 	}
 	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin {
-		sum.Reason, _ = s.Accounts.Why(s.Updated)
+		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
 }
@@ -158,15 +159,25 @@ const waitsForOrigin = "waits for the origin"
 
 // asks returns the activity of an intent that speaks for all that wait.
 func (s view) asks() string {
-	if why, _ := s.Accounts.Why(s.Updated); strings.HasPrefix(why, forge.OriginAway) {
+	if why, _ := s.outside(); strings.HasPrefix(why, forge.OriginAway) {
 		return waitsForOrigin
 	}
 	return asksAccount
 }
 
+// outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
+// of that. A change in the merge queue waits for the origin like the steps that are held for it.
+func (s view) outside() (why string, person bool) {
+	why, person = s.Accounts.Why(s.Updated)
+	if away := s.Accounts.Find(forge.GitOrigin, s.Updated); why == "" && away != nil && s.Tasks.Has(task.Merging) {
+		return account.Words(away), true
+	}
+	return why, person
+}
+
 // asksForAccount reports whether this intent asks the person about an account.
 func (s view) asksForAccount() bool {
-	_, person := s.Accounts.Why(s.Updated)
+	_, person := s.outside()
 	return s.Accounts.Asks && person
 }
 
@@ -180,7 +191,7 @@ func (s view) looks(timer string) bool {
 // activity returns, for a person, the part of the work that goes on by itself.
 func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
-	waits, person := s.Accounts.Why(s.Updated)
+	waits, person := s.outside()
 	switch {
 	case len(s.Dispatch.Outbox.Commands) == 0 && person:
 		return "waits: " + waits

@@ -38,12 +38,13 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 		r.Observations = append(r.Observations, forge.Observation{Content: text})
 	}
 	if v := arg("cost"); v != "" {
-		r.Usage.Calls = 1
-		r.Usage.CostUSD = usd(v)
+		r.Usage.Calls, r.Usage.CostUSD = 1, usd(v)
 	}
 	switch d.Cmd {
 	case "started":
 		r.Output = &forge.Started{}
+	case "probe":
+		r.Output = &forge.Probed{}
 	case "fail":
 		r.Output = &forge.Failure{Reason: forge.FailureReason(arg("reason")), Message: "it failed"}
 		if u := arg("until"); u != "" {
@@ -116,8 +117,6 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
 			}
 		}
-	case forge.StepProbe:
-		r.Output = &forge.Probed{}
 	case forge.StepReview:
 		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 		r.Output = out

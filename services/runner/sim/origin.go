@@ -15,7 +15,7 @@ type outages struct {
 }
 
 // outage returns the result of an attempt to which the origin does not answer, or that was told so; nil if it answers. Once the
-// faults stopped it does, and nobody says so but a probe.
+// faults stopped it does, which only a probe finds out.
 func (w worker) outage(c *forge.Command) *forge.Result {
 	if slices.Contains(c.ClosedAgents, forge.GitOrigin) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "the origin does not answer"}}

@@ -30,7 +30,7 @@ func TestOriginGoesAway(t *testing.T) {
 	runner.kill()
 	c.start(runner)
 	wait.Until(t, "a person is told", func() bool { return strings.Contains(c.forge("inbox", "--list").stdout, said) })
-	if got := c.forge("inbox", "-o", "json"); strings.Count(got.stdout, `"id":`) != 1 || !strings.Contains(got.stdout, c.origin) {
+	if got := c.forge("inbox", "-o", "json"); strings.Count(got.stdout, `"waiting":`) != 1 || !strings.Contains(got.stdout, c.origin) {
 		t.Errorf("not one line of the inbox, with the origin:\n%s", got.stdout)
 	}
 	c.says(c.forge("doctor"), 0, "git origin")

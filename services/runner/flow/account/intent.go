@@ -122,7 +122,7 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 	return why, false
 }
 
-// outside names what a step waits for. Lists and notifications know such reasons by these beginnings.
+// outside returns the beginning of a reason to wait, by which lists and notifications recognise it.
 func outside(agent string) string {
 	if agent == forge.GitOrigin {
 		return forge.OriginAway

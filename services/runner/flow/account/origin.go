@@ -74,8 +74,9 @@ func (a *Away) attempt() forge.Attempt {
 	return forge.Attempt{Step: forge.StepProbe, Number: a.Number, Claim: 1}
 }
 
-// Begin begins a probe, if the origin does not answer and nobody waits for it, and reports whether it does. It is in the
-// name of an intent that waits, or of the one whose merge does. While none waits, nobody looks: the next step finds out.
+// Begin begins a probe, if the origin does not answer and no other is under way, and reports whether it does. It is in the
+// name of an intent that waits, or of the one whose merge does. Where none waits, the fact is forgotten instead: a probe
+// for no intent would go on for ever, and the next step finds out as well.
 func (a *Away) Begin(out *outbox.Messages, s *State, merge forge.IntentID, active []forge.IntentID) bool {
 	if a.For != "" || !s.OriginAway() {
 		return false
@@ -99,7 +100,8 @@ func (a *Away) Begin(out *outbox.Messages, s *State, merge forge.IntentID, activ
 func (s *State) OriginAway() bool { return s.find(forge.GitOrigin) != nil }
 
 // Lost keeps that the origin did not answer a merge, and tells who has to know.
-func (s *State) Lost(out *outbox.Messages, f *forge.Failure, active []forge.IntentID, now time.Time) {
+func (s *State) Lost(out *outbox.Messages, id forge.IntentID, f *forge.Failure, active []forge.IntentID, now time.Time) {
+	s.Away.wait(id)
 	if s.OriginAway() {
 		return
 	}
@@ -116,12 +118,15 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
 	a.For = ""
+	// What else became of the probe, such as the death of its worker, says nothing of the origin: another one follows.
 	if f := r.Failure(); f == nil && r.Answers() || f != nil && f.Reason == forge.FailRepository {
 		// A server that answers with a refusal is not away: each step says for itself what it was refused.
 		s.open()
 		s.tellAll(out, active)
 		return forge.Applied, nil
 	}
+	// Whoever waits is told only when it has lasted: an intent cannot look at the clock by itself, because only
+	// an event brings it the time, and none comes while it waits.
 	if !a.Said && now.Sub(c.Since) >= saidAfter {
 		a.Said = true
 		s.Number++

@@ -15,6 +15,16 @@
 // made again. And an intent lets its steps go only by a message that was sent after the project had heard why they
 // wait (Heard), not by one that was on its way before.
 //
+// The git origin is one more entry of the same list, forge.GitOrigin: while it does not answer, nothing can begin and
+// nothing can be merged. What is known of accounts is true of it as well, with two differences. Every step needs it, so
+// every command says that it is away. And no person opens it, but a probe (Away): a step of an implementer that waits for
+// it, one at a time for all of the project. A merge is the project's own step, so it is stopped, and not held by its intent.
+//
+//	          a step, or a merge, is not answered              a probe is answered
+//	answers -----------------------------------> away, probed ---------------------> answers
+//	                                              |        ^
+//	                                              +--------+ a probe ends in vain: the next waits longer
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package account

@@ -67,7 +67,8 @@ type Merge struct {
 	Errors int
 	// RetryAt is when it is issued again; zero while a worker has it.
 	RetryAt time.Time
-	// Stopped says that it waits for what is outside of the project.
+	// Stopped says that it waits for what is outside of the project. No timer ends that: GoOn does, when the project
+	// has heard that it is there again.
 	Stopped bool
 }
 
