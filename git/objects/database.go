@@ -3,6 +3,7 @@ package objects
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -22,6 +23,8 @@ type Database struct {
 	more []string
 	// readers are shared by all calls.
 	readers catFiles
+	// line is the newest result of Trees; nil before the first.
+	line atomic.Pointer[line]
 }
 
 // NewDatabase returns the object database of the repository with this git directory.

@@ -2,7 +2,9 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,20 +43,39 @@ func (db *Database) Log(ctx context.Context, since, head git.OID, limit int) ([]
 }
 
 // Trees returns the trees of the newest commits of a branch's own line of history, newest first,
-// at most limit of them.
+// at most limit of them. What the call before returned is not read again: a branch mostly grows.
 func (db *Database) Trees(ctx context.Context, head git.OID, limit int) ([]git.OID, error) {
-	out, err := git.Run(ctx, db.ObjectCommand(), "log", "--first-parent", "--no-show-signature", "--format=%T",
-		"--max-count="+strconv.Itoa(limit), string(head), "--")
-	if err != nil {
-		return nil, err
-	}
+	before := db.line.Load()
+	r := db.NewReader(ctx)
+	defer r.Close()
 	var list []git.OID
-	for line := range strings.Lines(string(out)) {
-		tree, err := git.ParseOID(strings.TrimSpace(line))
-		if err != nil {
-			return nil, fmt.Errorf("git log: %w", err)
+	for at := head; len(list) < limit; {
+		if before != nil && at == before.head && before.limit >= limit {
+			list = append(list, before.trees...)
+			break
 		}
-		list = append(list, tree)
+		c, err := r.Commit(at)
+		if len(list) > 0 && errors.Is(err, git.ErrNotFound) {
+			break // the end of a shallow clone
+		}
+		if err != nil {
+			return nil, fmt.Errorf("trees of %s: %w", head.Short(), err)
+		}
+		list = append(list, c.Tree)
+		if len(c.Parents) == 0 {
+			break
+		}
+		at = c.Parents[0]
 	}
-	return list, nil
+	list = list[:min(len(list), limit)]
+	db.line.Store(&line{head, limit, list})
+	return slices.Clone(list), nil
+}
+
+// line is the newest part of a branch's own line of history.
+type line struct {
+	head git.OID
+	// limit is how many trees it has at most, with fewer at the root.
+	limit int
+	trees []git.OID
 }

@@ -27,7 +27,7 @@ type Reader struct {
 
 const (
 	maxCommit = 1 << 20 // bytes of one commit object
-	maxIdle   = 2       // processes of a store that wait for the next call
+	maxIdle   = 4       // processes of a store that wait for the next call
 	idleTime  = 10 * time.Second
 )
 

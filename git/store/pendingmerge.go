@@ -92,17 +92,20 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 		}
 		under = intentPrefix(intent)
 	}
-	var out []byte
-	var err error
+	var list []PendingMerge
 	if s.origin == nil {
-		out, err = s.Git(ctx, "for-each-ref", "--format=%(objectname)%09%(refname)", under)
-	} else {
-		out, err = s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
+		refs, err := s.refsBelow(ctx, under)
+		for _, k := range refs {
+			if l, err := parsePendingMerge(k.Ref, string(k.OID)); err == nil {
+				list = append(list, l)
+			}
+		}
+		return list, err
 	}
+	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
 	if err != nil {
 		return nil, err
 	}
-	var list []PendingMerge
 	for line := range strings.Lines(string(out)) {
 		commit, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if l, err := parsePendingMerge(ref, commit); err == nil {

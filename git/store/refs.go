@@ -3,9 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -120,14 +124,72 @@ func (s *Store) keepFiles(ctx context.Context, kept []Kept) bool {
 // strays, checkpoints and merges. In a distributed store those that were
 // fetched: see FetchIntent.
 func (s *Store) List(ctx context.Context, intent git.Name) ([]Kept, error) {
-	out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", intentPrefix(intent))
+	return s.refsBelow(ctx, intentPrefix(intent))
+}
+
+// refsBelow returns the refs below a prefix that ends with a slash, sorted, as git does. Where git keeps refs as files they are read
+// without it.
+func (s *Store) refsBelow(ctx context.Context, prefix string) ([]Kept, error) {
+	if s.hasRefTable() {
+		out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
+		if err != nil {
+			return nil, err
+		}
+		return slices.SortedFunc(refsOf(out, prefix), byRef), nil
+	}
+	// Files come before packed refs, and are read before: one that is packed meanwhile is found there.
+	found := map[string]git.OID{}
+	err := filepath.WalkDir(filepath.Join(s.Dir(), filepath.FromSlash(prefix)), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (!e.Type().IsRegular() || strings.HasSuffix(path, ".lock")) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(s.Dir(), path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // the git directory is its owner's, and what is read has to be an object's name
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if o, wrong := git.ParseOID(strings.TrimSpace(string(text))); err == nil && wrong == nil {
+			found[filepath.ToSlash(rel)] = o
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	var list []Kept
-	for line := range strings.Lines(string(out)) {
-		oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		list = append(list, Kept{Ref: ref, OID: git.OID(oid)})
+	packed, err := s.packedRefs()
+	if err != nil {
+		return nil, err
 	}
+	for k := range refsOf(packed, prefix) {
+		if found[k.Ref] == "" {
+			found[k.Ref] = k.OID
+		}
+	}
+	var list []Kept
+	for ref, o := range found {
+		list = append(list, Kept{ref, o})
+	}
+	slices.SortFunc(list, byRef)
 	return list, nil
 }
+
+// refsOf yields the refs below a prefix in lines of an object's name, a blank and the ref.
+func refsOf(lines []byte, prefix string) iter.Seq[Kept] {
+	return func(yield func(Kept) bool) {
+		for line := range bytes.Lines(lines) {
+			oid, ref, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+			if o, err := git.ParseOID(oid); err == nil && strings.HasPrefix(ref, prefix) && !yield(Kept{ref, o}) {
+				return
+			}
+		}
+	}
+}
+
+// byRef compares two refs by name.
+func byRef(a, b Kept) int { return strings.Compare(a.Ref, b.Ref) }
