@@ -355,13 +355,10 @@ type Policy struct {
 	// ProtectedPaths are patterns of paths whose changes wait for a person, also after an approved review.
 	ProtectedPaths []string
 	// Approvers may approve; empty lets everyone approve who may publish it.
-	Approvers []string
-	// Approvals says how many of them have to.
-	Approvals Approvals
-	// MaxDepth bounds the nesting of child intents; 0 allows none.
-	MaxDepth int
-	// Reflection bounds the proposals of reflections.
-	Reflection ReflectionPolicy
+	Approvers  []string
+	Approvals  Approvals        // says how many of them have to
+	MaxDepth   int              // bounds the nesting of child intents; 0 allows none
+	Reflection ReflectionPolicy // bounds the proposals of reflections
 	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at most 1; 0 stands for DefaultMinConfidence.
 	MinConfidence float64
 	// StrongerImplement lists the steps that implement and execute are escalated by, one for each setback.
@@ -372,6 +369,7 @@ type Policy struct {
 	Second SecondReview
 	// MaxChecks bounds the checks that a reviewer may ask for in one review.
 	MaxChecks int
+	BestOfTwo BestOfTwo // says of which tasks two changes are made, and the better one is merged
 
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }
@@ -379,9 +377,14 @@ type Policy struct {
 // SecondReview is the policy about a second reviewer.
 type SecondReview struct {
 	// By is the reviewer as the project names it; without an agent there is none.
-	By Reviewer
-	// When lists the risks of the intents whose changes two reviewers have to approve.
-	When []Risk
+	By   Reviewer
+	When []Risk // the risks of the intents whose changes two reviewers have to approve
+}
+
+// BestOfTwo is the policy about tasks of which two changes are made.
+type BestOfTwo struct {
+	When []string // complex: of high complexity; rejected: after the first setback
+	By   Stronger // makes the second one
 }
 
 // Reviewer is who makes a review.

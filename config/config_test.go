@@ -19,6 +19,7 @@ calls:
   effort: {implement: high, complexity: {low: "", high: max}}
   max_turns: 60
   escalate: {implement: [{model: opus}, {model: opus, effort: max}], review: [{effort: high}]}
+  best_of_two: {when: [complex, rejected], model: opus, effort: high}
 triage_tools: [Read]
 worker_tools:
   - Read
@@ -86,6 +87,7 @@ func TestParse(t *testing.T) {
 			Escalate: config.Escalate{
 				Implement: []config.Stronger{{Model: "opus"}, {Model: "opus", Effort: "max"}}, Review: []config.Stronger{{Effort: "high"}},
 			},
+			BestOfTwo: config.BestOfTwo{When: []string{"complex", "rejected"}, Model: "opus", Effort: "high"},
 		},
 		TriageTools: []string{"Read"},
 		WorkerTools: []string{"Read", "Bash"},
@@ -156,6 +158,11 @@ func TestParseRefuses(t *testing.T) {
 		{"calls: {escalate: {review: [{effort: more}]}}", `calls.escalate.review[0].effort: "more" is not one of low,`},
 		{"calls: {escalate: {analyze: [{effort: low}]}}", `calls.escalate.analyze: unknown key; known keys are implement, review`},
 		{"calls: {escalate: {implement: [" + strings.Repeat("{effort: low}, ", 6) + "]}}", `calls.escalate.implement: has 6 steps; at most 5`},
+		{"calls: {best_of_two: {when: [complexx]}}", `calls.best_of_two.when[0]: "complexx" is not one of complex, rejected; did you mean "complex"?`},
+		{"calls: {best_of_two: {when: [complex, complex]}}", `calls.best_of_two.when[1]: "complex" is there twice`},
+		{"calls: {best_of_two: {when: [rejected], model: -x}}", `calls.best_of_two.model: must not start with a hyphen`},
+		{"calls: {best_of_two: {when: [rejected], effort: more}}", `calls.best_of_two.effort: "more" is not one of low,`},
+		{"calls: {best_of_two: {model: opus}}", `calls.best_of_two.when: says of no task that two changes are made; list complex, rejected or both`},
 		{"calls: {max_turns: 0}", `calls.max_turns: is 0; must be between 1 and 10000`},
 		{"models: {triage: x}", `pfl-forge.yaml:1: models.triage: unknown key; did you mean "triage_deep"?`},
 		{"models: {x: y}", `models.x: unknown key; known keys are complex, default, triage_deep`},

@@ -25,6 +25,23 @@ type Calls struct {
 	// Escalate says what is called after a setback: a rejection, a failed verify command or proof, or an attempt
 	// without a change.
 	Escalate Escalate `yaml:"escalate"`
+	// BestOfTwo says of which tasks two changes are made, one after the other, and the better one is merged.
+	BestOfTwo BestOfTwo `yaml:"best_of_two"`
+}
+
+// BestOfTwo says when a second change is made, and by whom.
+type BestOfTwo struct {
+	// When lists complex (tasks of high complexity), rejected (after the first setback), both or neither.
+	When []string `yaml:"when"`
+	// Model makes the second one; empty means the configured one, for the back end that is configured for implement.
+	Model string `yaml:"model"`
+	// Effort is how much it is to think.
+	Effort Level `yaml:"effort"`
+}
+
+// policy returns it as the rules of the flow read it.
+func (b *BestOfTwo) policy() forge.BestOfTwo {
+	return forge.BestOfTwo{When: b.When, By: forge.Stronger{Model: b.Model, Effort: string(b.Effort)}}
 }
 
 // Escalate lists stronger calls by role, one for each setback of a task in a run. The last one holds for
@@ -177,6 +194,7 @@ func (c *checker) calls(p *Calls) {
 	c.within("calls.max_turns", p.MaxTurns, 1, mostTurns)
 	c.stronger("calls.escalate.implement", p.Escalate.Implement)
 	c.stronger("calls.escalate.review", p.Escalate.Review)
+	c.bestOfTwo(&p.BestOfTwo)
 	e := &p.Effort
 	for _, l := range []struct {
 		key   string
@@ -191,6 +209,27 @@ func (c *checker) calls(p *Calls) {
 		{"complexity.high", e.Complexity.High},
 	} {
 		c.level("calls.effort."+l.key, l.level)
+	}
+}
+
+// bestOfTwo checks of which tasks two changes are made.
+func (c *checker) bestOfTwo(b *BestOfTwo) {
+	known := []string{"complex", "rejected"}
+	for i, when := range b.When {
+		at := fmt.Sprintf("calls.best_of_two.when[%d]", i)
+		switch {
+		case !slices.Contains(known, when):
+			c.fail(at, "%q is not one of %s%s", when, strings.Join(known, ", "), suggestion("; ", when, known))
+		case slices.Contains(b.When[:i], when):
+			c.fail(at, "%q is there twice", when)
+		}
+	}
+	if b.Model != "" {
+		c.word("calls.best_of_two.model", b.Model)
+	}
+	c.level("calls.best_of_two.effort", b.Effort)
+	if len(b.When) == 0 && (b.Model != "" || b.Effort != "") {
+		c.fail("calls.best_of_two.when", "says of no task that two changes are made; list complex, rejected or both")
 	}
 }
 

@@ -76,6 +76,7 @@ var classes = map[string]class{
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},
 	"calls.escalate.implement.*.model": {}, "calls.escalate.implement.*.effort": {},
 	"calls.escalate.review.*.model": {}, "calls.escalate.review.*.effort": {},
+	"calls.best_of_two.when": {}, "calls.best_of_two.model": {}, "calls.best_of_two.effort": {},
 	"calls.effort.complexity.low": {}, "calls.effort.complexity.med": {}, "calls.effort.complexity.high": {},
 	"agents.*.models.triage_deep": {}, "agents.*.models.default": {}, "agents.*.models.complex": {},
 	"recipes.*.title": {}, "recipes.*.risk": {}, "recipes.*.allow_empty": {}, "recipes.*.timeout": {},

@@ -22,7 +22,7 @@ func (p *Project) Rules() *forge.Policy {
 		ProposalsADay: p.Reflection.ProposalsADay, ProposalsATime: p.Reflection.ProposalsATime,
 	}
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
-	policy.Second = p.SecondPolicy()
+	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--

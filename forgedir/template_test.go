@@ -38,7 +38,7 @@ func TestConfigTemplate(t *testing.T) {
 	}
 	if len(p.Verify) != 2 || len(p.Recipes) != 3 || p.BaseBranch != "main" || len(p.WorktreeSetup) != 1 ||
 		len(p.Policy.TrustedOrigins) != 1 || len(p.Policy.SandboxRead) != 1 || len(p.Policy.SandboxWrite) != 1 ||
-		len(p.Policy.Approvers) != 1 || len(p.Calls.Escalate.Implement) != 2 || len(p.Calls.Escalate.Review) != 1 ||
+		len(p.Policy.Approvers) != 1 || len(p.Calls.Escalate.Implement) != 2 || len(p.Calls.Escalate.Review) != 1 || len(p.Calls.BestOfTwo.When) != 1 ||
 		p.Review.Second.Agent == "" || len(p.Roles) != 1 || len(p.Fallback) != 2 || len(p.Agents) != 2 || len(p.Checks) != 2 {
 		t.Errorf("an example is missing: %+v", p)
 	}
@@ -59,6 +59,7 @@ func TestConfigTemplate(t *testing.T) {
 	p.Policy.Approvals.NotRequester = d.Policy.Approvals.NotRequester
 	p.Review.Second, p.Checks = d.Review.Second, d.Checks
 	p.Roles, p.Fallback, p.Agents, p.Calls.Escalate = d.Roles, d.Fallback, d.Agents, d.Calls.Escalate
+	p.Calls.BestOfTwo = d.Calls.BestOfTwo
 	if diff := cmp.Diff(d, p); diff != "" {
 		t.Errorf("it shows other defaults (-default +shown):\n%s", diff)
 	}

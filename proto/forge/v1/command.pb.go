@@ -23,7 +23,7 @@ const (
 )
 
 // Command tells a worker to do one attempt of one step. The state machine of
-// the intent issues it; merges and reflections are issued by the project's.
+// the intent issues it; merges, reflections and probes are issued by the project's.
 type Command struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_To            *Key                   `protobuf:"bytes,1,opt,name=to"`

@@ -3489,6 +3489,7 @@ type Policy struct {
 	xxx_hidden_Second                *SecondReview          `protobuf:"bytes,17,opt,name=second"`
 	xxx_hidden_AnalyzeBeforeApproval *string                `protobuf:"bytes,18,opt,name=analyze_before_approval,json=analyzeBeforeApproval"`
 	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
+	xxx_hidden_BestOfTwo             *BestOfTwo             `protobuf:"bytes,20,opt,name=best_of_two,json=bestOfTwo"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -3660,14 +3661,21 @@ func (x *Policy) GetMaxChecks() int32 {
 	return 0
 }
 
+func (x *Policy) GetBestOfTwo() *BestOfTwo {
+	if x != nil {
+		return x.xxx_hidden_BestOfTwo
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3692,7 +3700,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 20)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3705,7 +3713,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 20)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3718,7 +3726,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 20)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3735,12 +3743,16 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 20)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 20)
+}
+
+func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
+	x.xxx_hidden_BestOfTwo = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3841,6 +3853,13 @@ func (x *Policy) HasMaxChecks() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
 }
 
+func (x *Policy) HasBestOfTwo() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_BestOfTwo != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -3904,6 +3923,10 @@ func (x *Policy) ClearMaxChecks() {
 	x.xxx_hidden_MaxChecks = 0
 }
 
+func (x *Policy) ClearBestOfTwo() {
+	x.xxx_hidden_BestOfTwo = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3946,6 +3969,8 @@ type Policy_builder struct {
 	AnalyzeBeforeApproval *string
 	// How many checks a reviewer may ask for in one review.
 	MaxChecks *int32
+	// Of which tasks two changes are made, and the better one is merged.
+	BestOfTwo *BestOfTwo
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -3953,11 +3978,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -3966,32 +3991,118 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 20)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 20)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 20)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 20)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 20)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
+	x.xxx_hidden_BestOfTwo = b.BestOfTwo
+	return m0
+}
+
+// BestOfTwo is the policy about tasks of which two changes are made.
+type BestOfTwo struct {
+	state           protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_When []string               `protobuf:"bytes,1,rep,name=when"`
+	xxx_hidden_By   *Stronger              `protobuf:"bytes,2,opt,name=by"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BestOfTwo) Reset() {
+	*x = BestOfTwo{}
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BestOfTwo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BestOfTwo) ProtoMessage() {}
+
+func (x *BestOfTwo) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *BestOfTwo) GetWhen() []string {
+	if x != nil {
+		return x.xxx_hidden_When
+	}
+	return nil
+}
+
+func (x *BestOfTwo) GetBy() *Stronger {
+	if x != nil {
+		return x.xxx_hidden_By
+	}
+	return nil
+}
+
+func (x *BestOfTwo) SetWhen(v []string) {
+	x.xxx_hidden_When = v
+}
+
+func (x *BestOfTwo) SetBy(v *Stronger) {
+	x.xxx_hidden_By = v
+}
+
+func (x *BestOfTwo) HasBy() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_By != nil
+}
+
+func (x *BestOfTwo) ClearBy() {
+	x.xxx_hidden_By = nil
+}
+
+type BestOfTwo_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// complex: those of high complexity; rejected: after the first setback.
+	When []string
+	// Who makes the second one.
+	By *Stronger
+}
+
+func (b0 BestOfTwo_builder) Build() *BestOfTwo {
+	m0 := &BestOfTwo{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_When = b.When
+	x.xxx_hidden_By = b.By
 	return m0
 }
 
@@ -4006,7 +4117,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4129,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4205,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4106,7 +4217,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4322,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4223,7 +4334,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4495,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4507,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4554,7 +4665,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4677,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +4944,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x98\a\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xcd\a\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -4857,7 +4968,11 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06second\x18\x11 \x01(\v2\x16.forge.v1.SecondReviewR\x06second\x126\n" +
 	"\x17analyze_before_approval\x18\x12 \x01(\tR\x15analyzeBeforeApproval\x12\x1d\n" +
 	"\n" +
-	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\"V\n" +
+	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\x123\n" +
+	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\"C\n" +
+	"\tBestOfTwo\x12\x12\n" +
+	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
+	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +
 	"\fSecondReview\x12\"\n" +
 	"\x02by\x18\x01 \x01(\v2\x12.forge.v1.ReviewerR\x02by\x12\"\n" +
 	"\x04when\x18\x02 \x03(\x0e2\x0e.forge.v1.RiskR\x04when\"8\n" +
@@ -4890,7 +5005,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -4905,97 +5020,100 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
 	(*Reflection)(nil),            // 11: forge.v1.Reflection
 	(*Policy)(nil),                // 12: forge.v1.Policy
-	(*SecondReview)(nil),          // 13: forge.v1.SecondReview
-	(*Stronger)(nil),              // 14: forge.v1.Stronger
-	(*Approvals)(nil),             // 15: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 16: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 17: forge.v1.Budget
-	(*Key)(nil),                   // 18: forge.v1.Key
-	(*Attempt)(nil),               // 19: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*Usage)(nil),                 // 22: forge.v1.Usage
-	(*Observation)(nil),           // 23: forge.v1.Observation
-	(*Failure)(nil),               // 24: forge.v1.Failure
-	(*Review)(nil),                // 25: forge.v1.Review
-	(*Audit)(nil),                 // 26: forge.v1.Audit
-	(*Observed)(nil),              // 27: forge.v1.Observed
-	(*Abstraction)(nil),           // 28: forge.v1.Abstraction
-	(*Intake)(nil),                // 29: forge.v1.Intake
-	(*Summarization)(nil),         // 30: forge.v1.Summarization
-	(*Judgment)(nil),              // 31: forge.v1.Judgment
-	(Executor)(0),                 // 32: forge.v1.Executor
-	(*Clarification)(nil),         // 33: forge.v1.Clarification
-	(Risk)(0),                     // 34: forge.v1.Risk
-	(Complexity)(0),               // 35: forge.v1.Complexity
-	(*FileWrite)(nil),             // 36: forge.v1.FileWrite
-	(*Execution)(nil),             // 37: forge.v1.Execution
-	(*Overlap)(nil),               // 38: forge.v1.Overlap
-	(*CheckRun)(nil),              // 39: forge.v1.CheckRun
-	(*Intent)(nil),                // 40: forge.v1.Intent
-	(*Reviewer)(nil),              // 41: forge.v1.Reviewer
+	(*BestOfTwo)(nil),             // 13: forge.v1.BestOfTwo
+	(*SecondReview)(nil),          // 14: forge.v1.SecondReview
+	(*Stronger)(nil),              // 15: forge.v1.Stronger
+	(*Approvals)(nil),             // 16: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 17: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 18: forge.v1.Budget
+	(*Key)(nil),                   // 19: forge.v1.Key
+	(*Attempt)(nil),               // 20: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*Usage)(nil),                 // 23: forge.v1.Usage
+	(*Observation)(nil),           // 24: forge.v1.Observation
+	(*Failure)(nil),               // 25: forge.v1.Failure
+	(*Review)(nil),                // 26: forge.v1.Review
+	(*Audit)(nil),                 // 27: forge.v1.Audit
+	(*Observed)(nil),              // 28: forge.v1.Observed
+	(*Abstraction)(nil),           // 29: forge.v1.Abstraction
+	(*Intake)(nil),                // 30: forge.v1.Intake
+	(*Summarization)(nil),         // 31: forge.v1.Summarization
+	(*Judgment)(nil),              // 32: forge.v1.Judgment
+	(Executor)(0),                 // 33: forge.v1.Executor
+	(*Clarification)(nil),         // 34: forge.v1.Clarification
+	(Risk)(0),                     // 35: forge.v1.Risk
+	(Complexity)(0),               // 36: forge.v1.Complexity
+	(*FileWrite)(nil),             // 37: forge.v1.FileWrite
+	(*Execution)(nil),             // 38: forge.v1.Execution
+	(*Overlap)(nil),               // 39: forge.v1.Overlap
+	(*CheckRun)(nil),              // 40: forge.v1.CheckRun
+	(*Intent)(nil),                // 41: forge.v1.Intent
+	(*Reviewer)(nil),              // 42: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	18, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	19, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	20, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	21, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	22, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	23, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	19, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	20, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	21, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	22, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	23, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	24, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	3,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	24, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	25, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	4,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	7,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	8,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	25, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	26, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	26, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	27, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	28, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	29, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	30, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	31, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	27, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	28, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	29, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	30, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	31, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	32, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	2,  // 20: forge.v1.Result.probed:type_name -> forge.v1.Probed
 	12, // 21: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	32, // 22: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	33, // 22: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	6,  // 23: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	33, // 24: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	34, // 25: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	34, // 24: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	35, // 25: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	12, // 26: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	5,  // 27: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	34, // 28: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	35, // 29: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	36, // 30: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	37, // 31: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	38, // 32: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	33, // 33: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	35, // 28: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	36, // 29: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	37, // 30: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	38, // 31: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	39, // 32: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	34, // 33: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	9,  // 34: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	38, // 35: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	39, // 36: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	39, // 37: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	39, // 38: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	39, // 39: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	39, // 35: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	40, // 36: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	40, // 37: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	40, // 38: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	40, // 39: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
 	0,  // 40: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	9,  // 41: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	8,  // 42: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	40, // 43: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	21, // 44: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	21, // 45: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	21, // 46: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	17, // 47: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	16, // 48: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	15, // 49: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	14, // 50: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	14, // 51: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	13, // 52: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	41, // 53: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	34, // 54: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	41, // 43: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	22, // 44: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	22, // 45: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	22, // 46: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	18, // 47: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	17, // 48: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	16, // 49: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	15, // 50: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	15, // 51: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	14, // 52: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	13, // 53: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	15, // 54: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	42, // 55: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	35, // 56: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -5032,7 +5150,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -152,10 +152,11 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		c.Stronger = new(*s)
 	}
 	g, isGoal := strategy.(goal.Strategy)
+	heard := task.Best{Task: t}.Heard()
 	switch step {
 	case forge.StepImplement, forge.StepExecute:
 		in := &forge.ImplementInput{
-			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: t.Reviews, Overlaps: t.PendingOverlaps(),
+			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: heard, Overlaps: t.PendingOverlaps(),
 			Answered: t.Word.Answered,
 		}
 		if isGoal {
@@ -166,14 +167,14 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		c.Input = in
 	case forge.StepReview:
 		in := &forge.ReviewInput{
-			Reviews: t.Reviews, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
+			Reviews: heard, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
 		}
 		if t.Candidate != nil {
 			in.Verify = t.Candidate.Verify
 		}
 		if pair := (task.Pair{Task: t}); pair.Asked(step) { // who does not hear what the first said of the same commit
 			in.Second, in.First = new(*t.Second), pair.First().By
-			in.Reviews = t.Reviews[:max(len(t.Reviews)-1, 0)]
+			in.Reviews = heard[:max(len(heard)-1, 0)]
 		}
 		c.Input = in
 	default: // summarize and judge, of a goal

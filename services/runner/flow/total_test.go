@@ -225,12 +225,14 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	}
 	switch r.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		out := &forge.Analysis{Risk: forge.Risk(word), Tasks: []forge.TaskPlan{{Name: "x"}, {Name: word, DependsOn: []string{"x"}}, {}}[:rng.IntN(4)]}
+		plans := []forge.TaskPlan{{Name: "x", Complexity: forge.ComplexityHigh}, {Name: word, DependsOn: []string{"x"}}, {}}
+		out := &forge.Analysis{Risk: forge.Risk(word), Tasks: plans[:rng.IntN(4)]}
 		r.Output = out
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
 			p.StrongerImplement = []forge.Stronger{{Model: word}, {Effort: word}}[:rng.IntN(3)]
+			p.BestOfTwo.When = []string{"complex", "rejected"}[:rng.IntN(3)]
 			p.Second.By.Agent, p.Second.When = word, []forge.Risk{forge.RiskLow, forge.RiskMed, "x"}[:rng.IntN(4)]
 			out.Policy = &p
 		}

@@ -219,7 +219,7 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	}
 	for _, name := range list("tasks") {
 		name, after, _ := strings.Cut(name, ":")
-		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements"))}
+		t := forge.TaskPlan{Name: name, Title: name, Requirements: words(list("requirements")), Complexity: forge.Complexity(arg("complexity"))}
 		if after != "" {
 			t.DependsOn = strings.Split(after, "+")
 		}
@@ -269,11 +269,12 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	}
 	p.Fallbacks, p.AnalyzeBeforeApproval, p.MaxChecks = int(usd(arg("fallbacks"))), arg("unapproved"), int(usd(arg("checks")))
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
+	p.BestOfTwo = forge.BestOfTwo{When: list("best"), By: append(strongerOf(list("best-by")), forge.Stronger{})[0]}
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.BestOfTwo.When != nil
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}

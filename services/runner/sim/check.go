@@ -19,7 +19,7 @@ type checker struct{ *world }
 // check returns the first invariant that does not hold at the end of a run.
 func (w checker) check() error {
 	for _, check := range []func() error{
-		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkAsked, w.checkMoney, w.checkBounds,
+		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkBest, w.checkAsked, w.checkMoney, w.checkBounds,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -17,6 +17,7 @@ type money struct {
 	approvals forge.Approvals
 	second    forge.SecondReview
 	checks    int // that a reviewer may ask for
+	best      forge.BestOfTwo
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
 	// refuses says that the account of the first agent refuses calls now and then.
@@ -54,6 +55,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
+	p.BestOfTwo = m.best
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
 	return &p
 }

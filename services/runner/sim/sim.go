@@ -52,6 +52,7 @@ func (w *world) populate() {
 	w.people.outsiders = w.rng.IntN(3) == 0
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
+	w.money.best = bestOf(w.seed)
 }
 
 // init makes the maps.

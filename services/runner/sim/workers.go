@@ -243,7 +243,7 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 		return a
 	}
 	for i := range 1 + w.rng.IntN(3) {
-		t := forge.TaskPlan{Name: fmt.Sprint(i), Title: "task"}
+		t := forge.TaskPlan{Name: fmt.Sprint(i), Title: "task", Complexity: w.complexity(i)}
 		if w.rng.IntN(2) == 0 {
 			t.Requirements = []string{"it works", "it is tested"}
 		}

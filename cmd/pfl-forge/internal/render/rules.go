@@ -31,6 +31,8 @@ var rules = map[string]string{
 	"red-base":           "the base branch fails to verify without the change, too; it waits until that is mended",
 	"semantic-conflict":  "it passes alone and fails with what was merged meanwhile; made again, first in the queue",
 	"reimplement":        "a conflict; implemented again from a fresh checkout, first in the queue",
+	"best-of-two":        "two changes are made of it; the first is set aside, and a second one is made without knowing of it",
+	"chosen":             "one of the two changes goes on, by what is known of both",
 	"escalate":           "a conflict although it was first in the queue; a person has to look",
 	"review-again":       "the rebased change differs from the one that was reviewed",
 	"merged-late":        "a merge that was given up turned out to have happened",

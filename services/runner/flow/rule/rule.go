@@ -61,6 +61,11 @@ const (
 	Dispute = "reviewers-dispute"
 	// Stronger: after a setback, what is tried next has a stronger model, or more effort.
 	Stronger = "stronger"
+	// BestOfTwo: the first of two changes is set aside with what became of it, and a
+	// second one is made from the tip in a session of its own.
+	BestOfTwo = "best-of-two"
+	// Chosen: one of two changes goes on, by what code knows of both.
+	Chosen = "chosen"
 	// VerifyFailed: a verify command failed; its output is the feedback, as
 	// after a rejection.
 	VerifyFailed = "verify-failed"

@@ -60,6 +60,9 @@ func (Change) Enter(*Task, Stage) {}
 // those in a merge; the allowance is of the whole run, and a person's retry begins a new one.
 func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	if !row.Spends {
+		if row.On == Ready && t.Complexity == forge.ComplexityHigh {
+			Best{t}.begin(x, whenComplex)
+		}
 		return ""
 	}
 	t.Feedback = in.Feedback
@@ -70,6 +73,7 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 	}
 	x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
 	Escalation{t}.Setback(x)
+	Best{t}.begin(x, whenRejected)
 	return ""
 }
 

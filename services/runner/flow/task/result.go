@@ -32,6 +32,9 @@ func (t *Task) Happened(x *Turn, in Input) { t.step(x, in) }
 func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 	t.Made(im, by)
 	switch {
+	case im.Blocked != nil && t.Round.First != nil:
+		// A question that the first needed no answer to is not asked.
+		t.step(x, Input{On: Blocked, Why: "its agent asks: " + im.Blocked.Question})
 	case Said{t}.Blocked(x, forge.StepImplement, im.Blocked):
 	case im.Commits > 0:
 		t.ReportOverlaps(x, im.Overlaps)
@@ -43,6 +46,10 @@ func (t *Task) Implemented(x *Turn, im *forge.Implementation, by Worker) {
 		t.step(x, Input{On: NothingToMend, Detail: cause.Gist(t.Feedback)})
 	case im.NothingToDo != "" && t.Head == t.Base && x.Intent.Recipe == "":
 		x.Correct("nothing to do")
+		if t.Round.First != nil {
+			t.step(x, Input{On: NothingToDo, Why: im.NothingToDo})
+			return
+		}
 		Said{t}.claimed(x, im.NothingToDo)
 	default:
 		x.Correct("empty")

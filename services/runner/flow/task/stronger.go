@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -13,7 +14,8 @@ type Escalation struct{ *Task }
 
 // Stronger returns the model and effort that the next attempt of a step has in place of the configured ones:
 // the step of the escalation for as many setbacks as the task has had in this run, or the last
-// there is. It is nil before the first, and for a recipe, which has no model.
+// there is. It is nil before the first, and for a recipe, which has no model. The second of two changes, and what is made
+// of it, has the model and effort that the project names for that.
 func (t Escalation) Stronger(p *forge.Policy, in *forge.Intent, step forge.Step) *forge.Stronger {
 	var list []forge.Stronger
 	switch {
@@ -22,10 +24,17 @@ func (t Escalation) Stronger(p *forge.Policy, in *forge.Intent, step forge.Step)
 	case step == forge.StepReview || step == forge.StepJudge:
 		list = p.StrongerReview
 	}
-	if t.Rejections == 0 || len(list) == 0 || in.Recipe != "" {
+	var s forge.Stronger
+	if t.Rejections > 0 && len(list) > 0 {
+		s = list[min(t.Rejections, len(list))-1]
+	}
+	if by := &p.BestOfTwo.By; step == forge.StepImplement && t.Round.Second {
+		s.Model, s.Effort = cmp.Or(by.Model, s.Model), cmp.Or(by.Effort, s.Effort)
+	}
+	if s == (forge.Stronger{}) || in.Recipe != "" {
 		return nil
 	}
-	return &list[min(t.Rejections, len(list))-1]
+	return &s
 }
 
 // Setback counts evidence that what was made is not good enough, and records if what follows is made or

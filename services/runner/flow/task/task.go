@@ -168,6 +168,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 
 // Reset lets a failed task try again, from what it did before, or afresh.
 func (t *Task) Reset(instructions string, fresh bool) {
+	Best{t}.reset()
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
 	t.Spent, t.Word, t.Mentioned, t.Seconded = Spent{}, Word{}, nil, Seconded{}
 	t.Implement.Worked()
@@ -184,6 +185,9 @@ func (t *Task) step(x *Turn, in Input) {
 	row, ok := x.Strategy.Table().Find(t.Stage, in.On)
 	if !ok {
 		return // no row: the stage does not wait for it
+	}
+	if (Best{t}).takes(x, &in) {
+		return
 	}
 	if row.Rule != "" && !row.Spends {
 		x.Adjust(row.Rule, t.ID, in.Detail)

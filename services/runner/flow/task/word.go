@@ -26,6 +26,8 @@ type Spent struct {
 	Tried []forge.CheckRun
 	// TriedPatch is the patch id of that change.
 	TriedPatch string
+	// Round is about two changes of which the better one goes on.
+	Round Round
 }
 
 // Word holds the newest that the agent of a task said beside its commits.

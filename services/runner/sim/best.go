@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+)
+
+// bestOf chooses the policy about two changes of a task, by the number of a world: in most there is none. It takes
+// nothing from the world's chances, so that the other worlds are as they would be without it.
+func bestOf(seed uint64) forge.BestOfTwo {
+	switch seed % 10 {
+	case 3:
+		return forge.BestOfTwo{When: []string{"complex"}, By: forge.Stronger{Model: "opus"}}
+	case 6:
+		return forge.BestOfTwo{When: []string{"rejected"}}
+	case 9:
+		return forge.BestOfTwo{When: []string{"rejected", "complex"}, By: forge.Stronger{Effort: "max"}}
+	}
+	return forge.BestOfTwo{}
+}
+
+// complexity returns how complex a task is, of which there may be several in an intent.
+func (w worker) complexity(n int) forge.Complexity {
+	if len(w.money.best.When) > 0 && n%2 == 0 {
+		return forge.ComplexityHigh
+	}
+	return ""
+}
+
+// choice matches the line about a choice in the history: the commit that goes on, and the one that does not.
+var choice = regexp.MustCompile(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
+
+// checkBest returns an error if a task had more than one second change in a run, or if the wrong one went on.
+func (w checker) checkBest() error {
+	said := pairs(w.world)
+	for _, key := range w.intents() {
+		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
+		for _, h := range view.History {
+			seconds := map[forge.TaskID]int{}
+			for _, a := range h.Adjustments {
+				switch a.Rule {
+				case "best-of-two":
+					if seconds[a.TaskID]++; seconds[a.TaskID] > 1 {
+						return fmt.Errorf("%s has %d second changes in run %d", a.TaskID, seconds[a.TaskID], h.Run)
+					}
+				case "chosen":
+					if err := w.checkChoice(a, said); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkChoice returns an error if the change that was not chosen is on the base branch, or if what the reviewers said, or
+// the files, speak for it.
+func (w checker) checkChoice(a forge.Adjustment, said map[string]opinions) error {
+	approved := func(head string) bool {
+		o := said[head]
+		return o.enough() || o.first && w.money.second.By.Agent == ""
+	}
+	guarded := func(c commit) bool { return len(w.money.protected) > 0 && slices.Contains(c.files, "f0") }
+	m := choice.FindStringSubmatch(a.Detail)
+	if m == nil {
+		return fmt.Errorf("%s: it is not said which one was chosen: %q", a.TaskID, a.Detail)
+	}
+	on, out := w.repo.heads[m[1]], w.repo.heads[m[2]]
+	switch {
+	case out.id == "" || on.patch == out.patch:
+	case slices.ContainsFunc(w.repo.main, func(c commit) bool { return c.task == a.TaskID && c.patch == out.patch }):
+		return fmt.Errorf("%s was merged for %s, although %s was chosen", out.id, a.TaskID, on.id)
+	case approved(out.id) && !approved(on.id):
+		return fmt.Errorf("%s was chosen for %s, although %s is approved: %s", on.id, a.TaskID, out.id, a.Detail)
+	case approved(out.id) && guarded(on) == guarded(out) && len(out.files) < len(on.files):
+		return fmt.Errorf("%s was chosen for %s, although %s changes less: %s", on.id, a.TaskID, out.id, a.Detail)
+	}
+	return nil
+}
