@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,10 +30,7 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 		t.Fatalf("%s: no command %q for %s", d.Pos, step, target)
 	}
 	c := s.open[i]
-	replica := forge.ReplicaID(arg("replica"))
-	if replica == "" {
-		replica = "r1"
-	}
+	replica := forge.ReplicaID(cmp.Or(arg("replica"), "r1"))
 	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: c.Session, Agent: arg("agent")}
 	for _, text := range list("notes") {
 		r.Observations = append(r.Observations, forge.Observation{Content: text})
