@@ -25,6 +25,8 @@ const (
 	// longestHold bounds the delay until a command is delivered again that cannot begin here
 	// yet.
 	longestHold = 15 * time.Second
+	// unwellPatience bounds asking whether this replica can do work: a disk that does not answer is one that cannot.
+	unwellPatience = 5 * time.Second
 	// askAgain is the delay until a command is delivered again when the bus did not
 	// answer.
 	askAgain = time.Second
@@ -47,7 +49,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	loop := r.Alive.Begin("command of step " + string(h.Step))
 	defer loop.End()
-	if err := r.admit(a, job); err != nil {
+	if err := r.admit(ctx, a, job); err != nil {
 		return err
 	}
 	defer r.remove(a)
@@ -86,26 +88,59 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	}
 	res, cause := a.measured(ctx, h, job)
 	loop.Busy()
+	if counts, err := a.counts(ctx, h, &res, cause, wanted); !counts {
+		return err
+	}
+	pass()
+	job.Free()
+	loop.Rest() // until a runner has journaled the result
+	return a.report(logging.Trace(jobs, a.trace), res)
+}
+
+// counts reports whether the result of an attempt is to be reported. Otherwise the error says why the command
+// is to be delivered again; nil: its result is not wanted any more.
+func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	switch {
 	case takenAway(ctx, cause):
-		r.Metrics.LeaseLost(h.Step)
-		return work.ErrLeaseLost
+		a.run.Metrics.LeaseLost(h.Step)
+		return false, work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
 		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
 			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
 		}
 	case !wanted && (!h.Regardless || res.Failure() != nil):
 		a.log.InfoContext(ctx, "drop a result that is not wanted")
-		return nil
+		return false, nil
 	case errors.Is(cause, ErrDraining) && res.Failure() != nil:
 		a.log.InfoContext(ctx, "hand a command back")
-		return bus.Retry(0, ErrDraining)
+		return false, bus.Retry(0, ErrDraining)
+	case !isMerged(res):
+		if err := a.run.unwell(ctx, true); err != nil {
+			a.log.WarnContext(ctx, "hand a command back", "error", err)
+			return false, bus.Retry(askAgain, err)
+		}
 	}
-	pass()
-	job.Free()
-	loop.Rest() // until a runner has journaled the result
-	return a.report(logging.Trace(jobs, a.trace), res)
+	return true, nil
+}
+
+// unwell returns why this replica cannot do any work now; nil if it can.
+func (r *workerRun) unwell(ctx context.Context, anew bool) error {
+	if r.Unwell == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, unwellPatience)
+	defer cancel()
+	if err := r.Unwell(ctx, anew); err != nil {
+		return fmt.Errorf("this replica can do no work now: %w", err)
+	}
+	return nil
+}
+
+// isMerged reports whether a result says that the base branch has moved, which is a fact whatever the replica is like.
+func isMerged(res *forge.Result) bool {
+	in := forge.As[*forge.MergeResult](res.Output)
+	return in != nil && in.Outcome == forge.MergeDone
 }
 
 // measured is do with its metrics and its span.
@@ -138,7 +173,7 @@ func (a *attempt) begin(ctx context.Context) (_ context.Context, finish func(*fo
 
 // admit registers an attempt. It returns the error with which its command comes again if it
 // cannot begin here yet, or runs already.
-func (r *workerRun) admit(a *attempt, job *work.Job) error {
+func (r *workerRun) admit(ctx context.Context, a *attempt, job *work.Job) error {
 	if job.Attempt > 1 {
 		r.Metrics.Redelivered(telemetry.KindCommand)
 	}
@@ -146,6 +181,9 @@ func (r *workerRun) admit(a *attempt, job *work.Job) error {
 		if err := r.Hold(&job.Command); err != nil {
 			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
 		}
+	}
+	if err := r.unwell(ctx, false); err != nil {
+		return bus.Retry(askAgain, err) // soon: another replica can begin it
 	}
 	if !r.add(a) {
 		return bus.Retry(runningElsewhere, errors.New("it runs already"))

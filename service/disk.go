@@ -14,6 +14,8 @@ const (
 	// diskInterval is how long an answer of the disk is good for: probes come every few
 	// seconds, and the disk has other work.
 	diskInterval = 10 * time.Second
+	// illInterval is the same for a bad answer: no work is taken meanwhile.
+	illInterval = time.Second
 	// probeSize is how much the probe writes, in bytes: a block, so that a full disk is noticed.
 	probeSize = 4096
 )
@@ -38,8 +40,17 @@ func newDisk(dir string) *disk { return &disk{dir: dir, write: writeProbe} }
 
 // check is the condition of readiness: nil if the newest answer of the disk is good.
 func (d *disk) check(ctx context.Context) error {
+	return d.answer(ctx, false)
+}
+
+// answer returns the newest answer of the disk, or with anew one to a question that is asked now.
+func (d *disk) answer(ctx context.Context, anew bool) error {
 	d.mu.Lock()
-	if d.running == nil && !d.asked.IsZero() && time.Since(d.asked) < diskInterval {
+	interval := diskInterval
+	if d.err != nil {
+		interval = illInterval
+	}
+	if !anew && d.running == nil && !d.asked.IsZero() && time.Since(d.asked) < interval {
 		defer d.mu.Unlock()
 		return d.err
 	}

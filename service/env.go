@@ -62,7 +62,8 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	if err != nil {
 		e.Log.Error("results are not kept until they are journaled", "error", err)
 	}
-	e.Health.Add("state", newDisk(e.Config.StateDir).check)
+	disk := newDisk(e.Config.StateDir)
+	e.Health.Add("state", disk.check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)
@@ -71,7 +72,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Group: e.Config.Group, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Unwell: disk.answer, Metrics: e.Metrics, Alive: &e.Health.Alive,
 	}
 }
 

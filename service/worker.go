@@ -102,6 +102,10 @@ type Worker struct {
 	// Hold, if set, returns why a command cannot begin here yet; nil: it can. The command
 	// is delivered again after a while, to any replica that may take it.
 	Hold func(*forge.Command) error
+	// Unwell, if set, returns why this replica cannot do any work now, such as a full disk; nil: it can. With anew the
+	// answer is not one of a moment ago. Commands are then left to other replicas, and so is one whose attempt cost no
+	// money and ended meanwhile, whatever it found.
+	Unwell func(ctx context.Context, anew bool) error
 	// OnControl, if set, receives control messages, for example to give checkouts
 	// back. It must not block.
 	OnControl func(live.Control)

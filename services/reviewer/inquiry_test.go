@@ -177,6 +177,26 @@ func TestAskedForInVain(t *testing.T) {
 	}
 }
 
+// TestACheckNamedLikeASecretIsNotOffered: what is a secret of the environment is taken out of all that leaves a
+// worker, so a reviewer that asked for such a name would be heard by nobody. It is told so, and gives a verdict.
+func TestACheckNamedLikeASecretIsNotOffered(t *testing.T) {
+	t.Setenv("DEPLOY_TOKEN", "unit-tests")
+	a := &answers{list: []object{ask("unit-tests"), approve("file", "new.txt:1", "new")}}
+	r, review := world(t, a)
+	r.Commit("checks", map[string]string{"pfl-forge.yaml": settings + "checks: {unit-tests: make test, lint: make lint}\n"})
+	got := review(asking(r, 2))
+	rv := forge.As[*forge.Review](got.Output)
+	if got.Failure() != nil || rv.Verdict != forge.VerdictApproved || len(rv.Asked) > 0 || len(a.calls) != 2 {
+		t.Fatalf("%+v %+v in %d calls", got.Failure(), rv, len(a.calls))
+	}
+	if first := a.calls[0].Prompt; strings.Contains(first, `- "unit-tests"`) || !strings.Contains(first, `- "lint"`) {
+		t.Errorf("it is offered:\n%s", first)
+	}
+	if !strings.Contains(a.calls[1].Prompt, `there is no check "unit-tests" to ask for`) {
+		t.Errorf("it is told:\n%s", a.calls[1].Prompt)
+	}
+}
+
 // What a check printed cannot end the block in which it stands.
 func TestOutputsOfChecksAreFenced(t *testing.T) {
 	a := &answers{list: []object{approve("file", "new.txt:1", "new")}}

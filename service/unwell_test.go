@@ -1,0 +1,96 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/service"
+)
+
+// TestUnwellReplicaTakesNothing: a replica whose disk is full leaves commands to another one, and takes them again when
+// it is well.
+func TestUnwellReplicaTakesNothing(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	var full atomic.Bool
+	full.Store(true)
+	asked := make(chan struct{}, 100)
+	began := make(chan string, 100)
+	replica := func(name forge.ReplicaID) *service.Worker {
+		w := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
+			began <- string(name)
+			return found()
+		})
+		w.Replica = name
+		return w
+	}
+	ill := replica("ill")
+	ill.Unwell = func(context.Context, bool) error {
+		if full.Load() {
+			asked <- struct{}{}
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	workerRun(t, ill)
+	r.start(analyze(1))
+	wait.For(t, asked)
+	if len(began) > 0 {
+		t.Error("a replica that is not well began")
+	}
+	workerRun(t, replica("well"))
+	if got := r.result(); got.Replica != "well" || got.Failure() != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no result, unless it cost money or moved
+// the base branch; another delivery has it done.
+func TestUnwellReplicaHandsBack(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		first  forge.Result
+		counts bool
+	}{
+		{"failure", forge.Result{Output: &forge.Failure{Reason: forge.FailRepository, Message: "no space left on device"}}, false},
+		{"finding", found(), false},
+		{"cost", forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailCrashed, Message: "no space"}}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := bustest.Start(t)
+			r := newRunner(t, b)
+			var calls atomic.Int32
+			var full atomic.Bool
+			w := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
+				if calls.Add(1) == 1 {
+					full.Store(true)
+					return c.first
+				}
+				return forge.Result{Output: &forge.Analysis{NothingToDo: "on the second look"}}
+			})
+			w.Unwell = func(_ context.Context, anew bool) error {
+				if full.Load() && anew {
+					full.Store(false) // mended right after
+					return errors.New("the disk is full")
+				}
+				return nil
+			}
+			workerRun(t, w)
+			r.start(analyze(1))
+			got := r.result()
+			second := forge.As[*forge.Analysis](got.Output) != nil && forge.As[*forge.Analysis](got.Output).NothingToDo == "on the second look"
+			if second == c.counts {
+				t.Errorf("reported %+v", got)
+			}
+			r.none()
+		})
+	}
+}
