@@ -37,10 +37,10 @@ func (a *accounts) check(key forge.Key, rec *forge.Record) error {
 	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
-		if !agentStep(c) {
-			continue
-		}
 		for _, closed := range a.closed {
+			if !agentStep(c) && closed.Agent != forge.GitOrigin {
+				continue
+			}
 			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {
 				return fmt.Errorf("%s of %s was issued without saying that the account of %s refuses calls", c.Attempt, key, closed.Agent)
 			}

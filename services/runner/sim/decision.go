@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 )
 
 // checkDecision returns an error if a decision begins something too early,
@@ -14,8 +15,8 @@ import (
 // paused. It is called for every record as it is written, because some of this
 // cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
-	if key.IsProject() {
-		return nil
+	if err := origins.Check(key, rec); err != nil || key.IsProject() {
+		return err
 	}
 	know := w.known[key]
 	if know == nil {
