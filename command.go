@@ -6,7 +6,7 @@ import (
 )
 
 // Command tells a worker to do one attempt of one step. The state machine of the
-// intent issues it; merges and reflections are issued by the project's.
+// intent issues it; merges, reflections and probes are issued by the project's.
 type Command struct {
 	// To is the intent that the command is for, also where the project's state machine issued it.
 	To Key
@@ -97,7 +97,7 @@ type Started struct{}
 func Outputs() []Output {
 	return []Output{
 		&Started{}, &Failure{}, &Analysis{}, &Implementation{}, &Rebase{}, &Review{}, &MergeResult{}, &Reflection{},
-		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{},
+		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{}, &Probed{},
 	}
 }
 
@@ -115,6 +115,10 @@ func (*Abstraction) isOutput()    {}
 func (*Intake) isOutput()         {}
 func (*Summarization) isOutput()  {}
 func (*Judgment) isOutput()       {}
+func (*Probed) isOutput()         {}
+
+// Probed says that the origin answers.
+type Probed struct{}
 
 // Failure returns why the attempt failed, or nil if it did not.
 func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
@@ -123,9 +127,9 @@ func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
 func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 
 // Machine returns the key of the machine that decides on the result:
-// merges and reflections belong to the project, everything else to the intent.
+// merges, reflections and probes belong to the project, everything else to the intent.
 func (r *Result) Machine() Key {
-	if r.Attempt.Step == StepMerge || r.Attempt.Step == StepReflect {
+	if r.Attempt.Step == StepMerge || r.Attempt.Step == StepReflect || r.Attempt.Step == StepProbe {
 		return r.To.ProjectKey()
 	}
 	return r.To
@@ -158,6 +162,8 @@ func (r *Result) Answers() bool {
 		return r.Attempt.Step == StepMerge
 	case *Reflection:
 		return r.Attempt.Step == StepReflect
+	case *Probed:
+		return r.Attempt.Step == StepProbe
 	case nil, *Started, *Failure:
 	}
 	return false

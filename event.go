@@ -1,6 +1,9 @@
 package forge
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Event is the input of a state machine: one thing that happened, as data. Deciding the same event
 // twice has no second effect: a machine recognises it by its ID, or by the numbers of its message.
@@ -32,14 +35,10 @@ type Submit struct {
 
 // Edit changes fields of an intent that is still proposed. A nil field stays as it is.
 type Edit struct {
-	// Title is the new title.
-	Title *string
-	// Body is the new text. It discards a plan that was made of the old one.
-	Body *string
-	// Type is the new type.
-	Type *string
-	// Risk is the new declared risk. The judged risk still counts if it is higher.
-	Risk *Risk
+	Title *string // the new title
+	Body  *string // the new text. It discards a plan that was made of the old one
+	Type  *string // the new type
+	Risk  *Risk   // the new declared risk. The judged risk still counts if it is higher
 }
 
 // Approve lets an intent that waits for approval continue.
@@ -50,34 +49,27 @@ type Approve struct {
 
 // Reject ends an intent that waits for a person.
 type Reject struct {
-	// Reason is shown with the intent.
-	Reason string
+	Reason string // shown with the intent
 }
 
 // Answer answers one question. When the last open question is answered, the step that asked continues in the same session.
 type Answer struct {
-	// Index is the question's place among the intent's clarifications, from 0.
-	Index int
+	Index int // the question's place among the intent's clarifications, from 0
 	// Question repeats the question's text, so that an answer to an older question is refused; empty skips that check, and is refused where it approves a change.
 	Question string
-	// Answer is the answer, not empty.
-	Answer string
+	Answer   string // the answer, not empty
 }
 
 // Retry runs the failed or waiting parts of an intent again.
 type Retry struct {
-	// Instructions are given to every agent that works on the intent from now on.
-	Instructions string
-	// BudgetUSD is the intent's new budget in US dollars; 0 leaves it as it was.
-	BudgetUSD float64
+	Instructions string  // given to every agent that works on the intent from now on
+	BudgetUSD    float64 // the intent's new budget in US dollars; 0 leaves it as it was
 }
 
 // Cancel stops an intent, or one task of it. Commits that were merged stay.
 type Cancel struct {
-	// Reason is shown with the intent.
-	Reason string
-	// Task is the task to stop; empty stops the whole intent.
-	Task TaskID
+	Reason string // shown with the intent
+	Task   TaskID // the task to stop; empty stops the whole intent
 }
 
 // ProjectPaused is the reason that an intent shows while its project is paused.
@@ -86,22 +78,28 @@ const ProjectPaused = "the project is paused"
 // AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 const AccountClosed = "the account of "
 
+// GitOrigin stands in a ClosedAccount in the place of an agent: the server of the git origin does not answer.
+const GitOrigin = "git origin"
+
+// OriginAway begins the reason of an intent that tells a person about the origin, for all that wait for it.
+const OriginAway = "the " + GitOrigin + " "
+
+// Outside reports whether a reason that an intent waits is one that it tells for all: of an account, or of the origin.
+func Outside(reason string) bool {
+	return strings.HasPrefix(reason, AccountClosed) || strings.HasPrefix(reason, OriginAway)
+}
+
 // Pause stops agents and keeps what they did, until a Resume.
 type Pause struct {
-	// Reason is shown with the intent.
-	Reason string
-	// Task is the task to pause; empty pauses the whole intent.
-	Task TaskID
-	// Number counts the project's pauses, from 1, in a pause that a project sends to its intents. 0 in a pause by a person.
-	Number int
+	Reason string // shown with the intent
+	Task   TaskID // the task to pause; empty pauses the whole intent
+	Number int    // counts the project's pauses, from 1, in a pause that a project sends to its intents. 0 in a pause by a person
 }
 
 // Resume continues a paused intent or task.
 type Resume struct {
-	// Task is the task to continue; empty continues the whole intent.
-	Task TaskID
-	// Number is the number of the project's pause that is over, in what a project sends to its intents. 0 in what a person sends.
-	Number int
+	Task   TaskID // the task to continue; empty continues the whole intent
+	Number int    // the number of the project's pause that is over, in what a project sends to its intents. 0 in what a person sends
 }
 
 // Reflect asks a project for a reflection now.
@@ -109,51 +107,34 @@ type Reflect struct{}
 
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
-	// Key is the timer's key within its state machine.
-	Key string
-	// At is when the timer was to fire. A timer that was set again has another time, so the older firing changes nothing.
-	At time.Time
+	Key string    // the timer's key within its state machine
+	At  time.Time // when the timer was to fire. A timer that was set again has another time, so the older firing changes nothing
 }
 
 // AdmitRun asks the project to admit a run: the first one of an intent, or the next one after a retry.
 type AdmitRun struct {
-	// Run is the run that asks, from 1.
-	Run int
-	// Title is the intent's title.
-	Title string
+	Run   int    // the run that asks, from 1
+	Title string // the intent's title
 	// About says what the intent is about, to find what has to do with it: the beginnings of its body and
 	// criteria, and the files of its plan if it has one.
-	About string
-	// Type is the intent's type.
-	Type string
-	// Parent is the intent that this one is a child of; empty if it is none.
-	Parent IntentID
-	// Source is where the intent comes from.
-	Source Source
-	// Generation counts the reflections between the intent and what a person wanted.
-	Generation int
-	// Requesters are those of the intent.
-	Requesters []Identity
-	// Goal says that the intent is a goal and wants the project's knowledge.
-	Goal bool
+	About      string
+	Type       string     // the intent's type
+	Parent     IntentID   // the intent that this one is a child of; empty if it is none
+	Source     Source     // where the intent comes from
+	Generation int        // counts the reflections between the intent and what a person wanted
+	Requesters []Identity // those of the intent
+	Goal       bool       // says that the intent is a goal and wants the project's knowledge
 }
 
 // RunAdmitted lets a run begin, and tells it what is known from earlier ones.
 type RunAdmitted struct {
-	// Run is the run that may begin.
-	Run int
-	// Budget is the project's budget as the newest analysis of any intent read it.
-	Budget Budget
-	// Past are earlier runs of the project, the most relevant first.
-	Past []PastRun
-	// Paused is the number of the project's pause if it is paused; otherwise 0.
-	Paused int
-	// Resumed is the number of the newest pause that is over; 0 if none is.
-	Resumed int
-	// Unread are observations that no reflection has read. Set for intents of type skill_extraction only.
-	Unread []Observation
-	// Knowledge comes from the project's goals, the most relevant first.
-	Knowledge  []Knowledge
+	Run        int              // the run that may begin
+	Budget     Budget           // the project's budget as the newest analysis of any intent read it
+	Past       []PastRun        // earlier runs of the project, the most relevant first
+	Paused     int              // the number of the project's pause if it is paused; otherwise 0
+	Resumed    int              // the number of the newest pause that is over; 0 if none is
+	Unread     []Observation    // observations that no reflection has read. Set for intents of type skill_extraction only
+	Knowledge  []Knowledge      // comes from the project's goals, the most relevant first
 	ReadPolicy bool             // no intent has told the project's policy yet: it is read before an agent is called
 	Accounts   *AccountsChanged // which accounts refuse calls; nil of older runners, whose intents wait for none
 	AskFirst   bool             // the policy decides whether a person lets the intent be analyzed; false of older runners
@@ -340,34 +321,25 @@ type CommitBudget struct {
 // AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It is
 // answered with AccountsChanged; until the account takes calls again, the step is held.
 type AccountRefused struct {
-	// Run is the run that tells it.
-	Run int
-	// Number counts the intent's messages of this type, from 1.
-	Number int
-	// Seen is the AccountsChanged.Number that the call was issued under.
-	Seen int
-	// Agent is the back end whose account it is.
-	Agent string
-	// Failure says why: credentials, or a quota until a known time; held if no call was made.
-	Failure Failure
+	Run     int     // the run that tells it
+	Number  int     // counts the intent's messages of this type, from 1
+	Seen    int     // the AccountsChanged.Number that the call was issued under
+	Agent   string  // the back end whose account it is, or GitOrigin
+	Failure Failure // why: credentials, or a quota until a known time; held if no call was made; origin
 }
 
 // AccountsChanged tells an intent which accounts refuse calls.
 type AccountsChanged struct {
-	// Number counts the changes of the project's knowledge of accounts; an older one is out of date.
-	Number int
-	// Heard is the newest AccountRefused.Number of the intent that the project has heard.
-	Heard int
-	// Asks says that this intent asks the person, for all that wait.
-	Asks bool
-	// Closed are all accounts that refuse calls, as of Number.
-	Closed []ClosedAccount
+	Number int             // counts the changes of the project's knowledge of accounts; an older one is out of date
+	Heard  int             // the newest AccountRefused.Number of the intent that the project has heard
+	Asks   bool            // says that this intent asks the person, for all that wait
+	Closed []ClosedAccount // all accounts that refuse calls, as of Number
 }
 
 // ClosedAccount says why the account of an agent is not called in a project.
 type ClosedAccount struct {
-	Agent        string        // the back end
-	Reason       FailureReason // auth or quota
+	Agent        string        // the back end, or GitOrigin
+	Reason       FailureReason // auth or quota; origin
 	Message      string        // as the account said it, for a person
-	Since, Until time.Time     // Until is zero if a person has to resume it
+	Since, Until time.Time     // Until is zero if a person has to resume it, and of the origin
 }

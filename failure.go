@@ -35,8 +35,10 @@ const (
 	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
 	FailRepository  FailureReason = "repository" // git or the disk reported an error
 	// FailLost: the pod in which the command ran is gone. What it did is not known.
-	FailLost       FailureReason = "lost"
-	FailHeld       FailureReason = "held"       // no agent was called: its account is known to refuse calls
+	FailLost FailureReason = "lost"
+	FailHeld FailureReason = "held" // no agent was called: its account is known to refuse calls
+	// FailOrigin: the server of the origin does not answer. Every step of the project waits for it.
+	FailOrigin     FailureReason = "origin"
 	FailUnreserved FailureReason = "unreserved" // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 

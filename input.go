@@ -1,6 +1,9 @@
 package forge
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // Input is a step's own data, besides the intent and the task, as one of the
 // types that Inputs lists. The interface is sealed, as Message is.
@@ -12,7 +15,7 @@ type Input interface{ isInput() }
 func Inputs() []Input {
 	return []Input{
 		&AnalyzeInput{}, &ObserveInput{}, &AbstractInput{}, &ImplementInput{}, &RebaseInput{}, &ReviewInput{},
-		&IterationInput{}, &MergeInput{}, &ReflectInput{},
+		&IterationInput{}, &MergeInput{}, &ReflectInput{}, &ProbeInput{},
 	}
 }
 
@@ -25,6 +28,12 @@ func (*ReviewInput) isInput()    {}
 func (*IterationInput) isInput() {}
 func (*MergeInput) isInput()     {}
 func (*ReflectInput) isInput()   {}
+func (*ProbeInput) isInput()     {}
+
+// ProbeInput is the input of probe.
+type ProbeInput struct {
+	Patience time.Duration // how long to wait for the origin
+}
 
 // AnalyzeInput is the input of analyze, architect and intake.
 type AnalyzeInput struct {
@@ -152,6 +161,8 @@ func (c *Command) HasInput() bool {
 		return c.Attempt.Step == StepMerge && in.Change != nil
 	case *ReflectInput:
 		return c.Attempt.Step == StepReflect
+	case *ProbeInput:
+		return c.Attempt.Step == StepProbe
 	case nil:
 	}
 	return false
@@ -184,6 +195,9 @@ func (c *Command) Merge() MergeInput { return input[MergeInput](c) }
 
 // Reflect returns the input of reflect.
 func (c *Command) Reflect() ReflectInput { return input[ReflectInput](c) }
+
+// Probe returns the input of probe.
+func (c *Command) Probe() ProbeInput { return input[ProbeInput](c) }
 
 // Goal returns the goal that a step of an iteration works on, or nil if the
 // step is none of them.

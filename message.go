@@ -57,7 +57,7 @@ func Messages() []MessageSpec {
 		{&Reflect{}, PartyPerson, PartyProject, "reflect", "Event.ID", "asks for a reflection now"},
 		{&Teach{}, PartyPerson, PartyProject, "teach", "Event.ID", "adds, corrects or forgets a piece of knowledge"},
 
-		{&Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; merges and reflections are reported to the project"},
+		{&Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; merges, reflections and probes are reported to the project"},
 		{&TimerFired{}, PartyTimer, PartyIntent, "", "Key and At", "says that the time of a timer has come"},
 
 		{&AdmitRun{}, PartyIntent, PartyProject, "", "Run", "asks the project to admit a run"},

@@ -41,6 +41,8 @@ const (
 	StepSummarize Step = "summarize"
 	// StepJudge takes the place of review for a goal: it says which criteria are met.
 	StepJudge Step = "judge"
+	// StepProbe waits until an origin that was away answers. The project issues it.
+	StepProbe Step = "probe"
 )
 
 // stepSpec says what holds of a step everywhere.
@@ -67,6 +69,7 @@ var specs = []stepSpec{
 	{StepExecute, "implementer", true, true},
 	{StepSummarize, "reflector", true, true},
 	{StepJudge, "reviewer", true, true},
+	{StepProbe, "implementer", false, false},
 }
 
 // Steps lists every step that a worker can be given, in the order of the flow.

@@ -14,6 +14,12 @@
 //
 // A package uses those above it in this list only.
 //
+// # What failed
+//
+// Why an origin did not do what a command asked is a Cause (CauseOf): its server is not there, refuses the credentials, or
+// declined the push. Callers decide by that, and by the errors of this package, never by the text of an error,
+// which is for people.
+//
 // # Whom it trusts
 //
 // The person's repository, or the origin, is trusted; so is the service's own clone of

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -93,21 +94,82 @@ var diskFaults = []string{"No space left on device", "Disk quota exceeded", "Rea
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// unreachable are texts of git and its helpers, and of ssh, about a server that is not there
-// or does not work now. With LC_ALL=C they are the same everywhere.
-var unreachable = []string{
-	"Could not resolve host", "Could not resolve hostname", "Temporary failure in name resolution", "Name or service not known",
-	"Connection refused", "Couldn't connect to server", "Failed to connect to", "Connection timed out", "Operation timed out", "Timeout was reached",
-	"Connection reset", "Connection closed by", "No route to host", "Network is unreachable", "Empty reply from server",
-	"The requested URL returned error: 5", "unexpected disconnect", "kex_exchange_identification",
+// Cause is why an origin did not do what a command asked.
+type Cause string
+
+// The causes. The empty one stands for everything else.
+const (
+	CauseName      Cause = "dns"              // the name of its server is not known
+	CauseRefused   Cause = "refused"          // its server does not listen
+	CauseTimeout   Cause = "timeout"          // it does not answer
+	CauseBroken    Cause = "broken"           // the connection broke off, or the server does not work now
+	CauseGone      Cause = "gone"             // the folder that is the origin does not exist, as when it is not mounted
+	CauseAuth      Cause = "auth"             // it refuses the credentials
+	CauseHook      Cause = "hook"             // a hook of it declined a push
+	CauseProtected Cause = "protected"        // the branch is protected
+	CauseMoved     Cause = "non-fast-forward" // the branch is at another commit
+)
+
+// causes has the texts by which git and its helpers, ssh and servers tell causes. With LC_ALL=C they are the same
+// everywhere. The first that fits counts.
+var causes = []struct {
+	cause Cause
+	texts []string
+}{
+	{CauseProtected, []string{"protected branch", "(protected branch hook declined)", "GH006", "TF402455"}},
+	{CauseHook, []string{"hook declined"}},
+	{CauseMoved, []string{"non-fast-forward", "(fetch first)", "(stale info)"}},
+	{CauseAuth, []string{
+		"Authentication failed", "Permission denied", "could not read Username", "terminal prompts disabled",
+		"The requested URL returned error: 401", "The requested URL returned error: 403",
+	}},
+	{CauseName, []string{"Could not resolve host", "Could not resolve hostname", "Temporary failure in name resolution", "Name or service not known"}},
+	{CauseRefused, []string{"Connection refused"}},
+	{CauseTimeout, []string{"Connection timed out", "Operation timed out", "Timeout was reached", "No route to host", "Network is unreachable"}},
+	{CauseBroken, []string{
+		"Couldn't connect to server", "Failed to connect to", "Connection reset", "Connection closed by", "Empty reply from server",
+		"The requested URL returned error: 5", "unexpected disconnect", "kex_exchange_identification",
+	}},
+}
+
+// CauseOf returns why an origin did not do what a command asked; empty if git does not say so.
+func CauseOf(err error) Cause {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return ""
+	}
+	for _, c := range causes {
+		if slices.ContainsFunc(c.texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) {
+			return c.cause
+		}
+	}
+	// A server says the same of a repository that is missing there, which is for a person to mend.
+	if strings.Contains(e.Stderr, "does not appear to be a git repository") && slices.ContainsFunc(e.Args, isGone) {
+		return CauseGone
+	}
+	return ""
+}
+
+// isGone reports whether an argument is an origin's folder that does not exist.
+func isGone(arg string) bool {
+	dir := strings.TrimPrefix(arg, "file://")
+	if !strings.HasPrefix(dir, "/") {
+		return false
+	}
+	_, err := os.Stat(dir)
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // Unreachable reports whether an error says that the server of an origin is not there, or
 // does not work now, so that the same command may succeed later. It returns false where the
 // server answers that the repository is missing or not allowed.
 func Unreachable(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && slices.ContainsFunc(unreachable, func(text string) bool { return strings.Contains(e.Stderr, text) })
+	switch CauseOf(err) {
+	case CauseName, CauseRefused, CauseTimeout, CauseBroken, CauseGone:
+		return true
+	case CauseAuth, CauseHook, CauseProtected, CauseMoved, "":
+	}
+	return false
 }
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge.

@@ -3,15 +3,18 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Failure returns the failure that an attempt reports for an error: the agent's own
-// if it is one, forge.FailUnsafe for work that git refuses, forge.FailKilled if the
+// if it is one, forge.FailUnsafe for work that git refuses, forge.FailOrigin where the origin does not answer, forge.FailKilled if the
 // context ended, and forge.FailRepository for everything else that git or the disk
 // said.
 func Failure(err error) *forge.Failure {
@@ -24,5 +27,19 @@ func Failure(err error) *forge.Failure {
 	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		reason = forge.FailKilled
 	}
+	if git.Unreachable(err) {
+		return &forge.Failure{Reason: forge.FailOrigin, Message: away(err)}
+	}
 	return &forge.Failure{Reason: reason, Message: term.Sanitize(err.Error())}
+}
+
+// away says in a line which origin does not answer, and why, without a password that is in its address.
+func away(err error) string {
+	text := fmt.Sprintf("%s: %s", git.CauseOf(err), brief(err))
+	if e, ok := errors.AsType[*git.Error](err); ok {
+		if i := slices.IndexFunc(e.Args, func(a string) bool { return store.CheckAddress(a) == nil }); i >= 0 {
+			text = userInfo.ReplaceAllString(e.Args[i], "://") + ": " + text
+		}
+	}
+	return term.Sanitize(text)
 }

@@ -295,7 +295,7 @@ func TestAnOriginThatIsAway(t *testing.T) {
 		t.Error("it is open")
 	}
 	res := do(t, set, nothing)
-	if f := res.Failure(); f == nil || f.Reason != forge.FailRepository || !strings.Contains(f.Message, url) {
+	if f := res.Failure(); f == nil || f.Reason != forge.FailOrigin || !strings.Contains(f.Message, url) {
 		t.Errorf("got %+v", f)
 	}
 	hide(url+".away", url)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -228,9 +229,14 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err := checkIDs(cmd); err != nil {
 		return forge.Result{Output: Failure(err)}
 	}
+	// The rules know that the origin is away, and a probe is looking for it. To try as well would take the time of
+	// a worker, and with a server that is silent minutes of it.
+	if slices.Contains(cmd.ClosedAgents, forge.GitOrigin) {
+		return forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "nothing was done: the git origin is known not to answer"}}
+	}
 	ctx = traced(ctx)
 	j := &Job{Command: cmd, progress: progress}
-	err := s.begin(ctx, j)
+	err := patiently(ctx, beginPatience, func() error { return s.begin(ctx, j) })
 	if err == nil {
 		err = work(ctx, j)
 		j.metered.MarkReported(ctx)

@@ -46,7 +46,7 @@ func kindOf(t *changes.Delivered) Kind {
 			return KindBudget
 		case forge.WaitingPaused: // a person knows that, unless an account refuses calls
 			// One intent says so for all that wait, so this is one message, and no person has caused it.
-			if strings.HasPrefix(t.Reason, forge.AccountClosed) {
+			if forge.Outside(t.Reason) {
 				return KindWaiting
 			}
 			return ""

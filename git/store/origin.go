@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 	"github.com/pfl-forge/pfl-forge/git/worktree"
+	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
 // OriginConfig says how to open a service's own clone of an origin.
@@ -188,6 +189,24 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	for _, k := range kept {
 		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
 	}
-	_, err := s.talk(ctx, git.OpPush, args...)
+	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
+	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
+	for began := time.Now(); ; {
+		_, err := s.talk(ctx, git.OpPush, args...)
+		if !git.Unreachable(err) || time.Since(began) > pushPatience || pace.Sleep(ctx) != nil {
+			return err
+		}
+	}
+}
+
+// pushPatience is how long a push of kept commits waits for an origin that does not answer.
+const pushPatience = 15 * time.Second
+
+// Answers returns nil if the origin answers, and in a local store.
+func (s *Store) Answers(ctx context.Context) error {
+	if s.origin == nil {
+		return nil
+	}
+	_, err := s.talk(ctx, git.OpList, "-q", "--", s.origin.url, "HEAD")
 	return err
 }

@@ -20,6 +20,7 @@ var (
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,
-		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost, forge.FailHeld, forge.FailUnreserved,
+		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost, forge.FailHeld, forge.FailOrigin,
+		forge.FailUnreserved,
 	}
 )

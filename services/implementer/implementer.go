@@ -1,14 +1,15 @@
 // Package implementer is the implementer service: it has changes made, puts them on
 // the tip of the base branch, and merges them there.
 //
-// [Implementer] has a handler for each of four steps. implement and execute (an
+// [Implementer] has a handler for each of five steps. implement and execute (an
 // iteration of a goal) have an agent work in a checkout and collect its commits; see
 // begin.go for where the checkout comes from, implement.go for the work, save.go and
 // checkpoint.go for how an attempt survives the end of its process or moves to
 // another replica. rebase (rebase.go) makes one commit on the tip of the base branch
 // and verifies it. merge (merge.go, merged.go) moves the base branch to a commit that
 // was verified on exactly its parent; a merge is recorded before it is made, so that
-// it is reported even if the process dies in between.
+// it is reported even if the process dies in between. probe waits for an origin that
+// does not answer.
 //
 // At its start an implementer compares the journal with the repository
 // (reconcile.go); later it gives back what tasks held when they end, and removes what
@@ -80,6 +81,7 @@ func (i *Implementer) Handlers() []service.Handler {
 		{Step: forge.StepExecute, Agent: true, Do: i.implement},
 		{Step: forge.StepRebase, Lease: true, Do: i.rebase},
 		{Step: forge.StepMerge, Lease: true, Regardless: true, Do: i.merge},
+		{Step: forge.StepProbe, Do: i.repos.Probe},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	unsafe "unsafe"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // Command tells a worker to do one attempt of one step. The state machine of
-// the intent issues it; merges and reflections are issued by the project's.
+// the intent issues it; merges, reflections and probes are issued by the project's.
 type Command struct {
 	state                    protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_To            *Key                   `protobuf:"bytes,1,opt,name=to"`
@@ -251,6 +252,15 @@ func (x *Command) GetReflect() *ReflectInput {
 	return nil
 }
 
+func (x *Command) GetProbe() *ProbeInput {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Input.(*command_Probe); ok {
+			return x.Probe
+		}
+	}
+	return nil
+}
+
 func (x *Command) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -379,6 +389,14 @@ func (x *Command) SetReflect(v *ReflectInput) {
 		return
 	}
 	x.xxx_hidden_Input = &command_Reflect{v}
+}
+
+func (x *Command) SetProbe(v *ProbeInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Probe{v}
 }
 
 func (x *Command) HasTo() bool {
@@ -537,6 +555,14 @@ func (x *Command) HasReflect() bool {
 	return ok
 }
 
+func (x *Command) HasProbe() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Input.(*command_Probe)
+	return ok
+}
+
 func (x *Command) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -645,6 +671,12 @@ func (x *Command) ClearReflect() {
 	}
 }
 
+func (x *Command) ClearProbe() {
+	if _, ok := x.xxx_hidden_Input.(*command_Probe); ok {
+		x.xxx_hidden_Input = nil
+	}
+}
+
 const Command_Input_not_set_case case_Command_Input = 0
 const Command_Analyze_case case_Command_Input = 11
 const Command_Observe_case case_Command_Input = 12
@@ -655,6 +687,7 @@ const Command_Review_case case_Command_Input = 16
 const Command_Iteration_case case_Command_Input = 17
 const Command_Merge_case case_Command_Input = 18
 const Command_Reflect_case case_Command_Input = 19
+const Command_Probe_case case_Command_Input = 23
 
 func (x *Command) WhichInput() case_Command_Input {
 	if x == nil {
@@ -679,6 +712,8 @@ func (x *Command) WhichInput() case_Command_Input {
 		return Command_Merge_case
 	case *command_Reflect:
 		return Command_Reflect_case
+	case *command_Probe:
+		return Command_Probe_case
 	default:
 		return Command_Input_not_set_case
 	}
@@ -746,6 +781,8 @@ type Command_builder struct {
 	Merge *MergeInput
 	// reflect.
 	Reflect *ReflectInput
+	// probe.
+	Probe *ProbeInput
 	// -- end of xxx_hidden_Input
 }
 
@@ -811,6 +848,9 @@ func (b0 Command_builder) Build() *Command {
 	if b.Reflect != nil {
 		x.xxx_hidden_Input = &command_Reflect{b.Reflect}
 	}
+	if b.Probe != nil {
+		x.xxx_hidden_Input = &command_Probe{b.Probe}
+	}
 	return m0
 }
 
@@ -873,6 +913,11 @@ type command_Reflect struct {
 	Reflect *ReflectInput `protobuf:"bytes,19,opt,name=reflect,oneof"`
 }
 
+type command_Probe struct {
+	// probe.
+	Probe *ProbeInput `protobuf:"bytes,23,opt,name=probe,oneof"`
+}
+
 func (*command_Analyze) isCommand_Input() {}
 
 func (*command_Observe) isCommand_Input() {}
@@ -890,6 +935,8 @@ func (*command_Iteration) isCommand_Input() {}
 func (*command_Merge) isCommand_Input() {}
 
 func (*command_Reflect) isCommand_Input() {}
+
+func (*command_Probe) isCommand_Input() {}
 
 // AnalyzeInput is the input of analyze, architect and intake.
 type AnalyzeInput struct {
@@ -2118,6 +2165,76 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	return m0
 }
 
+// ProbeInput is the input of probe.
+type ProbeInput struct {
+	state               protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Patience *durationpb.Duration   `protobuf:"bytes,1,opt,name=patience"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *ProbeInput) Reset() {
+	*x = ProbeInput{}
+	mi := &file_forge_v1_command_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeInput) ProtoMessage() {}
+
+func (x *ProbeInput) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ProbeInput) GetPatience() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_Patience
+	}
+	return nil
+}
+
+func (x *ProbeInput) SetPatience(v *durationpb.Duration) {
+	x.xxx_hidden_Patience = v
+}
+
+func (x *ProbeInput) HasPatience() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Patience != nil
+}
+
+func (x *ProbeInput) ClearPatience() {
+	x.xxx_hidden_Patience = nil
+}
+
+type ProbeInput_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// patience is how long to wait for the origin.
+	Patience *durationpb.Duration
+}
+
+func (b0 ProbeInput_builder) Build() *ProbeInput {
+	m0 := &ProbeInput{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Patience = b.Patience
+	return m0
+}
+
 // ReflectInput is the input of reflect.
 type ReflectInput struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
@@ -2131,7 +2248,7 @@ type ReflectInput struct {
 
 func (x *ReflectInput) Reset() {
 	*x = ReflectInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2260,7 @@ func (x *ReflectInput) String() string {
 func (*ReflectInput) ProtoMessage() {}
 
 func (x *ReflectInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2362,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\"\xaa\a\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\xd8\a\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2270,7 +2387,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x06review\x18\x10 \x01(\v2\x15.forge.v1.ReviewInputH\x00R\x06review\x128\n" +
 	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
 	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
-	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflectB\a\n" +
+	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflect\x12,\n" +
+	"\x05probe\x18\x17 \x01(\v2\x14.forge.v1.ProbeInputH\x00R\x05probeB\a\n" +
 	"\x05input\"\xbb\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
@@ -2315,52 +2433,57 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x05trial\x18\x02 \x01(\bR\x05trial\x12*\n" +
 	"\x05ahead\x18\x03 \x03(\v2\x14.forge.v1.QueueMergeR\x05ahead\x12&\n" +
 	"\x05tried\x18\x04 \x01(\v2\x10.forge.v1.RebaseR\x05tried\x12\"\n" +
-	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\"\xd7\x01\n" +
+	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\"C\n" +
+	"\n" +
+	"ProbeInput\x125\n" +
+	"\bpatience\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bpatience\"\xd7\x01\n" +
 	"\fReflectInput\x12+\n" +
 	"\ahistory\x18\x01 \x01(\v2\x11.forge.v1.HistoryR\ahistory\x12/\n" +
 	"\thistories\x18\x02 \x03(\v2\x11.forge.v1.HistoryR\thistories\x129\n" +
 	"\fobservations\x18\x03 \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12.\n" +
 	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_forge_v1_command_proto_goTypes = []any{
-	(*Command)(nil),        // 0: forge.v1.Command
-	(*AnalyzeInput)(nil),   // 1: forge.v1.AnalyzeInput
-	(*ObserveInput)(nil),   // 2: forge.v1.ObserveInput
-	(*AbstractInput)(nil),  // 3: forge.v1.AbstractInput
-	(*ImplementInput)(nil), // 4: forge.v1.ImplementInput
-	(*RebaseInput)(nil),    // 5: forge.v1.RebaseInput
-	(*ReviewInput)(nil),    // 6: forge.v1.ReviewInput
-	(*IterationInput)(nil), // 7: forge.v1.IterationInput
-	(*MergeInput)(nil),     // 8: forge.v1.MergeInput
-	(*ReflectInput)(nil),   // 9: forge.v1.ReflectInput
-	(*Key)(nil),            // 10: forge.v1.Key
-	(*Attempt)(nil),        // 11: forge.v1.Attempt
-	(*Intent)(nil),         // 12: forge.v1.Intent
-	(*Task)(nil),           // 13: forge.v1.Task
-	(*Stronger)(nil),       // 14: forge.v1.Stronger
-	(*PastRun)(nil),        // 15: forge.v1.PastRun
-	(*Knowledge)(nil),      // 16: forge.v1.Knowledge
-	(*Observation)(nil),    // 17: forge.v1.Observation
-	(*Pattern)(nil),        // 18: forge.v1.Pattern
-	(*Review)(nil),         // 19: forge.v1.Review
-	(*Overlap)(nil),        // 20: forge.v1.Overlap
-	(*GoalContext)(nil),    // 21: forge.v1.GoalContext
-	(*CheckRun)(nil),       // 22: forge.v1.CheckRun
-	(*VerifyReport)(nil),   // 23: forge.v1.VerifyReport
-	(*Reviewer)(nil),       // 24: forge.v1.Reviewer
-	(*QueueMerge)(nil),     // 25: forge.v1.QueueMerge
-	(*Rebase)(nil),         // 26: forge.v1.Rebase
-	(Executor)(0),          // 27: forge.v1.Executor
-	(*History)(nil),        // 28: forge.v1.History
-	(*Proposal)(nil),       // 29: forge.v1.Proposal
+	(*Command)(nil),             // 0: forge.v1.Command
+	(*AnalyzeInput)(nil),        // 1: forge.v1.AnalyzeInput
+	(*ObserveInput)(nil),        // 2: forge.v1.ObserveInput
+	(*AbstractInput)(nil),       // 3: forge.v1.AbstractInput
+	(*ImplementInput)(nil),      // 4: forge.v1.ImplementInput
+	(*RebaseInput)(nil),         // 5: forge.v1.RebaseInput
+	(*ReviewInput)(nil),         // 6: forge.v1.ReviewInput
+	(*IterationInput)(nil),      // 7: forge.v1.IterationInput
+	(*MergeInput)(nil),          // 8: forge.v1.MergeInput
+	(*ProbeInput)(nil),          // 9: forge.v1.ProbeInput
+	(*ReflectInput)(nil),        // 10: forge.v1.ReflectInput
+	(*Key)(nil),                 // 11: forge.v1.Key
+	(*Attempt)(nil),             // 12: forge.v1.Attempt
+	(*Intent)(nil),              // 13: forge.v1.Intent
+	(*Task)(nil),                // 14: forge.v1.Task
+	(*Stronger)(nil),            // 15: forge.v1.Stronger
+	(*PastRun)(nil),             // 16: forge.v1.PastRun
+	(*Knowledge)(nil),           // 17: forge.v1.Knowledge
+	(*Observation)(nil),         // 18: forge.v1.Observation
+	(*Pattern)(nil),             // 19: forge.v1.Pattern
+	(*Review)(nil),              // 20: forge.v1.Review
+	(*Overlap)(nil),             // 21: forge.v1.Overlap
+	(*GoalContext)(nil),         // 22: forge.v1.GoalContext
+	(*CheckRun)(nil),            // 23: forge.v1.CheckRun
+	(*VerifyReport)(nil),        // 24: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 25: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 26: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 27: forge.v1.Rebase
+	(Executor)(0),               // 28: forge.v1.Executor
+	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
+	(*History)(nil),             // 30: forge.v1.History
+	(*Proposal)(nil),            // 31: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
-	10, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
-	11, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
-	12, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
-	13, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
-	14, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
+	11, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
+	12, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
+	13, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
+	14, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
+	15, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
 	1,  // 5: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
 	2,  // 6: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
 	3,  // 7: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
@@ -2369,37 +2492,39 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	6,  // 10: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
 	7,  // 11: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
 	8,  // 12: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
-	9,  // 13: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	15, // 14: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	16, // 15: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	15, // 16: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	17, // 17: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	18, // 18: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	19, // 19: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	20, // 20: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	21, // 21: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	16, // 22: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	22, // 23: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	23, // 24: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	19, // 25: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	24, // 26: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	24, // 27: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	22, // 28: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	21, // 29: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	23, // 30: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	25, // 31: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	25, // 32: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	26, // 33: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	27, // 34: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	28, // 35: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	28, // 36: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	17, // 37: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	29, // 38: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	10, // 13: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	9,  // 14: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
+	16, // 15: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	17, // 16: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	16, // 17: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	18, // 18: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	19, // 19: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	20, // 20: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	21, // 21: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	22, // 22: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	17, // 23: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	23, // 24: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	24, // 25: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	20, // 26: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	25, // 27: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	25, // 28: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	23, // 29: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	22, // 30: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	24, // 31: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	26, // 32: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	26, // 33: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	27, // 34: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	28, // 35: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	29, // 36: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	30, // 37: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	30, // 38: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	18, // 39: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	31, // 40: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -2424,6 +2549,7 @@ func file_forge_v1_command_proto_init() {
 		(*command_Iteration)(nil),
 		(*command_Merge)(nil),
 		(*command_Reflect)(nil),
+		(*command_Probe)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2431,7 +2557,7 @@ func file_forge_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_command_proto_rawDesc), len(file_forge_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -78,6 +78,8 @@ const (
 	FailureReason_FAILURE_REASON_UNRESERVED FailureReason = 24
 	// No agent was called: its account is known to refuse calls.
 	FailureReason_FAILURE_REASON_HELD FailureReason = 25
+	// The server of the origin does not answer.
+	FailureReason_FAILURE_REASON_ORIGIN FailureReason = 26
 )
 
 // Enum value maps for FailureReason.
@@ -109,6 +111,7 @@ var (
 		23: "FAILURE_REASON_LOST",
 		24: "FAILURE_REASON_UNRESERVED",
 		25: "FAILURE_REASON_HELD",
+		26: "FAILURE_REASON_ORIGIN",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -137,6 +140,7 @@ var (
 		"FAILURE_REASON_LOST":            23,
 		"FAILURE_REASON_UNRESERVED":      24,
 		"FAILURE_REASON_HELD":            25,
+		"FAILURE_REASON_ORIGIN":          26,
 	}
 )
 
@@ -516,7 +520,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\x8e\x06\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xa9\x06\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -544,7 +548,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x1aFAILURE_REASON_INTERRUPTED\x10\x16\x12\x17\n" +
 	"\x13FAILURE_REASON_LOST\x10\x17\x12\x1d\n" +
 	"\x19FAILURE_REASON_UNRESERVED\x10\x18\x12\x17\n" +
-	"\x13FAILURE_REASON_HELD\x10\x19B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x13FAILURE_REASON_HELD\x10\x19\x12\x19\n" +
+	"\x15FAILURE_REASON_ORIGIN\x10\x1aB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

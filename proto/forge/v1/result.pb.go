@@ -345,6 +345,15 @@ func (x *Result) GetJudgment() *Judgment {
 	return nil
 }
 
+func (x *Result) GetProbed() *Probed {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Output.(*result_Probed); ok {
+			return x.Probed
+		}
+	}
+	return nil
+}
+
 func (x *Result) GetPolicy() *Policy {
 	if x != nil {
 		return x.xxx_hidden_Policy
@@ -515,6 +524,14 @@ func (x *Result) SetJudgment(v *Judgment) {
 		return
 	}
 	x.xxx_hidden_Output = &result_Judgment{v}
+}
+
+func (x *Result) SetProbed(v *Probed) {
+	if v == nil {
+		x.xxx_hidden_Output = nil
+		return
+	}
+	x.xxx_hidden_Output = &result_Probed{v}
 }
 
 func (x *Result) SetPolicy(v *Policy) {
@@ -708,6 +725,14 @@ func (x *Result) HasJudgment() bool {
 	return ok
 }
 
+func (x *Result) HasProbed() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Output.(*result_Probed)
+	return ok
+}
+
 func (x *Result) HasPolicy() bool {
 	if x == nil {
 		return false
@@ -850,6 +875,12 @@ func (x *Result) ClearJudgment() {
 	}
 }
 
+func (x *Result) ClearProbed() {
+	if _, ok := x.xxx_hidden_Output.(*result_Probed); ok {
+		x.xxx_hidden_Output = nil
+	}
+}
+
 func (x *Result) ClearPolicy() {
 	x.xxx_hidden_Policy = nil
 }
@@ -874,6 +905,7 @@ const Result_Abstraction_case case_Result_Output = 21
 const Result_Intake_case case_Result_Output = 23
 const Result_Summarization_case case_Result_Output = 24
 const Result_Judgment_case case_Result_Output = 25
+const Result_Probed_case case_Result_Output = 27
 
 func (x *Result) WhichOutput() case_Result_Output {
 	if x == nil {
@@ -908,6 +940,8 @@ func (x *Result) WhichOutput() case_Result_Output {
 		return Result_Summarization_case
 	case *result_Judgment:
 		return Result_Judgment_case
+	case *result_Probed:
+		return Result_Probed_case
 	default:
 		return Result_Output_not_set_case
 	}
@@ -970,6 +1004,8 @@ type Result_builder struct {
 	Summarization *Summarization
 	// judge.
 	Judgment *Judgment
+	// probe.
+	Probed *Probed
 	// -- end of xxx_hidden_Output
 	// policy is the project's own, as the attempt read it. Audit, observe and
 	// intake set it; an analysis carries its own. Nil otherwise.
@@ -1045,6 +1081,9 @@ func (b0 Result_builder) Build() *Result {
 	}
 	if b.Judgment != nil {
 		x.xxx_hidden_Output = &result_Judgment{b.Judgment}
+	}
+	if b.Probed != nil {
+		x.xxx_hidden_Output = &result_Probed{b.Probed}
 	}
 	x.xxx_hidden_Policy = b.Policy
 	if b.Executor != nil {
@@ -1139,6 +1178,11 @@ type result_Judgment struct {
 	Judgment *Judgment `protobuf:"bytes,25,opt,name=judgment,oneof"`
 }
 
+type result_Probed struct {
+	// probe.
+	Probed *Probed `protobuf:"bytes,27,opt,name=probed,oneof"`
+}
+
 func (*result_Started) isResult_Output() {}
 
 func (*result_Failure) isResult_Output() {}
@@ -1167,6 +1211,52 @@ func (*result_Summarization) isResult_Output() {}
 
 func (*result_Judgment) isResult_Output() {}
 
+func (*result_Probed) isResult_Output() {}
+
+// Probed says that the origin answers.
+type Probed struct {
+	state         protoimpl.MessageState `protogen:"opaque.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Probed) Reset() {
+	*x = Probed{}
+	mi := &file_forge_v1_result_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Probed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Probed) ProtoMessage() {}
+
+func (x *Probed) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+type Probed_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+}
+
+func (b0 Probed_builder) Build() *Probed {
+	m0 := &Probed{}
+	b, x := &b0, m0
+	_, _ = b, x
+	return m0
+}
+
 // Started says that the replica that the command was addressed to has begun.
 type Started struct {
 	state         protoimpl.MessageState `protogen:"opaque.v1"`
@@ -1176,7 +1266,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_forge_v1_result_proto_msgTypes[1]
+	mi := &file_forge_v1_result_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1278,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[1]
+	mi := &file_forge_v1_result_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1323,7 @@ type Analysis struct {
 
 func (x *Analysis) Reset() {
 	*x = Analysis{}
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1335,7 @@ func (x *Analysis) String() string {
 func (*Analysis) ProtoMessage() {}
 
 func (x *Analysis) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[2]
+	mi := &file_forge_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1628,7 @@ type ChildPlan struct {
 
 func (x *ChildPlan) Reset() {
 	*x = ChildPlan{}
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1640,7 @@ func (x *ChildPlan) String() string {
 func (*ChildPlan) ProtoMessage() {}
 
 func (x *ChildPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[3]
+	mi := &file_forge_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1863,7 @@ type TaskPlan struct {
 
 func (x *TaskPlan) Reset() {
 	*x = TaskPlan{}
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1875,7 @@ func (x *TaskPlan) String() string {
 func (*TaskPlan) ProtoMessage() {}
 
 func (x *TaskPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[4]
+	mi := &file_forge_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2200,7 @@ type Implementation struct {
 
 func (x *Implementation) Reset() {
 	*x = Implementation{}
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2212,7 @@ func (x *Implementation) String() string {
 func (*Implementation) ProtoMessage() {}
 
 func (x *Implementation) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[5]
+	mi := &file_forge_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2583,7 @@ type Rebase struct {
 
 func (x *Rebase) Reset() {
 	*x = Rebase{}
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2595,7 @@ func (x *Rebase) String() string {
 func (*Rebase) ProtoMessage() {}
 
 func (x *Rebase) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[6]
+	mi := &file_forge_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2937,7 @@ type VerifyReport struct {
 
 func (x *VerifyReport) Reset() {
 	*x = VerifyReport{}
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2949,7 @@ func (x *VerifyReport) String() string {
 func (*VerifyReport) ProtoMessage() {}
 
 func (x *VerifyReport) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[7]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3164,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3176,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3441,7 @@ type Reflection struct {
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3363,7 +3453,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3539,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3551,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4103,7 @@ type BestOfTwo struct {
 
 func (x *BestOfTwo) Reset() {
 	*x = BestOfTwo{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4115,7 @@ func (x *BestOfTwo) String() string {
 func (*BestOfTwo) ProtoMessage() {}
 
 func (x *BestOfTwo) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4188,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4110,7 +4200,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4276,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4288,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4303,7 +4393,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4405,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4566,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4488,7 +4578,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4736,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4658,7 +4748,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4805,7 +4895,7 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\t\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xed\t\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -4834,10 +4924,12 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vabstraction\x18\x15 \x01(\v2\x15.forge.v1.AbstractionH\x00R\vabstraction\x12*\n" +
 	"\x06intake\x18\x17 \x01(\v2\x10.forge.v1.IntakeH\x00R\x06intake\x12?\n" +
 	"\rsummarization\x18\x18 \x01(\v2\x17.forge.v1.SummarizationH\x00R\rsummarization\x120\n" +
-	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12(\n" +
+	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12*\n" +
+	"\x06probed\x18\x1b \x01(\v2\x10.forge.v1.ProbedH\x00R\x06probed\x12(\n" +
 	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policy\x12.\n" +
 	"\bexecutor\x18\x1a \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutorB\b\n" +
-	"\x06output\"\t\n" +
+	"\x06output\"\b\n" +
+	"\x06Probed\"\t\n" +
 	"\aStarted\"\x83\x03\n" +
 	"\bAnalysis\x12(\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x12.forge.v1.TaskPlanR\x05tasks\x12?\n" +
@@ -4987,113 +5079,115 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_TRIED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
-	(*Started)(nil),               // 2: forge.v1.Started
-	(*Analysis)(nil),              // 3: forge.v1.Analysis
-	(*ChildPlan)(nil),             // 4: forge.v1.ChildPlan
-	(*TaskPlan)(nil),              // 5: forge.v1.TaskPlan
-	(*Implementation)(nil),        // 6: forge.v1.Implementation
-	(*Rebase)(nil),                // 7: forge.v1.Rebase
-	(*VerifyReport)(nil),          // 8: forge.v1.VerifyReport
-	(*MergeResult)(nil),           // 9: forge.v1.MergeResult
-	(*Reflection)(nil),            // 10: forge.v1.Reflection
-	(*Policy)(nil),                // 11: forge.v1.Policy
-	(*BestOfTwo)(nil),             // 12: forge.v1.BestOfTwo
-	(*SecondReview)(nil),          // 13: forge.v1.SecondReview
-	(*Stronger)(nil),              // 14: forge.v1.Stronger
-	(*Approvals)(nil),             // 15: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 16: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 17: forge.v1.Budget
-	(*Key)(nil),                   // 18: forge.v1.Key
-	(*Attempt)(nil),               // 19: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*Usage)(nil),                 // 22: forge.v1.Usage
-	(*Observation)(nil),           // 23: forge.v1.Observation
-	(*Failure)(nil),               // 24: forge.v1.Failure
-	(*Review)(nil),                // 25: forge.v1.Review
-	(*Audit)(nil),                 // 26: forge.v1.Audit
-	(*Observed)(nil),              // 27: forge.v1.Observed
-	(*Abstraction)(nil),           // 28: forge.v1.Abstraction
-	(*Intake)(nil),                // 29: forge.v1.Intake
-	(*Summarization)(nil),         // 30: forge.v1.Summarization
-	(*Judgment)(nil),              // 31: forge.v1.Judgment
-	(Executor)(0),                 // 32: forge.v1.Executor
-	(*Clarification)(nil),         // 33: forge.v1.Clarification
-	(Risk)(0),                     // 34: forge.v1.Risk
-	(Complexity)(0),               // 35: forge.v1.Complexity
-	(*FileWrite)(nil),             // 36: forge.v1.FileWrite
-	(*Execution)(nil),             // 37: forge.v1.Execution
-	(*Overlap)(nil),               // 38: forge.v1.Overlap
-	(*CheckRun)(nil),              // 39: forge.v1.CheckRun
-	(*Intent)(nil),                // 40: forge.v1.Intent
-	(*Reviewer)(nil),              // 41: forge.v1.Reviewer
+	(*Probed)(nil),                // 2: forge.v1.Probed
+	(*Started)(nil),               // 3: forge.v1.Started
+	(*Analysis)(nil),              // 4: forge.v1.Analysis
+	(*ChildPlan)(nil),             // 5: forge.v1.ChildPlan
+	(*TaskPlan)(nil),              // 6: forge.v1.TaskPlan
+	(*Implementation)(nil),        // 7: forge.v1.Implementation
+	(*Rebase)(nil),                // 8: forge.v1.Rebase
+	(*VerifyReport)(nil),          // 9: forge.v1.VerifyReport
+	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
+	(*Reflection)(nil),            // 11: forge.v1.Reflection
+	(*Policy)(nil),                // 12: forge.v1.Policy
+	(*BestOfTwo)(nil),             // 13: forge.v1.BestOfTwo
+	(*SecondReview)(nil),          // 14: forge.v1.SecondReview
+	(*Stronger)(nil),              // 15: forge.v1.Stronger
+	(*Approvals)(nil),             // 16: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 17: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 18: forge.v1.Budget
+	(*Key)(nil),                   // 19: forge.v1.Key
+	(*Attempt)(nil),               // 20: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*Usage)(nil),                 // 23: forge.v1.Usage
+	(*Observation)(nil),           // 24: forge.v1.Observation
+	(*Failure)(nil),               // 25: forge.v1.Failure
+	(*Review)(nil),                // 26: forge.v1.Review
+	(*Audit)(nil),                 // 27: forge.v1.Audit
+	(*Observed)(nil),              // 28: forge.v1.Observed
+	(*Abstraction)(nil),           // 29: forge.v1.Abstraction
+	(*Intake)(nil),                // 30: forge.v1.Intake
+	(*Summarization)(nil),         // 31: forge.v1.Summarization
+	(*Judgment)(nil),              // 32: forge.v1.Judgment
+	(Executor)(0),                 // 33: forge.v1.Executor
+	(*Clarification)(nil),         // 34: forge.v1.Clarification
+	(Risk)(0),                     // 35: forge.v1.Risk
+	(Complexity)(0),               // 36: forge.v1.Complexity
+	(*FileWrite)(nil),             // 37: forge.v1.FileWrite
+	(*Execution)(nil),             // 38: forge.v1.Execution
+	(*Overlap)(nil),               // 39: forge.v1.Overlap
+	(*CheckRun)(nil),              // 40: forge.v1.CheckRun
+	(*Intent)(nil),                // 41: forge.v1.Intent
+	(*Reviewer)(nil),              // 42: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	18, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	19, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	20, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	21, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	22, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	23, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
-	2,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	24, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
-	3,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
-	6,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
-	7,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	25, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
-	9,  // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
-	10, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	26, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	27, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	28, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	29, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	30, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	31, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
-	11, // 20: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	32, // 21: forge.v1.Result.executor:type_name -> forge.v1.Executor
-	5,  // 22: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	33, // 23: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	34, // 24: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	11, // 25: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	4,  // 26: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	34, // 27: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	35, // 28: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	36, // 29: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	37, // 30: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	38, // 31: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	33, // 32: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
-	8,  // 33: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	38, // 34: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	39, // 35: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	39, // 36: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	39, // 37: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	39, // 38: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
-	0,  // 39: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	8,  // 40: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	7,  // 41: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	40, // 42: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	21, // 43: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	21, // 44: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	21, // 45: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	17, // 46: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	16, // 47: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	15, // 48: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	14, // 49: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	14, // 50: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	13, // 51: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	12, // 52: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	14, // 53: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	41, // 54: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	34, // 55: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	19, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	20, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	21, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	22, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	23, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	24, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	3,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
+	25, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	4,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
+	7,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
+	8,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
+	26, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
+	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	27, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	28, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	29, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	30, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	31, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	32, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	2,  // 20: forge.v1.Result.probed:type_name -> forge.v1.Probed
+	12, // 21: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	33, // 22: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	6,  // 23: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	34, // 24: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	35, // 25: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	12, // 26: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	5,  // 27: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	35, // 28: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	36, // 29: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	37, // 30: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	38, // 31: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	39, // 32: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	34, // 33: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	9,  // 34: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	39, // 35: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	40, // 36: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	40, // 37: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	40, // 38: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	40, // 39: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	0,  // 40: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	9,  // 41: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	8,  // 42: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	41, // 43: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	22, // 44: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	22, // 45: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	22, // 46: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	18, // 47: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	17, // 48: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	16, // 49: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	15, // 50: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	15, // 51: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	14, // 52: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	13, // 53: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	15, // 54: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	42, // 55: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	35, // 56: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -5122,6 +5216,7 @@ func file_forge_v1_result_proto_init() {
 		(*result_Intake)(nil),
 		(*result_Summarization)(nil),
 		(*result_Judgment)(nil),
+		(*result_Probed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5129,7 +5224,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -107,6 +107,8 @@ const (
 	Step_STEP_SUMMARIZE Step = 13
 	// Judge whether every criterion is met.
 	Step_STEP_JUDGE Step = 14
+	// Wait until the origin answers.
+	Step_STEP_PROBE Step = 15
 )
 
 // Enum value maps for Step.
@@ -127,6 +129,7 @@ var (
 		12: "STEP_EXECUTE",
 		13: "STEP_SUMMARIZE",
 		14: "STEP_JUDGE",
+		15: "STEP_PROBE",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED": 0,
@@ -144,6 +147,7 @@ var (
 		"STEP_EXECUTE":     12,
 		"STEP_SUMMARIZE":   13,
 		"STEP_JUDGE":       14,
+		"STEP_PROBE":       15,
 	}
 )
 
@@ -477,7 +481,7 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x14EXECUTOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEXECUTOR_PODS\x10\x01\x12\x17\n" +
 	"\x13EXECUTOR_NAMESPACES\x10\x02\x12\x11\n" +
-	"\rEXECUTOR_NONE\x10\x03*\x96\x02\n" +
+	"\rEXECUTOR_NONE\x10\x03*\xa6\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
@@ -497,7 +501,9 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\fSTEP_EXECUTE\x10\f\x12\x12\n" +
 	"\x0eSTEP_SUMMARIZE\x10\r\x12\x0e\n" +
 	"\n" +
-	"STEP_JUDGE\x10\x0eB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"STEP_JUDGE\x10\x0e\x12\x0e\n" +
+	"\n" +
+	"STEP_PROBE\x10\x0fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_forge_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

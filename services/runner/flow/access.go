@@ -19,12 +19,17 @@ const accountKey = "account"
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
 	f, k := r.Failure(), &s.Accounts
-	if !k.Talks || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" { // reading calls no agent
+	if of := waitsFor(r); of != r.Agent {
+		held := *r
+		held.Agent = of
+		r = &held
+	}
+	if !k.Talks || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" && r.Agent != forge.GitOrigin { // reading calls no agent
 		return false
 	}
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
-	case forge.FailAuth:
+	case forge.FailAuth, forge.FailOrigin:
 		// The project is told even if it knows of the refusal: from its list of waiting
 		// intents it chooses the one that asks the person.
 		s.report(r, seen)
@@ -47,13 +52,25 @@ func (s access) refused(r *forge.Result, seen int) bool {
 		s.again(t, step)
 		return true
 	}
-	s.History.Adjust(s.now, rule.AwaitAccount, r.Attempt.Task, r.Agent+": "+rule.FirstLine(f.Message))
+	if r.Agent == forge.GitOrigin {
+		s.History.Adjust(s.now, rule.AwaitOrigin, r.Attempt.Task, rule.FirstLine(f.Message))
+	} else {
+		s.History.Adjust(s.now, rule.AwaitAccount, r.Attempt.Task, r.Agent+": "+rule.FirstLine(f.Message))
+	}
 	k.Hold(account.Hold{Task: r.Attempt.Task, Step: step, Agent: r.Agent})
 	// The timer is durable, and goes off whether or not anybody tells the intent.
 	if f.Reason == forge.FailHeld && !known.Until.IsZero() {
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, known.Until) })
 	}
 	return true
+}
+
+// waitsFor returns the name that a failed step would wait for: the agent whose account it is, or the origin.
+func waitsFor(r *forge.Result) string {
+	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
+		return forge.GitOrigin
+	}
+	return r.Agent
 }
 
 // stopped notes where an attempt ended that counts for nothing.

@@ -31,6 +31,7 @@ import (
 //	ReserveBudget     ledger      the same
 //	CommitBudget      ledger
 //	AccountRefused    accounts    if the scheduler says that the run is active
+//	Result            accounts    of a probe; queue
 //	Result            queue       of a merge
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
 //	TimerFired        queue
@@ -92,6 +93,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 			}
 			p.state.Decided[ev.ID] = true
 		}
+		p.probe()
 		p.couple()
 		p.reflectIfDue()
 		p.state.UpdatedAt = ev.At
@@ -135,8 +137,12 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	case *forge.CommitBudget:
 		return p.state.Ledger.Commit(&p.out, from, m, p.now)
 	case *forge.Result:
-		if m.Attempt.Step == forge.StepReflect {
+		switch m.Attempt.Step {
+		case forge.StepReflect:
 			return p.reflected(m)
+		case forge.StepProbe:
+			return p.probed(m)
+		default:
 		}
 		return p.merged(m)
 	case *forge.TimerFired:
@@ -164,7 +170,9 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 // Who misses another one asks again.
 func (p *Project) Pending() forge.Effects {
 	var e forge.Effects
-	if m := p.state.Queue.Current; m != nil && m.IsPaused() {
+	if m := p.state.Queue.Current; m != nil && m.Stopped {
+		// It goes on when the origin answers.
+	} else if m != nil && m.IsPaused() {
 		e.Timers = append(e.Timers, p.mergeTimer(m))
 	} else if m != nil {
 		e.Commands = append(e.Commands, p.mergeCommand(m))
@@ -174,6 +182,9 @@ func (p *Project) Pending() forge.Effects {
 	}
 	if r := p.state.Reflection.Current; r != nil {
 		e.Commands = append(e.Commands, p.reflectCommand(r))
+	}
+	if c := p.state.Accounts.Away.Command(p.key); c != nil {
+		e.Commands = append(e.Commands, *c)
 	}
 	var out outbox.Messages
 	p.state.Queue.Repeat(&out)
@@ -190,7 +201,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && len(p.state.Queue.Trials()) == 0 && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
+			Idle: p.state.Queue.Current == nil && p.state.Accounts.Away.For == "" && len(p.state.Queue.Trials()) == 0 && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
@@ -199,6 +210,9 @@ func (p *Project) Summary() forge.Summary {
 	if r := p.state.Reflection.Current; r != nil {
 		s.Activity = "reflecting on " + string(r.Runs[0].Intent)
 		s.Open = append(s.Open, r.Attempt())
+	}
+	if c := p.state.Accounts.Away.Command(p.key); c != nil {
+		s.Open = append(s.Open, c.Attempt)
 	}
 	if m := p.state.Queue.Current; m != nil {
 		s.Activity = fmt.Sprintf("merging %s", m.Task)

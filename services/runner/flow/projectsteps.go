@@ -140,12 +140,45 @@ func (p *Project) resumeAll() (forge.Decision, error) {
 // merged takes a worker's report on a merge, and sets a timer if it is to be tried
 // again.
 func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
+	// It is not an attempt that failed: it neither counts against the tries of the merge, nor gives its place to another.
+	if f := r.Failure(); f != nil && f.Reason == forge.FailOrigin && p.state.Queue.Stop(r) {
+		p.state.Accounts.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
+		return forge.Applied, nil
+	}
 	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
 	if !retryAt.IsZero() {
 		p.eff.Timers = append(p.eff.Timers, p.mergeTimer(p.state.Queue.Current))
 	}
 	p.startNextMerge()
 	return d, err
+}
+
+// probe issues a probe of an origin that does not answer, unless one is under way. It is called after each decision, because
+// many of them can be the reason: a report, the end of a probe, the end of the intent in whose name it was.
+func (p *Project) probe() {
+	var after forge.IntentID
+	if m := p.state.Queue.Current; m != nil && m.Stopped {
+		after = m.Intent
+	}
+	if p.state.Accounts.Away.Begin(&p.out, &p.state.Accounts, after, p.state.Scheduler.Active) {
+		p.eff.Commands = append(p.eff.Commands, *p.state.Accounts.Away.Command(p.key))
+	}
+	p.goOn()
+}
+
+// goOn issues the merge again that stopped because the origin did not answer, if it does by now.
+func (p *Project) goOn() {
+	if p.state.Accounts.OriginAway() {
+		return
+	}
+	if m := p.state.Queue.GoOn(); m != nil {
+		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+	}
+}
+
+// probed takes a worker's report on whether the origin answers.
+func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
+	return p.state.Accounts.Probed(&p.out, r, p.state.Scheduler.Active, p.now)
 }
 
 // retryMerge issues a merge again when its time has come.
@@ -161,7 +194,7 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 // startNextMerge issues the next merge, if none is under way and the project is not
 // paused.
 func (p *Project) startNextMerge() {
-	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused); m != nil {
+	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {
 		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
 	}
 }
@@ -169,7 +202,7 @@ func (p *Project) startNextMerge() {
 // couple has the changes that wait for their merge tried meanwhile, and cancels trials that stand for nothing
 // any more. A change whose trial was waited for is merged then.
 func (p *Project) couple() {
-	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused)
+	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused || p.state.Accounts.OriginAway())
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)
 	p.startNextMerge()
 	for _, q := range issue {

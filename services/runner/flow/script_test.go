@@ -95,6 +95,13 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.hold = false
 		s.deliver()
 		return
+	case "pass":
+		d, err := time.ParseDuration(first())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(d)
+		return
 	case "new-project":
 		s.untold = true
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
@@ -70,8 +71,8 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if sum.Activity == asksAccount {
-		sum.Reason, _ = s.Accounts.Why(s.Updated)
+	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin {
+		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
 }
@@ -141,7 +142,7 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingBudget, "waits for budget"
 	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
-		return forge.WaitingPaused, asksAccount
+		return forge.WaitingPaused, s.asks()
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	case len(s.Tasks.OfBase()) > 0: // one that is paused does not look
@@ -153,9 +154,30 @@ func (s view) waiting() (forge.Waiting, string) {
 // asksAccount is the activity of the intent that asks the person about an account, for all that wait.
 const asksAccount = "no agent is called"
 
+// waitsForOrigin is that of the one that says, for all that wait, that the origin does not answer.
+const waitsForOrigin = "waits for the origin"
+
+// asks returns the activity of an intent that speaks for all that wait.
+func (s view) asks() string {
+	if why, _ := s.outside(); strings.HasPrefix(why, forge.OriginAway) {
+		return waitsForOrigin
+	}
+	return asksAccount
+}
+
+// outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
+// of that. A change in the merge queue waits for the origin like the steps that are held for it.
+func (s view) outside() (why string, person bool) {
+	why, person = s.Accounts.Why(s.Updated)
+	if away := s.Accounts.Find(forge.GitOrigin, s.Updated); why == "" && away != nil && s.Tasks.Has(task.Merging) {
+		return account.Words(away), true
+	}
+	return why, person
+}
+
 // asksForAccount reports whether this intent asks the person about an account.
 func (s view) asksForAccount() bool {
-	_, person := s.Accounts.Why(s.Updated)
+	_, person := s.outside()
 	return s.Accounts.Asks && person
 }
 
@@ -169,7 +191,7 @@ func (s view) looks(timer string) bool {
 // activity returns, for a person, the part of the work that goes on by itself.
 func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
-	waits, person := s.Accounts.Why(s.Updated)
+	waits, person := s.outside()
 	switch {
 	case len(s.Dispatch.Outbox.Commands) == 0 && person:
 		return "waits: " + waits

@@ -30,21 +30,19 @@ func (s *script) work(t *testing.T, d *datadriven.TestData, target string, arg f
 		t.Fatalf("%s: no command %q for %s", d.Pos, step, target)
 	}
 	c := s.open[i]
-	replica := forge.ReplicaID(arg("replica"))
-	if replica == "" {
-		replica = "r1"
-	}
+	replica := forge.ReplicaID(cmp.Or(arg("replica"), "r1"))
 	r := forge.Result{To: c.To, Attempt: c.Attempt, Replica: replica, Session: c.Session, Agent: arg("agent")}
 	for _, text := range list("notes") {
 		r.Observations = append(r.Observations, forge.Observation{Content: text})
 	}
 	if v := arg("cost"); v != "" {
-		r.Usage.Calls = 1
-		r.Usage.CostUSD = usd(v)
+		r.Usage.Calls, r.Usage.CostUSD = 1, usd(v)
 	}
 	switch d.Cmd {
 	case "started":
 		r.Output = &forge.Started{}
+	case "probe":
+		r.Output = &forge.Probed{}
 	case "fail":
 		r.Output = &forge.Failure{Reason: forge.FailureReason(arg("reason")), Message: "it failed"}
 		if u := arg("until"); u != "" {

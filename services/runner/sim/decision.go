@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 )
 
 // checkDecision returns an error if a decision begins something too early,
@@ -15,8 +16,8 @@ import (
 // paused. It is called for every record as it is written, because some of this
 // cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
-	if key.IsProject() {
-		return nil
+	if err := origins.Check(key, rec); err != nil || key.IsProject() {
+		return err
 	}
 	know := w.known[key]
 	if know == nil {
@@ -41,7 +42,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := w.checkReserved(rec); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep), w.checkTrain(rec)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep), w.workers.train.Check(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -123,7 +122,7 @@ func (w *world) help(willing bool) bool {
 	s := waiting[w.rng.IntN(len(waiting))]
 	ev := forge.Event{To: s.Key}
 	switch {
-	case s.Waiting == forge.WaitingPaused && strings.HasPrefix(s.Reason, forge.AccountClosed):
+	case s.Waiting == forge.WaitingPaused && forge.Outside(s.Reason):
 		ev.To, ev.Message = project, &forge.Resume{}
 	case s.Waiting == forge.WaitingPaused:
 		ev.Message = w.resumption(s)

@@ -58,7 +58,7 @@ func (w *world) populate() {
 // init makes the maps.
 func (s *workers) init() {
 	s.files, s.verified, s.asked = map[forge.TaskID][]string{}, map[string]string{}, map[reviewed][]string{}
-	s.train = train{passed: map[[2]string]bool{}, stopped: map[string]bool{}}
+	s.train = train{passed: map[[2]string]bool{}}
 	s.ran = map[askedRun]bool{}
 	s.made = map[forge.TaskID]int{}
 	s.wanted, s.met = map[forge.IntentID][]string{}, map[string][]string{}

@@ -1,11 +1,10 @@
 package sim
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -13,8 +12,7 @@ import (
 type train struct {
 	// passed are the trees that passed, each with that of its parent.
 	passed map[[2]string]bool
-	// stopped are the requests whose newest trial stopped.
-	stopped map[string]bool
+	facts.Train
 }
 
 // content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.
@@ -87,33 +85,4 @@ func (w worker) takes(in forge.MergeInput, head *commit) bool {
 	*head = w.repo.rebase(*head, false)
 	w.workers.met[head.id] = w.workers.met[found.Head]
 	return true
-}
-
-// checkTrain returns an error if a decision of the project puts a change on top of one that stopped, or has something
-// tried although the project is paused.
-func (w checker) checkTrain(rec *forge.Record) error {
-	stopped := w.workers.train.stopped
-	for i := range rec.Events {
-		r := *cmp.Or(forge.As[*forge.Result](rec.Events[i].Message), &forge.Result{})
-		in := *cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{})
-		if f := in.Candidate; in.Outcome == forge.MergeTried && f != nil && (len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != "") {
-			stopped[fmt.Sprint(r.Attempt.Task, r.Attempt.Number)] = true
-		}
-	}
-	for i := range rec.Effects.Commands {
-		c := &rec.Effects.Commands[i]
-		in := c.Merge()
-		if in.Trial && rec.Summary.Waiting == forge.WaitingPaused {
-			return fmt.Errorf("%s is tried although the project is paused", c.Attempt)
-		}
-		if in.Trial {
-			delete(stopped, fmt.Sprint(c.Attempt.Task, c.Attempt.Number))
-		}
-		for j := range in.Ahead {
-			if a := &in.Ahead[j]; stopped[fmt.Sprint(a.Task, a.Number)] {
-				return fmt.Errorf("%s is tried on top of %s, which has stopped", c.Attempt, a.Task)
-			}
-		}
-	}
-	return nil
 }

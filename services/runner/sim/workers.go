@@ -149,6 +149,8 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head], c)}
 	case forge.StepReview:
 		return w.review(c)
+	case forge.StepProbe:
+		return &forge.Result{Output: &forge.Probed{}}
 	case forge.StepMerge:
 		if c.Merge().Trial {
 			return &forge.Result{Output: w.try(c)}
@@ -166,6 +168,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 // failAttempt returns the result of an attempt that fails, and nil if this one does
 // not.
 func (w worker) failAttempt(c *forge.Command) *forge.Result {
+	if r := w.outage(c); r != nil {
+		return r
+	}
 	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
 		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailUnreserved, Message: "nothing is reserved"}}
 	}

@@ -32,6 +32,7 @@ type world struct {
 	workers workers
 	people  people
 	money   money
+	outages outages
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }
@@ -241,7 +242,7 @@ func (s *streams) arm(t forge.Timer) {
 func (s *streams) purge(key forge.Key) {
 	kept := s.commands[:0]
 	for _, c := range s.commands {
-		if c.To == key && c.Attempt.Step != forge.StepMerge && c.Attempt.Step != forge.StepReflect {
+		if c.To == key && c.Attempt.Step != forge.StepMerge && c.Attempt.Step != forge.StepReflect && c.Attempt.Step != forge.StepProbe {
 			delete(s.issued, c.ID())
 			continue
 		}

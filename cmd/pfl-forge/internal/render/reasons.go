@@ -147,6 +147,11 @@ var reasons = []Reason{
 		"mend the key, the login or the quota, then pfl-forge resume --all",
 	},
 	{
+		forge.FailOrigin, "the server of the git origin does not answer",
+		"waits with all of the project, and goes on by itself within seconds of the origin's return; uses no retry",
+		"nothing, or bring the origin back",
+	},
+	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
 		"reserves it by the project's policy, which the worker told, and makes the call",
 		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",

@@ -38,13 +38,13 @@ type Hold struct {
 // Brief tells a worker which accounts it must not call. That is settled when the command is issued:
 // it may have waited for money, or for the end of a pause.
 func (k *Known) Brief(c *forge.Command, now time.Time) {
-	if k == nil || !c.Attempt.Step.CallsAgent() {
+	if k == nil || !k.Talks && !c.Attempt.Step.CallsAgent() {
 		return
 	}
 	c.Accounts, c.ClosedAgents = k.Number, nil
 	for i := range k.Closed {
 		a := &k.Closed[i]
-		if !isClosed(a, now) {
+		if !isClosed(a, now) || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
@@ -111,20 +111,31 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 		switch {
 		case c == nil && why == "":
 			// It is open for all that the intent knows, and the project has not answered yet.
-			why = forge.AccountClosed + h.Agent
+			why = outside(h.Agent)
 		case c == nil:
 		case c.Until.IsZero():
-			return forge.AccountClosed + Words(c), true
+			return Words(c), true
 		default:
-			why = forge.AccountClosed + Words(c)
+			why = Words(c)
 		}
 	}
 	return why, false
 }
 
-// Words says in a line which account refuses calls, since when, how long and why.
+// outside returns the beginning of a reason to wait, by which lists and notifications recognise it.
+func outside(agent string) string {
+	if agent == forge.GitOrigin {
+		return forge.OriginAway
+	}
+	return forge.AccountClosed + agent
+}
+
+// Words says in a line which account refuses calls, since when, how long and why, or that the origin does not answer.
 func Words(c *forge.ClosedAccount) string {
-	text := fmt.Sprintf("%s refuses all calls since %s UTC", c.Agent, c.Since.UTC().Format("2006-01-02 15:04"))
+	if c.Agent == forge.GitOrigin {
+		return fmt.Sprintf("%scannot be reached since %s UTC: %s", outside(c.Agent), c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
+	}
+	text := outside(fmt.Sprintf("%s refuses all calls since %s UTC", c.Agent, c.Since.UTC().Format("2006-01-02 15:04")))
 	if !c.Until.IsZero() {
 		text += " until " + c.Until.UTC().Format("2006-01-02 15:04")
 	}

@@ -15,6 +15,16 @@
 // made again. And an intent lets its steps go only by a message that was sent after the project had heard why they
 // wait (Heard), not by one that was on its way before.
 //
+// The git origin is one more entry of the same list, forge.GitOrigin: while it does not answer, nothing can begin and
+// nothing can be merged. What is known of accounts is true of it as well, with two differences. Every step needs it, so
+// every command says that it is away. And no person opens it, but a probe (Away): a step of an implementer that waits for
+// it, one at a time for all of the project. A merge is the project's own step, so it is stopped, and not held by its intent.
+//
+//	          a step, or a merge, is not answered              a probe is answered
+//	answers -----------------------------------> away, probed ---------------------> answers
+//	                                              |        ^
+//	                                              +--------+ a probe ends in vain: the next waits longer
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package account
@@ -44,13 +54,15 @@ type State struct {
 	// Waits are the intents with steps that only a person can let go on, in the order in which they said so. The first of
 	// them asks the person, for all.
 	Waits []forge.IntentID
+	// Away is the search for an origin that does not answer.
+	Away Away
 	// Heard has the newest AccountRefused.Number of each intent.
 	Heard map[forge.IntentID]int
 }
 
 // Closes reports whether a failure is one of the account, which every other call would have too.
 func Closes(f *forge.Failure, now time.Time) bool {
-	return f.Reason == forge.FailAuth || f.Reason == forge.FailQuota && f.Until.After(now) && f.Until.Sub(now) <= longest
+	return f.Reason == forge.FailAuth || f.Reason == forge.FailOrigin || f.Reason == forge.FailQuota && f.Until.After(now) && f.Until.Sub(now) <= longest
 }
 
 // Refused keeps that an account refused a call, and tells who has to know. One that is repeated is
@@ -68,16 +80,20 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 	s.Heard[id] = m.Number
 	s.Number++
 	s.expire(now)
-	before, asked := len(s.Closed), s.asks()
+	before, asked, told := len(s.Closed), s.asks(), s.Away.tells()
 	if m.Seen >= s.Opened && Closes(&m.Failure, now) {
 		s.close(m, now)
 	}
-	if c := s.find(m.Agent); c != nil && c.Until.IsZero() && !slices.Contains(s.Waits, id) {
+	switch c := s.find(m.Agent); {
+	case c == nil || !c.Until.IsZero():
+	case m.Agent == forge.GitOrigin:
+		s.Away.wait(id)
+	case !slices.Contains(s.Waits, id):
 		s.Waits = append(slices.Clip(s.Waits), id)
 	}
 	// The other intents are told only if the list of accounts or the intent that asks the
 	// person has changed. Otherwise the answer goes to the sender alone.
-	if before != len(s.Closed) || asked != s.asks() {
+	if before != len(s.Closed) || asked != s.asks() || told != s.Away.tells() {
 		s.tellAll(out, active)
 	} else {
 		s.tell(out, id)
@@ -129,14 +145,19 @@ func isClosed(c *forge.ClosedAccount, now time.Time) bool {
 	return c.Until.IsZero() || c.Until.After(now)
 }
 
-// Blocks reports whether an account waits for a person.
+// Blocks reports whether an account waits for a person, or all wait for the origin.
 func (s *State) Blocks() bool {
 	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Until.IsZero() })
 }
 
+// refused reports whether an account waits for a person.
+func (s *State) refused() bool {
+	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Until.IsZero() && c.Agent != forge.GitOrigin })
+}
+
 // asks returns the intent that asks the person; empty if none has to.
 func (s *State) asks() forge.IntentID {
-	if len(s.Waits) == 0 || !s.Blocks() {
+	if len(s.Waits) == 0 || !s.refused() {
 		return ""
 	}
 	return s.Waits[0]
@@ -150,18 +171,17 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
 	s.Number++
 	s.Opened, s.Closed, s.Waits = s.Number, nil, nil
+	s.Away = Away{Number: s.Away.Number}
 	s.tellAll(out, active)
 	return true
 }
 
 // Ended forgets an intent whose run is over. If it has asked the person, the next one does.
 func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.IntentID) {
-	if !slices.Contains(s.Waits, id) {
-		return
-	}
-	asked := s.asks()
+	asked, told := s.asks(), s.Away.tells()
+	s.Away.ended(id)
 	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
-	if asked != s.asks() {
+	if asked != s.asks() || told != s.Away.tells() {
 		s.Number++
 		s.tellAll(out, active)
 	}
@@ -189,5 +209,5 @@ func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
 // Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
 func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
-	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: id != "" && s.asks() == id, Closed: s.Closed}
+	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: id != "" && (s.asks() == id || s.Away.tells() == id), Closed: s.Closed}
 }

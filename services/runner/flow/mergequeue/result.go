@@ -112,10 +112,32 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 // timer is not set.
 func (s *State) Retry(fired *forge.TimerFired) *Merge {
 	m := s.Current
-	if m == nil || !m.IsPaused() || m.TimerKey() != fired.Key || !m.RetryAt.Equal(fired.At) {
+	if m == nil || m.Stopped || !m.IsPaused() || m.TimerKey() != fired.Key || !m.RetryAt.Equal(fired.At) {
 		return nil
 	}
 	m.RetryAt = time.Time{}
+	m.Claim++
+	return m
+}
+
+// Stop has the merge under way wait, if the result is of it, and reports whether it does. Its place, its number and
+// what it counted stay: the failure was not one of the merge.
+func (s *State) Stop(r *forge.Result) bool {
+	m := s.Current
+	if m == nil || m.IsPaused() || r.Attempt != m.Attempt() {
+		return false
+	}
+	m.Stopped = true
+	return true
+}
+
+// GoOn returns the merge that was stopped, to be issued again; nil if there is none.
+func (s *State) GoOn() *Merge {
+	m := s.Current
+	if m == nil || !m.Stopped {
+		return nil
+	}
+	m.Stopped = false
 	m.Claim++
 	return m
 }

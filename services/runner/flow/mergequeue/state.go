@@ -74,6 +74,9 @@ type Merge struct {
 	Errors int
 	// RetryAt is when it is issued again; zero while a worker has it.
 	RetryAt time.Time
+	// Stopped says that it waits for what is outside of the project. No timer ends that: GoOn does, when the project
+	// has heard that it is there again.
+	Stopped bool
 }
 
 // Attempt returns the attempt that the worker's result has to be about.
@@ -86,7 +89,7 @@ func (m *Merge) TimerKey() string { return "merge/" + string(m.Task) }
 
 // IsPaused reports whether the merge waits to be tried again, after a failure of what merges. A
 // person's pause is another thing, and the scheduler's.
-func (m *Merge) IsPaused() bool { return !m.RetryAt.IsZero() }
+func (m *Merge) IsPaused() bool { return m.Stopped || !m.RetryAt.IsZero() }
 
 // task returns the entry of a task, an empty one if there is none.
 func (s *State) task(id forge.IntentID, t forge.TaskID) *Task {

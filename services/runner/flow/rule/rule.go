@@ -107,6 +107,8 @@ const (
 	// AwaitAccount: the account of the agent refuses calls; the step is held until it
 	// takes them again, and no retry is spent.
 	AwaitAccount = "wait-for-account"
+	// AwaitOrigin: the git origin does not answer; the step is held until it does.
+	AwaitOrigin = "wait-for-origin"
 	// FreshSession: the session is lost; a new one begins with a recap.
 	FreshSession = "new-session"
 	// Fallback: an agent is at its limit; another one takes over in a new

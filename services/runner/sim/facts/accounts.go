@@ -38,10 +38,10 @@ func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forg
 	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
-		if !callsAgent(c) {
-			continue
-		}
 		for _, closed := range a.closed {
+			if !callsAgent(c) && closed.Agent != forge.GitOrigin {
+				continue
+			}
 			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {
 				return fmt.Errorf("%s of %s was issued without saying that the account of %s refuses calls", c.Attempt, key, closed.Agent)
 			}

@@ -129,6 +129,9 @@ func (i *Item) Why() string {
 		if strings.HasPrefix(reason, forge.AccountClosed) {
 			return "no agent is called: " + reason
 		}
+		if strings.HasPrefix(reason, forge.OriginAway) {
+			return reason
+		}
 		return kit.WithReason("is paused", reason)
 	case forge.WaitingFailed:
 	}

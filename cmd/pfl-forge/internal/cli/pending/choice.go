@@ -126,7 +126,7 @@ var Resume = &Choice{
 	Needs: nothing,
 	Sure:  unasked,
 	typed: func(s *forge.Summary) []string {
-		if s.Reason == forge.ProjectPaused || strings.HasPrefix(s.Reason, forge.AccountClosed) {
+		if s.Reason == forge.ProjectPaused || forge.Outside(s.Reason) {
 			return []string{"pfl-forge resume --all"}
 		}
 		return []string{"pfl-forge resume " + string(s.Key.Intent)}

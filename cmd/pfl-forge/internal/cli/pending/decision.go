@@ -13,6 +13,7 @@ package pending
 
 import (
 	"context"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
@@ -113,12 +114,25 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 		}
 		if d != nil { // it may have gone on meanwhile
 			list = append(list, d)
-			if d.Waiting == forge.WaitingBase {
+			switch {
+			case d.Waiting == forge.WaitingBase:
 				red = d
+			case strings.HasPrefix(d.Reason, forge.OriginAway):
+				d.Also = waitingForOrigin(all)
 			}
 		}
 	}
 	return list, nil
+}
+
+// waitingForOrigin returns the intents that wait for the git origin, but for the one that says so.
+func waitingForOrigin(all []forge.Summary) (list []forge.IntentID) {
+	for i := range all {
+		if strings.HasPrefix(all[i].Activity, "waits: "+forge.OriginAway) {
+			list = append(list, all[i].Key.Intent)
+		}
+	}
+	return list
 }
 
 // Load returns the pending decision on an intent, as that is now; nil if it waits for

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestOriginGoesAway takes the git origin away while intents are worked on, and kills the runner meanwhile. One line tells a person, nothing
+// fails, and all goes on by itself once the origin is back.
+func TestOriginGoesAway(t *testing.T) {
+	testsize.OnlyFull(t)
+	c := newCluster(t, appending)
+	lines := c.append(8)
+	wait.Until(t, "something is merged", func() bool { return c.done() > 0 })
+	away := c.origin + ".away"
+	if err := os.Rename(c.origin, away); err != nil {
+		t.Fatal(err)
+	}
+	said := "cannot be reached since "
+	wait.Until(t, "the project knows", func() bool { return strings.Contains(c.forge("status").stderr, said) })
+	if got := c.forge("inbox", "--list"); strings.Contains(got.stdout, said) {
+		t.Errorf("a short outage is in the inbox:\n%s", got.stdout)
+	}
+	runner := c.procs[1]
+	runner.kill()
+	c.start(runner)
+	wait.Until(t, "a person is told", func() bool { return strings.Contains(c.forge("inbox", "--list").stdout, said) })
+	if got := c.forge("inbox", "-o", "json"); strings.Count(got.stdout, `"waiting":`) != 1 || !strings.Contains(got.stdout, c.origin) {
+		t.Errorf("not one line of the inbox, with the origin:\n%s", got.stdout)
+	}
+	c.says(c.forge("doctor"), 0, "git origin")
+	before := c.done()
+	if err := os.Rename(away, c.origin); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	wait.Until(t, "something more is merged", func() bool { return c.done() > before })
+	t.Logf("merged %s after the origin's return", time.Since(back).Round(100*time.Millisecond))
+	c.says(c.forge("run"), 0, "8 done")
+	r := c.clone()
+	checkAppended(t, r, r.read("log.txt"), lines)
+	for _, i := range []string{"append-00", "append-07"} {
+		if got := c.forge("history", i); strings.Contains(got.stdout, "retry-agent") {
+			t.Errorf("%s spent an attempt:\n%s", i, got.stdout)
+		}
+	}
+	if got := c.forge("status"); strings.Contains(got.stderr, said) {
+		t.Errorf("the project still says that the origin is away:\n%s", got.stderr)
+	}
+}

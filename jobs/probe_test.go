@@ -1,0 +1,42 @@
+package jobs_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+)
+
+// TestProbe has a probe wait for an origin that is away: in vain, until it comes back while somebody waits, and not at all once it answers. A step
+// that is told that it is away does nothing.
+func TestProbe(t *testing.T) {
+	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
+	set := openLate(t, dir)
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepProbe, Number: 1, Claim: 1}}
+	cmd.Input = &forge.ProbeInput{Patience: time.Millisecond}
+	res := set.Probe(t.Context(), cmd, nil)
+	if f := res.Failure(); f == nil || f.Reason != forge.FailOrigin || !strings.Contains(f.Message, dir+": gone: ") {
+		t.Errorf("got %+v", f)
+	}
+	cmd.Input = &forge.ProbeInput{Patience: time.Hour}
+	answer := make(chan forge.Result)
+	go func() { answer <- set.Probe(t.Context(), cmd, nil) }()
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-answer; r.Failure() != nil || r.Output == nil {
+		t.Errorf("it came back, and the probe says %+v", r.Output)
+	}
+	held := forge.Command{To: cmd.To, ClosedAgents: []string{forge.GitOrigin}}
+	res = set.Do(t.Context(), &held, nil, nil)
+	if f := res.Failure(); f == nil || f.Reason != forge.FailHeld {
+		t.Errorf("a step that is to wait says %+v", res.Output)
+	}
+}
