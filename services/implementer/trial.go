@@ -24,6 +24,8 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 		return agent.Fail(forge.FailKilled, "the trial was cancelled")
 	}
 	in := j.Command.Merge()
+	// Without a candidate the result says that the changes ahead do not go together. That is nothing about
+	// this change: the trial of the one that is in conflict says which it is.
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
 	for n := range in.Ahead {
 		if fits, err := stack(ctx, j, &in.Ahead[n]); err != nil {
@@ -59,6 +61,7 @@ func stack(ctx context.Context, j *jobs.Job, ahead *forge.QueueMerge) (bool, err
 	if err := j.Bring(ctx, ahead.Task.Intent(), base, head); err != nil {
 		return false, err
 	}
+	// As the merge does: the same commits give the same tree, whoever puts them together.
 	if head, err = j.Store.Squash(ctx, base, head, nil); err != nil {
 		return false, err
 	}
@@ -103,6 +106,7 @@ func takeFinding(ctx context.Context, j *jobs.Job, r *forge.Rebase) (bool, error
 	if err != nil || string(tree) != found.BaseTree {
 		return false, err
 	}
+	// What only a person may approve is looked at by the merge as ever, with the reasons that the trial found.
 	r.Verify, r.Guarded, j.Result.Executor = found.Verify, found.Guarded, in.In
 	return true, nil
 }

@@ -200,7 +200,8 @@ func (p *Project) startNextMerge() {
 }
 
 // couple has the changes that wait for their merge tried meanwhile, and cancels trials that stand for nothing
-// any more. A change whose trial was waited for is merged then.
+// any more. A change whose trial was waited for is merged then: it may have been taken out of the train, and nothing
+// else would begin its merge.
 func (p *Project) couple() {
 	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused || p.state.Accounts.OriginAway())
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)

@@ -35,7 +35,10 @@ func (c commit) on(tree string) string {
 	return tree + " " + c.patch
 }
 
-// try verifies a change on top of those ahead of it, as far as these are not merged yet.
+// try is the trial of a merge, as an implementer makes it. It says nothing about the base branch, and
+// changes nothing on it.
+//
+// It verifies a change on top of those ahead of it, as far as these are not merged yet.
 func (w worker) try(c *forge.Command) *forge.MergeResult {
 	in := c.Merge()
 	tree := w.repo.content(w.repo.tip())

@@ -28,9 +28,14 @@ type CarState string
 
 // The states of a car. A car with none of them has been uncoupled: it has to be tried anew.
 const (
-	Trying   CarState = "trying"
-	Passed   CarState = "passed"
-	Stopped  CarState = "stopped"
+	// Trying: a worker has the trial, or will get it.
+	Trying CarState = "trying"
+	// Passed: the merge may take what was found, once those ahead are merged.
+	Passed CarState = "passed"
+	// Stopped: it did not pass on top of those ahead. Those behind it are tried without it, and
+	// whose fault it is, its own merge finds out.
+	Stopped CarState = "stopped"
+	// Untested: the trial failed, which says nothing about the change. It is ahead of others still.
 	Untested CarState = "untested"
 )
 
@@ -157,6 +162,8 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	}
 	var untried []*Request
 	for _, q := range s.train() {
+		// What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn,
+		// locked out or made anew, is seen here, and a mistake elsewhere costs a trial and no more.
 		if q.Car != nil && !slices.Equal(q.Car.Ahead, ahead) {
 			s.uncouple(q)
 		}
@@ -171,6 +178,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 			ahead = append(ahead, q.ref())
 		}
 	}
+	// The oldest come first: what is found of them is needed first.
 	if !paused {
 		issue = untried[:max(min(free, len(untried)), 0)]
 	}
