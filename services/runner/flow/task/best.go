@@ -164,6 +164,9 @@ func (t Best) reached(on On) (r Reached, end bool) {
 	case VerifyFailed:
 		return Unverified, t.Stage == Rebasing
 	case Rejected, Disagreed:
+		if t.Word.NothingToDo != "" { // the claim was rejected, and there is no change
+			return Nowhere, true
+		}
 		return Refused, t.Stage == Reviewing
 	case Approved, Guarded:
 		return Accepted, t.Stage == Reviewing
