@@ -201,7 +201,8 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && p.state.Accounts.Away.For == "" && len(p.state.Queue.Trials()) == 0 && p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
+			Idle: p.state.Queue.Current == nil && len(p.state.Queue.Trials()) == 0 && p.state.Accounts.Away.For == "" &&
+				p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {

@@ -10,9 +10,10 @@ import (
 
 // train remembers the trials of merges.
 type train struct {
+	facts.Train
+
 	// passed are the trees that passed, each with that of its parent.
 	passed map[[2]string]bool
-	facts.Train
 }
 
 // content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.
