@@ -25,7 +25,7 @@ func (p *Project) Rules() *forge.Policy {
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
-	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, p.ParallelWorkers)
+	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, 1)
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

@@ -137,14 +137,7 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	case *forge.CommitBudget:
 		return p.state.Ledger.Commit(&p.out, from, m, p.now)
 	case *forge.Result:
-		switch m.Attempt.Step {
-		case forge.StepReflect:
-			return p.reflected(m)
-		case forge.StepProbe:
-			return p.probed(m)
-		default:
-		}
-		return p.merged(m)
+		return p.reported(m)
 	case *forge.TimerFired:
 		return p.retryMerge(m)
 	case *forge.Pause:
@@ -163,6 +156,18 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		// Those are for intents.
 	}
 	return rule.Refuse("the event has no message that a project takes")
+}
+
+// reported takes a worker's report to the part that it is about.
+func (p *Project) reported(m *forge.Result) (forge.Decision, error) {
+	switch m.Attempt.Step {
+	case forge.StepReflect:
+		return p.reflected(m)
+	case forge.StepProbe:
+		return p.probed(m)
+	default:
+		return p.merged(m)
+	}
 }
 
 // Pending returns every effect that has to be in force. Of the answers, only those

@@ -278,6 +278,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		}[rng.IntN(6)]}
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)
+	case forge.StepProbe:
+		r.Output = &forge.Probed{}
 	case forge.StepReflect:
 		proposals := []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}
 		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: proposals[:rng.IntN(3)]}

@@ -48,6 +48,11 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	for _, a := range rec.Effects.Cancels {
 		know.withdrawn[a] = true
 	}
+	return w.checkBegun(know, rec)
+}
+
+// checkBegun returns an error if an implementation begins that has to wait.
+func (w checker) checkBegun(know *knowledge, rec *forge.Record) error {
 	for _, c := range rec.Effects.Commands {
 		if c.Attempt.Step != forge.StepImplement && c.Attempt.Step != forge.StepExecute {
 			continue
