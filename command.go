@@ -336,6 +336,8 @@ type Reflection struct {
 
 // Policy is the part of a project's configuration that the rules read.
 type Policy struct {
+	Numbers
+
 	// MaxReviewRetries bounds how often a change may be made again because it was rejected, failed to verify or was empty.
 	MaxReviewRetries int
 	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
@@ -362,7 +364,6 @@ type Policy struct {
 	StrongerReview    []Stronger   // the same for review
 	Second            SecondReview // says who else has to approve changes, and which
 	BestOfTwo         BestOfTwo    // says of which tasks two changes are made, and the better one is merged
-	Numbers
 
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }

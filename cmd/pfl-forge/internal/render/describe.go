@@ -180,7 +180,7 @@ func result(r *forge.Result) (string, Tone) {
 		if len(out.Proposals) > 0 {
 			text = Count(len(out.Proposals), "proposal")
 		}
-	case nil, *forge.Started, *forge.MergeResult: // a merge is told when its intent hears of it
+	case nil, *forge.Started, *forge.Probed, *forge.MergeResult: // a merge is told when its intent hears of it
 	}
 	if text == "" {
 		return "", Plain
@@ -304,6 +304,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return verifyFailed("verify failed on the new base", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
+	case forge.MergeTried: // no answer to a task
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}

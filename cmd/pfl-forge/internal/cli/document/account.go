@@ -42,7 +42,8 @@ func Accounts(projects []forge.Summary) (list []Account) {
 // Line says in a line since when, until when and why an account is not called, and what to do.
 func (a *Account) Line() string {
 	if a.Agent == forge.GitOrigin {
-		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message + "; all goes on by itself when it answers")
+		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+			"; all goes on by itself when it answers")
 	}
 	text := "no call of " + a.Agent + " is made since " + a.Since.Local().Format(time.DateTime)
 	next := "; mend that, then: pfl-forge resume --all"
