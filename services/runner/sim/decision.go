@@ -36,10 +36,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := know.consent.check(rec, &w.money); err != nil {
-		return err
-	}
-	if err := w.checkReserved(rec); err != nil {
+	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
 	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep), w.workers.train.Check(rec)); err != nil {
@@ -48,11 +45,6 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	for _, a := range rec.Effects.Cancels {
 		know.withdrawn[a] = true
 	}
-	return w.checkBegun(know, rec)
-}
-
-// checkBegun returns an error if an implementation begins that has to wait.
-func (w checker) checkBegun(know *knowledge, rec *forge.Record) error {
 	for _, c := range rec.Effects.Commands {
 		if c.Attempt.Step != forge.StepImplement && c.Attempt.Step != forge.StepExecute {
 			continue
