@@ -58,7 +58,7 @@ func yamlKeys(typ reflect.Type) []string {
 		}
 		if inner.Kind() == reflect.Struct {
 			for _, sub := range yamlKeys(inner) {
-				keys = append(keys, key+"."+sub)
+				keys = append(keys, strings.TrimPrefix(key+"."+sub, ",inline."))
 			}
 		}
 	}
