@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -25,7 +24,7 @@ func (p *Project) Rules() *forge.Policy {
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
-	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, 1)
+	policy.MergeParallel = p.MergeQueue.Parallel
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}
