@@ -201,7 +201,7 @@ func (d *filesSync) judge(r *Rescued, merged bool) document.Intent {
 	case !ok:
 		r.Why = "its file cannot be read"
 	case r.Status.Ended():
-		r.Why = "it was " + doc.Status
+		r.Why = "it had ended: " + doc.Status
 	case merged:
 		r.Why = "the base branch has changes of it: look what is missing, and ask for that"
 	case doc.Parent != nil:
