@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -14,22 +15,19 @@ import (
 // are left out.
 func LoadAll(ctx context.Context, b *bus.Bus, project forge.ProjectID) ([]forge.View, error) {
 	all := newViews()
-	following, stop := context.WithCancel(ctx)
-	defer stop()
-	err := b.Journal.Follow(following, project, 0, journal.Follower{
-		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
-			all.apply(key, seq, &rec)
-			return nil
-		},
-		CaughtUp: func() error {
-			stop()
-			return nil
-		},
+	err := b.Journal.Each(ctx, forge.Key{Project: project}, func(e *journal.Entry) error {
+		if e.Broken != nil {
+			all.breaks(e.Key, *e.Broken)
+		}
+		switch {
+		case e.Record != nil:
+			all.apply(e.Key, e.Seq, e.Record)
+		case e.Other == "":
+			return fmt.Errorf("only a newer version of pfl-forge understands message %d of %s", e.Seq, e.Key)
+		}
+		return nil
 	})
 	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	var list []forge.View
