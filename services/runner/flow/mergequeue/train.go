@@ -20,7 +20,7 @@ import (
 //	  |
 //	  +--- what is ahead is not what the car was put on top of (Couple, Ended)
 //
-// A stopped car is in nobody's way: those behind it are put together without it. It is not blamed either, since
+// A stopped car delays no other: those behind it are put together without it. It is not blamed either, since
 // the fault may be of one ahead. When those are merged its turn comes, and its merge finds out.
 
 // CarState is how far the trial of a change is.

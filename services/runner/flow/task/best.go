@@ -171,7 +171,7 @@ func (t Best) reached(on On) (r Reached, end bool) {
 	case Approved, Guarded:
 		return Accepted, t.Stage == Reviewing
 	case Conflict, Combination:
-		// The second waits for nobody's files; the first gets them as it would alone.
+		// A conflict ends the second change. The first one waits for the file lock, as a single change does.
 		return Out, second && t.Stage == Rebasing
 	case NotNeeded, NothingToDo, Blocked, NoBudget, GaveUp:
 		return Out, second
