@@ -161,7 +161,7 @@ func TestStalled(t *testing.T) {
 	}
 	var leader string
 	wait.Until(t, "one server has the stream", func() bool {
-		info, err := wakes.Info(ctx)
+		info, err := wakes.Info(t.Context()) // without a deadline: one that is not answered is asked again
 		if err != nil || info.Cluster == nil || len(info.Cluster.Replicas) > 0 {
 			return false
 		}

@@ -90,8 +90,11 @@ func tellChanges(t testing.TB, b *bus.Bus) (stop func()) {
 }
 
 // published waits for n messages of FORGE_EVENTS, and returns all of them.
-func published(ctx context.Context, t testing.TB, s *bustest.Server, n uint64) (list []*jetstream.RawStreamMsg) {
+func published(t testing.TB, s *bustest.Server, n uint64) (list []*jetstream.RawStreamMsg) {
 	t.Helper()
+	// Without a deadline each request has the client's own. A server that restarts may leave one
+	// unanswered for good.
+	ctx := t.Context()
 	js, err := jetstream.New(raw(t, s))
 	if err != nil {
 		t.Fatal(err)
@@ -158,12 +161,11 @@ func (k *book) life() []string {
 }
 
 func TestChangesAreTold(t *testing.T) {
-	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	tellChanges(t, b)
 	want := newBook(t, b, "a").life()
-	list := published(ctx, t, s, uint64(len(want)))
+	list := published(t, s, uint64(len(want)))
 	if diff := cmp.Diff(want, whats(list)); diff != "" {
 		t.Fatal(diff)
 	}
@@ -192,7 +194,6 @@ func TestChangesAreTold(t *testing.T) {
 // Publishers come and go, two at a time, and the server restarts: what they tell is
 // complete, in order, and nothing is told twice.
 func TestChangesAreToldOnce(t *testing.T) {
-	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, other := s.Connect(t), s.Connect(t)
 	want := map[string][]string{}
@@ -218,7 +219,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 			stops = stops[1:]
 		}
 	}
-	list := published(ctx, t, s, uint64(total))
+	list := published(t, s, uint64(total))
 	if len(list) != total {
 		t.Errorf("%d changes are told, want %d", len(list), total)
 	}
@@ -250,7 +251,9 @@ func TestChangesAreToldOnce(t *testing.T) {
 // twice.
 func TestClusterTellsOnce(t *testing.T) {
 	testsize.OnlyFull(t)
-	ctx := wait.Context(t)
+	// Without a deadline each request has the client's own: one that comes while a stream has no
+	// leader is never answered.
+	ctx := t.Context()
 	servers, urls := cluster(t)
 	var buses []*bus.Bus
 	for range 2 {
@@ -316,7 +319,7 @@ func TestLastChangesAreTold(t *testing.T) {
 	b := s.Connect(t)
 	stop := tellChanges(t, b)
 	total := len(newBook(t, b, "first").life())
-	published(ctx, t, s, uint64(total)) // it is at work
+	published(t, s, uint64(total)) // it is at work
 	for i := range 20 {
 		total += len(newBook(t, b, forge.IntentID(fmt.Sprintf("i%d", i))).life())
 	}
@@ -338,12 +341,11 @@ func TestLastChangesAreTold(t *testing.T) {
 // are far too long hold nothing up.
 func TestChangesAreToldAllTheSame(t *testing.T) {
 	t.Parallel()
-	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := tellChanges(t, b)
 	newBook(t, b, "a")
-	published(ctx, t, s, 1)
+	published(t, s, 1)
 	stop()
 	nc := raw(t, s)
 	for range 3 {
@@ -354,7 +356,7 @@ func TestChangesAreToldAllTheSame(t *testing.T) {
 	k.become(func(s *forge.Summary) { s.Waiting, s.Reason = forge.WaitingApproval, strings.Repeat("é", 3<<20) })
 	put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
 	stop = tellChanges(t, b)
-	list := published(ctx, t, s, 6)
+	list := published(t, s, 6)
 	want := []string{"a.submitted", "a.done", "a.done", "a.done", "b.submitted", "b.waiting"}
 	if diff := cmp.Diff(want, whats(list)); diff != "" {
 		t.Error(diff)
@@ -369,7 +371,7 @@ func TestChangesAreToldAllTheSame(t *testing.T) {
 		told++
 		put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
 		stop := tellChanges(t, b)
-		published(ctx, t, s, uint64(told)) // it is at work
+		published(t, s, uint64(told)) // it is at work
 		began := time.Now()
 		stop()
 		return time.Since(began) < 2*time.Second

@@ -15,9 +15,10 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", testsize.Of(100, 2000), "how many seeds to run")
-	first = flag.Uint64("first", 1, "the first seed")
-	one   = flag.Uint64("seed", 0, "run only this seed and print what happens")
+	seeds  = flag.Int("seeds", testsize.Of(100, 2000), "how many seeds to run")
+	first  = flag.Uint64("first", 1, "the first seed")
+	one    = flag.Uint64("seed", 0, "run only this seed and print what happens")
+	enough = flag.Int("enough", 3, "after how many failing seeds to stop")
 )
 
 // TestThousand plays few seeds with a thousand intents each, or quickly one with a
@@ -62,7 +63,7 @@ func TestSeeds(t *testing.T) {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for seed := next.Add(1) - 1; seed < end && failed.Load() < 3; seed = next.Add(1) - 1 {
+			for seed := next.Add(1) - 1; seed < end && int(failed.Load()) < *enough; seed = next.Add(1) - 1 {
 				if f := Run(seed, false); f != nil {
 					failed.Add(1)
 					t.Errorf("%v\nreplay: go test ./services/runner/sim -run TestSeeds -seed %d", f, seed)
