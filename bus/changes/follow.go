@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,6 +19,10 @@ import (
 // forgetFollower is the time after which the server forgets a follower that is
 // gone: by then the changes that it missed are gone, too.
 const forgetFollower = streams.KeepEvents
+
+// followerWait is how long a follower has for a change before it comes again. Followers are
+// programs of others: they wait for servers of theirs.
+const followerWait = 30 * time.Second
 
 // Follower says who follows the changes of intents, and which.
 type Follower struct {
@@ -48,7 +53,7 @@ func (c Follower) source() (conn.Source, error) {
 		Durable:           c.Name,
 		DeliverPolicy:     jetstream.DeliverNewPolicy,
 		AckPolicy:         jetstream.AckExplicitPolicy,
-		AckWait:           streams.AckWait,
+		AckWait:           followerWait,
 		MaxDeliver:        -1,
 		MaxAckPending:     1000,
 		InactiveThreshold: forgetFollower,

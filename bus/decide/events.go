@@ -24,8 +24,7 @@ const concurrency = 64
 
 // Config says how a runner takes its events. The runner uses the zero value.
 type Config struct {
-	// Timeout bounds one call of a handler; 0 means 20 s. It must end before
-	// the event is delivered again, after 30 s.
+	// Timeout bounds one call of a handler; 0 means 20 s.
 	Timeout time.Duration
 	// MaxErrors is the number of errors of a handler, other than Retry, after
 	// which an event goes to the dead letters; 0 means 5. It counts in this
@@ -165,13 +164,15 @@ type eventConsumers struct {
 
 // take starts the handling of a message, and waits for nothing but a slot.
 func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
+	release := c.events.conn.Hold(ctx, m)
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
+		release()
 		_ = m.Nak()
 		return
 	}
-	done := func() { <-c.slots }
+	done := func() { release(); <-c.slots }
 	work := context.WithoutCancel(ctx) // handlers finish what they began
 	ev, err := in.read(m)
 	if err != nil {

@@ -11,10 +11,13 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
-	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
+
+// longestAnswer is the longest time for which one answer of a runner is waited for before the
+// result is sent again.
+const longestAnswer = 30 * time.Second
 
 // RefusedError says that no runner can decide on a result, ever. The result is
 // among the dead letters; Reason is for people.
@@ -87,7 +90,7 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 	}
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
-		answer, err := rs.ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), streams.AckWait))
+		answer, err := rs.ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
 		pause := conn.Backoff(attempt)
 		switch {
 		case err == nil:

@@ -46,36 +46,13 @@ func (w *worker) takeShared(ctx context.Context, stop <-chan struct{}, m jetstre
 // takeOwn starts a command that this replica alone may take, and holds on to it
 // until there is room.
 func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
-	release := w.hold(ctx, m)
-	defer release()
+	defer w.commands.conn.Hold(ctx, m)()
 	select {
 	case w.slots <- struct{}{}:
 		w.start(ctx, m)
 	case <-stop:
 		_ = m.Nak()
 	}
-}
-
-// hold keeps telling the server that a message is being worked on.
-func (w *worker) hold(ctx context.Context, m jetstream.Msg) (release func()) {
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(streams.AckWait / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				if err := m.InProgress(); err != nil {
-					w.commands.conn.Log.WarnContext(ctx, "cannot tell that a command is being worked on", "subject", m.Subject(), "error", err)
-				}
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return func() { close(stop); <-done }
 }
 
 // start carries out a command. The caller has taken a slot, which is free again
@@ -90,7 +67,7 @@ func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 			w.unreadable(ctx, m, cmd, err)
 			return
 		}
-		release := w.hold(ctx, m)
+		release := w.commands.conn.Hold(ctx, m)
 		err = w.call(ctx, m, cmd, free)
 		release()
 		w.settle(ctx, m, cmd, err)

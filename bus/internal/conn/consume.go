@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
@@ -87,6 +88,28 @@ func (c *Conn) pullOnce(ctx context.Context, src Source, loop *alive.Loop, take 
 		}
 	}
 	return nil
+}
+
+// Hold has the server know that a message is being worked on, until release is called: other
+// processes do not get it meanwhile, however long that takes.
+func (c *Conn) Hold(ctx context.Context, m jetstream.Msg) (release func()) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(streams.AckWait / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if err := m.InProgress(); err != nil {
+					c.Log.WarnContext(ctx, "cannot tell that a message is being worked on", "subject", m.Subject(), "error", err)
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-done }
 }
 
 // nudges are after how long the client is made to look once more whether it has to ask for a

@@ -87,7 +87,7 @@ func TestRestoredOrganisation(t *testing.T) {
 	for _, p := range c.procs {
 		p.kill()
 	}
-	if err := os.RemoveAll(filepath.Join(c.dir, "nats")); err != nil {
+	if err := os.RemoveAll(filepath.Join(c.dir, "nats-0")); err != nil {
 		t.Fatal(err)
 	}
 	c.start(c.procs[0])

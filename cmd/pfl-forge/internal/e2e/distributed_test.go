@@ -29,6 +29,10 @@ type cluster struct {
 	procs  []*process
 	keys   string   // the folder of auth init
 	env    []string // variables of the services
+	// via is where the services connect to; empty if that is url.
+	via string
+	// servers is how many NATS servers there are; 0 for one without a cluster.
+	servers int
 }
 
 // process is one program of the cluster, which can be killed and started again.
@@ -46,6 +50,14 @@ const project = "web"
 // for the services.
 func newCluster(t testing.TB, files map[string]string, env ...string) *cluster {
 	t.Helper()
+	c := prepareCluster(t, files, env...)
+	c.run()
+	return c
+}
+
+// prepareCluster returns a cluster of which nothing runs yet.
+func prepareCluster(t testing.TB, files map[string]string, env ...string) *cluster {
+	t.Helper()
 	seed := newRepo(t, files)
 	c := &cluster{t: t, dir: testdir.New(t), env: env}
 	c.origin = filepath.Join(c.dir, "origin.git")
@@ -53,7 +65,6 @@ func newCluster(t testing.TB, files map[string]string, env ...string) *cluster {
 	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
 	c.keys = filepath.Join(c.dir, "keys")
 	c.initKeys()
-	c.run()
 	return c
 }
 
@@ -70,11 +81,12 @@ func (c *cluster) authorised(program string) []string {
 func (c *cluster) run() {
 	t := c.t
 	t.Helper()
-	conf := fmt.Sprintf("tls { cert_file: %q, key_file: %q }\ninclude ./auth.conf", filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
-	path := filepath.Join(c.dir, "nats.conf")
-	write(t, path, fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\n%s\n",
-		strings.TrimPrefix(c.url, "nats://"), filepath.Join(c.dir, "nats"), conf))
-	c.procs = append(c.procs, &process{name: "nats-server", args: []string{"-c", path}})
+	servers := c.configureServers()
+	c.procs = append(c.procs, servers[0])
+	address := c.url
+	if c.via != "" {
+		address = c.via
+	}
 	for _, s := range []struct{ program, replica string }{
 		{"runner", "runner-1"},
 		{"analyzer", "analyzer-1"},
@@ -84,10 +96,11 @@ func (c *cluster) run() {
 		{"reflector", "reflector-1"},
 	} {
 		c.procs = append(c.procs, &process{name: s.program, args: append([]string{
-			"--server", c.url, "--project", project + "=" + c.origin,
+			"--server", address, "--project", project + "=" + c.origin,
 			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica), "--listen", "127.0.0.1:0",
 		}, c.authorised(s.program)...)})
 	}
+	c.procs = append(c.procs, servers[1:]...)
 	for i, p := range c.procs {
 		log, err := os.Create(filepath.Join(c.dir, fmt.Sprintf("%d-%s.log", i, p.name)))
 		if err != nil {
@@ -112,6 +125,34 @@ func (c *cluster) run() {
 		}
 	})
 	wait.Until(t, "the cluster is up", func() bool { return c.forge("status").code == 0 })
+}
+
+// configureServers returns the NATS servers, and writes what they read at their start.
+func (c *cluster) configureServers() (list []*process) {
+	c.t.Helper()
+	var routes []string
+	for range c.servers {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", freePort(c.t)))
+	}
+	urls := []string{c.url}
+	for len(urls) < c.servers {
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", freePort(c.t)))
+	}
+	for i, url := range urls {
+		name := fmt.Sprintf("nats-%d", i)
+		conf := fmt.Sprintf("listen: %q\nserver_name: %s\njetstream { store_dir: %q, sync_interval: always }\n"+
+			"tls { cert_file: %q, key_file: %q }\ninclude ./auth.conf\n",
+			strings.TrimPrefix(url, "nats://"), name, filepath.Join(c.dir, name),
+			filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))
+		if c.servers > 0 {
+			conf += fmt.Sprintf("cluster { name: forge, listen: %q, routes: [%s] }\n", strings.TrimPrefix(routes[i], "nats://"), strings.Join(routes, ", "))
+		}
+		path := filepath.Join(c.dir, name+".conf")
+		write(c.t, path, conf)
+		list = append(list, &process{name: "nats-server", args: []string{"-c", path}})
+	}
+	c.url = strings.Join(urls, ",")
+	return list
 }
 
 func (c *cluster) start(p *process) {

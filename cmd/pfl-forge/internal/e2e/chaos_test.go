@@ -1,0 +1,237 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+var (
+	faultIntents = flag.Int("fault.intents", 8, "how many intents TestFaults has under way during each fault")
+	faultTime    = flag.Duration("fault.time", 3*time.Second, "how long each fault of TestFaults lasts")
+)
+
+// trouble is what a fault does its harm to.
+type trouble struct {
+	*cluster
+	link *link // between the services and NATS, if the fault asks for it
+	rng  *rand.Rand
+	// pushed is how many commits people have pushed.
+	pushed int
+}
+
+// hold returns when the fault has lasted long enough.
+func (x *trouble) hold() { <-x.moment(*faultTime, *faultTime+time.Millisecond) }
+
+func (x *trouble) moment(least, most time.Duration) <-chan time.Time {
+	return wait.Moment(x.rng, least, most)
+}
+
+// repeat does something again and again while the fault lasts.
+func (x *trouble) repeat(pause time.Duration, do func()) {
+	for end := time.Now().Add(*faultTime); time.Now().Before(end); {
+		do()
+		<-x.moment(pause/2, pause)
+	}
+}
+
+// fault is one thing that goes wrong. It begins in during, and is over when that returns.
+type fault struct {
+	name    string
+	servers int  // of NATS, in a cluster; 0 for one by itself
+	linked  bool // whether the services reach NATS through a link
+	during  func(x *trouble)
+}
+
+func faults() []fault {
+	return []fault{
+		{name: "services-killed", during: (*trouble).killServices},
+		{name: "server-killed", during: func(x *trouble) { x.procs[0].kill(); x.hold(); x.start(x.procs[0]) }},
+		{name: "server-stopped", during: func(x *trouble) { x.procs[0].stop(); x.hold(); x.procs[0].goOn() }},
+		{name: "runner-stopped", during: func(x *trouble) { x.procs[1].stop(); x.hold(); x.procs[1].goOn() }},
+		{name: "implementer-stopped", during: func(x *trouble) { x.procs[3].stop(); x.hold(); x.procs[3].goOn() }},
+		{name: "black-hole", linked: true, during: func(x *trouble) { x.link.swallow(); x.hold(); x.link.pass() }},
+		{name: "resets", linked: true, during: func(x *trouble) { x.repeat(300*time.Millisecond, x.link.reset) }},
+		{name: "delay", linked: true, during: func(x *trouble) { x.link.slow(100 * time.Millisecond); x.hold(); x.link.slow(0) }},
+		{name: "origin-away", during: func(x *trouble) { x.move(x.origin, x.origin+".away"); x.hold(); x.move(x.origin+".away", x.origin) }},
+		{name: "disk-away", during: (*trouble).diskAway},
+		{name: "people-push", during: (*trouble).peoplePush},
+		{name: "leaders-lost", servers: 3, during: (*trouble).loseLeaders},
+		{name: "quorum-lost", servers: 3, during: (*trouble).loseQuorum},
+	}
+}
+
+// killServices kills one service after the other, and starts it again.
+func (x *trouble) killServices() {
+	x.repeat(300*time.Millisecond, func() {
+		p := x.procs[1+x.rng.IntN(6)]
+		p.kill()
+		x.start(p)
+	})
+}
+
+func (x *trouble) move(from, to string) {
+	x.t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// diskAway takes the state of one of two implementers away.
+func (x *trouble) diskAway() {
+	state := filepath.Join(x.dir, "state", "implementer-2")
+	x.move(state, state+".away")
+	write(x.t, state, "no directory")
+	x.hold()
+	if err := os.Remove(state); err != nil {
+		x.t.Error(err)
+	}
+	x.move(state+".away", state)
+}
+
+// peoplePush has people push to the base branch all the time, as people do: they fetch and
+// try again when somebody was quicker.
+func (x *trouble) peoplePush() {
+	r := x.clone()
+	r.git("config", "user.name", "A Person")
+	r.git("config", "user.email", "person@example.com")
+	x.repeat(200*time.Millisecond, func() {
+		r.write("people.txt", fmt.Sprintf("push %d\n", x.pushed))
+		r.git("add", "people.txt")
+		r.git("commit", "-q", "-m", fmt.Sprintf("Push %d", x.pushed))
+		for {
+			if _, err := r.tryGit("push", "-q", "origin", "HEAD:main"); err == nil {
+				break
+			}
+			r.git("pull", "-q", "--rebase", "origin", "main")
+		}
+		x.pushed++
+	})
+}
+
+// loseLeaders takes each server away for a while: one of them leads the streams.
+func (x *trouble) loseLeaders() {
+	for _, p := range x.nats() {
+		p.kill()
+		x.hold()
+		x.start(p)
+		// The next one goes when this one follows again; two of three away is another fault.
+		wait.Until(x.t, "a server is back", func() bool { return strings.Contains(x.log(p), "Server is ready") && x.forge("status").code == 0 })
+	}
+}
+
+// loseQuorum takes two of three servers away at once.
+func (x *trouble) loseQuorum() {
+	list := x.nats()
+	list[1].kill()
+	list[2].kill()
+	x.hold()
+	x.start(list[1])
+	x.start(list[2])
+}
+
+// nats returns the servers.
+func (c *cluster) nats() (list []*process) {
+	for _, p := range c.procs {
+		if p.name == "nats-server" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// merged returns how many commits the base branch has beyond the first; -1 while the origin is away.
+func (c *cluster) merged() int {
+	out, err := exec.CommandContext(c.t.Context(), "git", "-C", c.origin, "rev-list", "--count", "main").Output()
+	n, err2 := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || err2 != nil {
+		return -1
+	}
+	return n - 1
+}
+
+// TestFaults has one thing after the other go wrong while intents are worked on, each in an
+// installation of its own. Whatever it is, every intent is done, each change is on the base branch
+// once, nothing that people pushed is lost, and no intent failed for it. It logs how long after
+// the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
+func TestFaults(t *testing.T) {
+	testsize.OnlyFull(t)
+	for i, f := range faults() {
+		t.Run(f.name, func(t *testing.T) { f.meet(t, uint64(i)) })
+	}
+}
+
+// meet runs an installation through the fault.
+func (f *fault) meet(t *testing.T, seed uint64) {
+	n := *faultIntents
+	files := map[string]string{"pfl-forge.yaml": "parallel_workers: 4\nverify: [sleep 0.3]\n" +
+		"recipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n"}
+	for i := range n {
+		files[fmt.Sprintf("f%03d.txt", i)] = "begin\n"
+	}
+	var env []string
+	if f.servers > 1 {
+		env = append(env, "FORGE_STREAM_REPLICAS="+strconv.Itoa(f.servers))
+	}
+	x := &trouble{cluster: prepareCluster(t, files, env...), rng: rand.New(rand.NewPCG(7, seed))}
+	x.servers = f.servers
+	if f.linked {
+		x.link = newLink(t, strings.TrimPrefix(x.url, "nats://"))
+		x.via = "nats://" + x.link.listener.Addr().String()
+	}
+	x.run()
+	began := time.Now()
+	for i := range n {
+		id := fmt.Sprintf("line-%03d", i)
+		if got := x.forge("create", id, "--title", "Line "+id, "--recipe", "line", "--with", fmt.Sprintf("FILE=f%03d.txt", i)); got.code != 0 {
+			t.Fatalf("create: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+		}
+		if i == 0 {
+			wait.Until(t, "something is merged", func() bool { return x.merged() > 0 })
+		}
+	}
+	f.during(x)
+	ended, before := time.Now(), x.merged()
+	next := time.Duration(0)
+	if before < n+x.pushed {
+		wait.Until(t, "something more is merged", func() bool { return x.merged() > before })
+		next = time.Since(ended)
+	}
+	if got := x.forge("run"); got.code != 0 || !strings.Contains(got.stdout+got.stderr, fmt.Sprintf("%d done", n)) {
+		t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	t.Logf("| %s | %d intents | next merged after %.1f s | all after %.0f s |", f.name, n, next.Seconds(), time.Since(began).Seconds())
+	x.check(n)
+}
+
+// check compares the base branch with what was asked for.
+func (x *trouble) check(n int) {
+	x.t.Helper()
+	r := x.clone()
+	subjects := strings.Split(r.git("log", "--format=%s", "main"), "\n")
+	count := map[string]int{}
+	for _, s := range subjects {
+		count[s]++
+	}
+	for i := range n {
+		file, subject := fmt.Sprintf("f%03d.txt", i), fmt.Sprintf("Line line-%03d", i)
+		if got := r.read(file); got != "begin\nx\n" || count[subject] != 1 {
+			x.t.Errorf("%s is merged %d times, its file holds %q", subject, count[subject], got)
+		}
+	}
+	for i := range x.pushed {
+		if subject := fmt.Sprintf("Push %d", i); count[subject] != 1 {
+			x.t.Errorf("%s is there %d times", subject, count[subject])
+		}
+	}
+}
