@@ -31,6 +31,11 @@ K8S_TIMEOUT ?= 25m
 export FUZZTIME ?= 20s
 export FUZZ ?=
 
+# Which faults make chaos makes, a pattern; with how many intents under way, and for how long.
+FAULTS ?=
+FAULT_INTENTS ?= 200
+FAULT_TIME ?= 10s
+
 # How many runs make sim plays.
 SEEDS ?= 100000
 
@@ -106,6 +111,10 @@ test-long: ## the packages whose tests have two sizes, in full: kills, faults, s
 .PHONY: test-kill
 test-kill: ## of them, what is killed, cut off or damaged
 	$(call report,-run 'Kill|Saved|Damage|Died|Stopped|Outage|Restart',$(LONG))
+
+.PHONY: chaos
+chaos: ## FAULTS (all) one after the other, each with FAULT_INTENTS under way for FAULT_TIME; docs/reliability.md explains the lines
+	PFL_FORGE_TEST=full go test -count=1 -timeout 90m -v -run '^TestFaults$$/$(FAULTS)' ./cmd/pfl-forge/internal/e2e -fault.intents $(FAULT_INTENTS) -fault.time $(FAULT_TIME) | grep --line-buffered -E '^( *---|FAIL|ok|PASS|panic)| \| '
 
 .PHONY: test-conformance
 test-conformance: ## of them, what every agent back end has to do with its real CLI

@@ -29,7 +29,8 @@ const (
 	FailSandbox       FailureReason = "sandbox"         // the project demands a sandbox, and this machine offers none
 	FailPromptTooLong FailureReason = "prompt_too_long" // the prompt, or the session with it, is too long for the model
 	FailKilled        FailureReason = "killed"          // the attempt was cancelled, or its program was stopped from outside
-	// FailInterrupted: the worker's service ended while the attempt went on. Its work is kept, and the attempt counts for nothing.
+	// FailInterrupted: the worker's service ended while the attempt went on, or its disk failed. Its work is kept, and the
+	// attempt counts for nothing.
 	FailInterrupted FailureReason = "interrupted"
 	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it

@@ -106,9 +106,7 @@ func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, caus
 		a.run.Metrics.LeaseLost(h.Step)
 		return false, work.ErrLeaseLost
 	case res.Usage != (forge.Usage{}): // what it cost is a fact, and is counted before anybody goes on
-		if errors.Is(cause, ErrDraining) && res.Failure() != nil {
-			res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
-		}
+		a.excuse(ctx, res, cause)
 	case !wanted && (!h.Regardless || res.Failure() != nil):
 		a.log.InfoContext(ctx, "drop a result that is not wanted")
 		return false, nil
@@ -122,6 +120,20 @@ func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, caus
 		}
 	}
 	return true, nil
+}
+
+// excuse turns a failure into an interruption if it is this replica's, not the attempt's.
+func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
+	if res.Failure() == nil {
+		return
+	}
+	if errors.Is(cause, ErrDraining) {
+		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
+		return
+	}
+	if err := a.run.unwell(ctx, true); err != nil {
+		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: err.Error()}
+	}
 }
 
 // unwell returns why this replica cannot do any work now; nil if it can.

@@ -90,6 +90,9 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 			if second == c.counts {
 				t.Errorf("reported %+v", got)
 			}
+			if f := got.Failure(); c.counts && (f == nil || f.Reason != forge.FailInterrupted) {
+				t.Errorf("the replica's failure is the attempt's: %+v", got)
+			}
 			r.none()
 		})
 	}

@@ -117,7 +117,7 @@ var reasons = []Reason{
 		"retry",
 	},
 	{
-		forge.FailInterrupted, "its service stopped while it was working",
+		forge.FailInterrupted, "its service stopped while it was working, or its disk failed",
 		"continues at once, in the same session and checkout; does not count as an attempt",
 		"nothing",
 	},
