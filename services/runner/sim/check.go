@@ -65,8 +65,8 @@ func (w checker) checkEnded() error {
 				return fmt.Errorf("%s: %w", id, err)
 			}
 		}
-		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
-		if err := checkTasks(&view); err != nil {
+		view := w.view(key)
+		if err := checkTasks(view); err != nil {
 			return err
 		}
 		for _, d := range w.intents() {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // people submit intents, answer, change their minds, and push to the base branch.
@@ -146,7 +145,7 @@ func (w *world) help(willing bool) bool {
 // openQuestion returns the index of a question of an intent that is not answered, or, as of a
 // person who looks at an old list, of any.
 func (w *world) openQuestion(key forge.Key) int {
-	list := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View().Intent.Clarifications
+	list := w.view(key).Intent.Clarifications
 	if i := slices.IndexFunc(list, func(c forge.Clarification) bool { return c.Answer == nil }); i >= 0 && !w.chance(6) {
 		return i
 	}
@@ -219,7 +218,8 @@ func (w *world) meddle() {
 // pushed puts a commit on the base branch that is not ours, and returns false if
 // there is none.
 func (w *world) pushed() bool {
-	if !w.people.outsiders || !w.faults || w.rng.IntN(6) > 0 {
+	crowded := w.workers.train.crowded // there people push also while nothing else goes wrong
+	if !w.people.outsiders || !w.faults && !crowded || w.rng.IntN(6) > 0 {
 		return false
 	}
 	c := commit{id: w.repo.id(), files: w.repo.pick(w.rng), parent: w.repo.tip()}

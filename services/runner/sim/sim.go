@@ -53,6 +53,7 @@ func (w *world) populate() {
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
 	w.money.best = bestOf(w.seed)
+	w.crowd()
 }
 
 // init makes the maps.
@@ -82,7 +83,7 @@ func (w *world) play() error {
 	}
 	w.reconcile()
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
-		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
+		if w.deliver() || w.work() || w.take(false) || w.fire() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())
@@ -99,7 +100,7 @@ func (w *world) act() {
 	case n < 45:
 		w.deliver()
 	case n < 62:
-		w.take()
+		w.take(!w.workers.train.crowded || w.rng.IntN(8) == 0)
 	case n < 80:
 		w.work()
 	case n < 86:

@@ -50,6 +50,8 @@ type chaos struct {
 // streams models the server: journals, events on their way, commands and timers.
 type streams struct {
 	journal map[forge.Key][]forge.Record
+	// views are what people were shown last.
+	views map[forge.Key]view
 	// keys are those of journal, in the order of their first record. Maps have
 	// no order, and a run has to repeat.
 	keys []forge.Key
@@ -63,6 +65,12 @@ type streams struct {
 	timers []forge.Timer
 	// jobs are the commands that workers have.
 	jobs []*job
+}
+
+// view is what a person was shown of an intent, and how many records there were then.
+type view struct {
+	records int
+	*forge.View
 }
 
 // cluster has the runners, which take events in turn and may crash at any effect.
@@ -114,7 +122,7 @@ func newWorld(seed uint64) *world {
 		chaos: chaos{
 			seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(), faults: true,
 		},
-		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}},
+		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}, views: map[forge.Key]view{}},
 		progress: progress{bound: quietActions},
 		known:    map[forge.Key]*knowledge{},
 	}
@@ -311,6 +319,17 @@ func (s *streams) summary(key forge.Key) *forge.Summary {
 		return &forge.Summary{}
 	}
 	return &records[len(records)-1].Summary
+}
+
+// view returns what a person is shown of an intent. It is folded anew only if something happened to the intent.
+func (s *streams) view(key forge.Key) *forge.View {
+	seen := s.views[key]
+	if records := s.journal[key]; seen.records != len(records) || seen.View == nil {
+		v := machine.Fold(key, records).(interface{ View() forge.View }).View()
+		seen = view{records: len(records), View: &v}
+		s.views[key] = seen
+	}
+	return seen.View
 }
 
 // wanted reports whether the result of an attempt would still count.
