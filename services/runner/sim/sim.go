@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // Failure is an invariant that did not hold.
@@ -144,7 +145,7 @@ func (w *world) deliver() bool {
 		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
 		crashed = false
 		if err == nil && ruling.Decision != forge.Applied {
-			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, describe(ev.Event), ruling.Reason)
+			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, facts.Describe(ev.Event), ruling.Reason)
 		}
 		w.point()
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -117,7 +118,7 @@ func (w *world) report(c *command, r *forge.Result) {
 		kind = "started"
 	}
 	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: c.ID() + "/" + kind + "/" + string(r.Replica), To: r.Machine(), Message: r}})
-	w.log("worker reports %s: %s", c.ID(), describeResult(r))
+	w.log("worker reports %s: %s", c.ID(), facts.DescribeResult(r))
 }
 
 // A worker carries out the commands of a world.

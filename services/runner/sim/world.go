@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // project is the only project of a world.
@@ -50,8 +51,8 @@ type chaos struct {
 // streams models the server: journals, events on their way, commands and timers.
 type streams struct {
 	journal map[forge.Key][]forge.Record
-	// views are what people were shown last.
-	views map[forge.Key]view
+	// views has those that people were shown last.
+	views map[forge.Key]shown
 	// keys are those of journal, in the order of their first record. Maps have
 	// no order, and a run has to repeat.
 	keys []forge.Key
@@ -67,10 +68,10 @@ type streams struct {
 	jobs []*job
 }
 
-// view is what a person was shown of an intent, and how many records there were then.
-type view struct {
+// shown is a view of an intent, after so many records.
+type shown struct {
 	records int
-	*forge.View
+	view    *forge.View
 }
 
 // cluster has the runners, which take events in turn and may crash at any effect.
@@ -122,7 +123,7 @@ func newWorld(seed uint64) *world {
 		chaos: chaos{
 			seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(), faults: true,
 		},
-		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}, views: map[forge.Key]view{}},
+		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}, views: map[forge.Key]shown{}},
 		progress: progress{bound: quietActions},
 		known:    map[forge.Key]*knowledge{},
 	}
@@ -181,7 +182,7 @@ func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec f
 	}
 	w.journal[key] = append(w.journal[key], rec)
 	for _, ev := range rec.Events {
-		w.log("decided %s: %s", key, describe(ev))
+		w.log("decided %s: %s", key, facts.Describe(ev))
 	}
 	if err := (checker{w}).checkDecision(key, &rec); err != nil && w.firstViolation == nil {
 		w.firstViolation = err
@@ -321,15 +322,15 @@ func (s *streams) summary(key forge.Key) *forge.Summary {
 	return &records[len(records)-1].Summary
 }
 
-// view returns what a person is shown of an intent. It is folded anew only if something happened to the intent.
+// view shows an intent as a person sees it. It is folded anew only if something happened to the intent.
 func (s *streams) view(key forge.Key) *forge.View {
-	seen := s.views[key]
-	if records := s.journal[key]; seen.records != len(records) || seen.View == nil {
+	last := s.views[key]
+	if records := s.journal[key]; last.records != len(records) || last.view == nil {
 		v := machine.Fold(key, records).(interface{ View() forge.View }).View()
-		seen = view{records: len(records), View: &v}
-		s.views[key] = seen
+		last = shown{records: len(records), view: &v}
+		s.views[key] = last
 	}
-	return seen.View
+	return last.view
 }
 
 // wanted reports whether the result of an attempt would still count.
