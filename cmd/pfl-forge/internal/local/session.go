@@ -18,6 +18,9 @@ import (
 // storeDir is where the embedded server keeps its streams.
 const storeDir = ".forge/nats"
 
+// keptDir is where what had to give way is kept.
+const keptDir = ".forge/kept"
+
 // The purposes for which a process holds the store, as other processes read
 // them.
 const (
