@@ -197,6 +197,11 @@ func (s *Session) recover(ctx context.Context, restored bool) (*Recovery, error)
 	if lost != nil && len(lost.Others) > 0 {
 		return nil, lost
 	}
+	if restored {
+		if err := s.ofThisProject(ctx); err != nil {
+			return nil, err
+		}
+	}
 	found := &Recovery{}
 	var unshown []Rescued
 	if !restored {
@@ -215,6 +220,15 @@ func (s *Session) recover(ctx context.Context, restored bool) (*Recovery, error)
 	found.Intents, err = s.rescue(ctx)
 	found.Intents = append(found.Intents, unshown...)
 	return found, err
+}
+
+// ofThisProject returns an error if the store has other projects alone: a backup of them shows nothing here.
+func (s *Session) ofThisProject(ctx context.Context) error {
+	list, err := s.Bus.Journal.Projects(ctx)
+	if err != nil || len(list) == 0 || slices.Contains(list, s.Repo.Project) {
+		return err
+	}
+	return fmt.Errorf("it is a backup of project %s, and this folder makes project %s: name the folder %s", list[0], s.Repo.Project, list[0])
 }
 
 // contradiction returns how the journals of a project contradict one another, or themselves; empty if they do not.
@@ -276,7 +290,7 @@ func (s *Session) anew(ctx context.Context) (string, error) {
 	return moved, nil
 }
 
-// Missing returns what Rescue would find: the intents of which something is lost, and how the store contradicts itself;
+// Missing looks as Rescue would, and returns the intents of which something is lost, and how the store contradicts itself;
 // then nothing of it goes on. It changes nothing.
 func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []Lost, why string, err error) {
 	lost, err := r.FindLost(ctx, b)

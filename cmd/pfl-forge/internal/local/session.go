@@ -18,7 +18,7 @@ import (
 // storeDir is where the embedded server keeps its streams.
 const storeDir = ".forge/nats"
 
-// keptDir is where what had to give way is kept.
+// keptDir holds files and stores that had to give way.
 const keptDir = ".forge/kept"
 
 // The purposes for which a process holds the store, as other processes read

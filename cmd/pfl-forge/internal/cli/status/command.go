@@ -144,7 +144,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
-// ofRepository adds what only a person's repository has.
+// ofRepository adds the drafts, losses and problems of a person's repository.
 func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) error {
 	doc.Drafts = t.Repo.Drafts()
 	lost, err := t.Repo.FindLost(ctx, t.Bus)
