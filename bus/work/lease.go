@@ -232,8 +232,9 @@ func (l *Lease) Release(ctx context.Context) {
 }
 
 // HandBack has the server deliver the commands again that a replica had taken
-// before it restarted, at once instead of when it finds out by itself. It finds those
-// commands in the leases of the replica.
+// before it restarted, at once instead of when it finds out by itself, and frees their
+// leases: what the replica ran before has ended. It finds those commands in the leases of
+// the replica.
 func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.Step) error {
 	for _, step := range steps {
 		filter, err := subjects.LeasesOf(step)
@@ -249,6 +250,8 @@ func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.St
 			if json.Unmarshal(m.Data, &r) != nil || r.Replica != h.Replica || r.Life == h.Life || !isAck(r.Ack) {
 				continue
 			}
+			// Free first: whoever gets the command does not wait for the end of the lease.
+			(&Lease{leases: ls, subject: m.Subject, seq: m.Seq}).Release(ctx)
 			if err := ls.conn.NC.Publish(r.Ack, []byte("-NAK")); err != nil {
 				return fmt.Errorf("hand commands back: %w", err)
 			}

@@ -113,7 +113,7 @@ func TestLeaseThatTheServerLost(t *testing.T) {
 }
 
 // A replica that starts again hands back at once what its former life had taken:
-// the server would take half a minute to find out.
+// the server would take seconds to find out, and others half a minute to wait for the lease.
 func TestHandBack(t *testing.T) {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(wait.Context(t))
@@ -146,6 +146,10 @@ func TestHandBack(t *testing.T) {
 	}
 	if n := wait.For(t, deliveries); n != 2 {
 		t.Errorf("delivery %d", n)
+	}
+	// Another replica that gets it does not wait for the lease's end.
+	if got, err := b.Leases.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
+		t.Errorf("the lease is not free: %v, %v", got, err)
 	}
 	cancel()
 	if err := <-done; err != nil {
