@@ -173,6 +173,7 @@ func TestFaults(t *testing.T) {
 
 // meet runs an installation through the fault.
 func (f *fault) meet(t *testing.T, seed uint64) {
+	t.Helper()
 	n := *faultIntents
 	files := map[string]string{"pfl-forge.yaml": "parallel_workers: 4\nverify: [sleep 0.3]\n" +
 		"recipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n"}
