@@ -34,6 +34,8 @@ var (
 	ErrNothingToCommit = errors.New("nothing to commit")
 	// ErrMissing means that there is no checkout to reopen in the state that the caller asked for.
 	ErrMissing = errors.New("no checkout in that state")
+	// ErrSilent means that an origin took a connection, and did not answer for so long that it was given up.
+	ErrSilent = errors.New("the origin is silent")
 	// ErrClosed means that the pool was closed.
 	ErrClosed = errors.New("the pool is closed")
 )
@@ -137,6 +139,9 @@ func CauseOf(err error) Cause {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		return ""
+	}
+	if errors.Is(e.Err, ErrSilent) {
+		return CauseTimeout
 	}
 	for _, c := range causes {
 		if slices.ContainsFunc(c.texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,25 @@ type OriginConfig struct {
 	// Dir is the folder of the bare clone. It is made when absent, and discarded and cloned
 	// again when broken: it holds nothing that the origin has not.
 	Dir string
+	// Patience bounds each command that talks to the origin; 0 is ten minutes. The first clone may take twelve times as long.
+	Patience time.Duration
 }
+
+const (
+	// defaultPatience is far more than a fetch takes that goes on at all. A server that accepts and is silent, such as one behind
+	// a firewall that forgot the connection, would be waited for without an end, with the lock of the clone.
+	defaultPatience = 10 * time.Minute
+	// clonePatience is how many times as long a clone may take: it brings all of a repository.
+	clonePatience = 12
+)
 
 // origin is the repository that all replicas share. Its branches and hidden refs are the
 // truth; the clone is a cache.
-type origin struct{ url string }
+type origin struct {
+	url string
+	// patience bounds a command that talks to it.
+	patience time.Duration
+}
 
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of
 // cfg.Dir, except by Keep, Forget, Sweep and Merge, which push. An origin that
@@ -41,7 +56,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{cfg.URL}}
+	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{cfg.URL, cmp.Or(cfg.Patience, defaultPatience)}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -52,7 +67,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	defer lock.Close()
 	if s.intact(ctx) {
 		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || git.Unreachable(err) {
 			return s, err
 		}
 	}
@@ -98,7 +113,7 @@ func (s *Store) intact(ctx context.Context) bool {
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: s.origin}
+	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: &origin{s.origin.url, clonePatience * s.origin.patience}}
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
@@ -157,10 +172,16 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 }
 
 // talk runs a git command that talks to the origin. Its time is the network's, so an
-// Observer is told.
+// Observer is told. An origin that is silent until the command's time is over, or the caller's, is
+// one that does not answer: git.ErrSilent.
 func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.origin.patience)
+	defer cancel()
 	ctx, end := git.Begin(ctx, op)
 	out, err := git.Run(ctx, s.transport(), append([]string{string(op)}, args...)...)
+	if e, ok := errors.AsType[*git.Error](err); ok && errors.Is(e.Err, context.DeadlineExceeded) {
+		e.Err = git.ErrSilent
+	}
 	end(err)
 	return out, err
 }

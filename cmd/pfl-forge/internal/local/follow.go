@@ -45,6 +45,8 @@ type watch struct {
 	only     forge.IntentID
 	observer *waitNotices
 	views    *views
+	// dueSince is when quiet first found timers whose time has come; zero if there are none.
+	dueSince time.Time
 	// caughtUp is closed when views has everything from before the start.
 	caughtUp chan struct{}
 	// changed holds an element after a change.
@@ -126,8 +128,22 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	if idle, err := w.bus.Events.Idle(ctx); !idle || err != nil {
 		return false, err
 	}
-	return w.settledByJournal(ctx)
+	if settled, err := w.settledByJournal(ctx); !settled || err != nil {
+		return false, err
+	}
+	now := time.Now()
+	if !w.views.due(now, w.concerns) {
+		w.dueSince = time.Time{}
+		return true, nil
+	}
+	if w.dueSince.IsZero() {
+		w.dueSince = now
+	}
+	return now.Sub(w.dueSince) >= duePatience, nil
 }
+
+// duePatience is how long a run waits for timers to fire whose time has come. The server does so within a second of its start.
+const duePatience = 10 * time.Second
 
 // settled returns whether, according to the views, everything that is waited for is
 // idle.

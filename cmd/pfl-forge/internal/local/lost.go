@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -18,68 +17,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/loss"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
-// Lost is an intent of which the store has less than its files show: a part of the store is gone, such as what a
-// machine had not written yet when its power failed, or all of it.
-type Lost struct {
-	Intent forge.IntentID `json:"intent" yaml:"intent"`
-	// Shown and Stored are the journal sequences that the files show and that the store has; Stored is 0 if it has
-	// nothing of the intent.
-	Shown  uint64 `json:"shown"  yaml:"shown"`
-	Stored uint64 `json:"stored" yaml:"stored"`
-}
-
-// LostError is returned where something would be decided although the store has lost something: it would be done
-// twice, or forgotten, or waited for without an end.
-type LostError struct {
-	// Lost are the intents of which the store has less than the files show, sorted.
-	Lost []Lost
-	// Others are the projects that the store has, if it has nothing of this one.
-	Others []forge.ProjectID
-	// Damage says what is wrong with the journal of the project, without which no intent goes on.
-	Damage string
-}
-
-// maxNamed bounds the intents that an error names.
-const maxNamed = 3
-
-// What says what is lost.
-func (e *LostError) What() string {
-	if len(e.Lost) == 0 {
-		return "the store is damaged: " + e.Damage
-	}
-	var names []string
-	for _, l := range e.Lost[:min(len(e.Lost), maxNamed)] {
-		names = append(names, string(l.Intent))
-	}
-	what := "the store has lost what .forge shows of " + strings.Join(names, ", ")
-	if more := len(e.Lost) - len(names); more > 0 {
-		what += fmt.Sprintf(" and %d more", more)
-	}
-	if len(e.Others) > 0 {
-		what += fmt.Sprintf(": it is that of project %s", e.Others[0])
-	}
-	return what
-}
-
-// Remedy says what a person can do.
-func (e *LostError) Remedy() string {
-	if len(e.Others) > 0 {
-		return "if this folder was renamed, rename it back; otherwise move .forge/nats away, and put a backup in place with " +
-			"pfl-forge restore, or see pfl-forge recover --dry-run"
-	}
-	return "put a backup in place with pfl-forge restore, or see pfl-forge recover --dry-run"
-}
-
-// Error says what is lost, and what to do.
-func (e *LostError) Error() string { return e.What() + ", so nothing is decided: " + e.Remedy() }
-
 // FindLost compares the store with what its files show of it; nil if nothing is lost. The bus is nil if there is no
 // store. It changes nothing.
-func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*LostError, error) {
+func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*loss.Error, error) {
 	shown, project, err := forgedir.ShownIn(r.Root)
 	if err != nil || len(shown) == 0 && b == nil {
 		return nil, err
@@ -87,7 +32,7 @@ func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*LostError, erro
 	return r.compared(ctx, b, shown, project)
 }
 
-// checkWhole returns a *LostError if the store has less than the files show.
+// checkWhole returns a *loss.Error if the store has less than the files show.
 func (d *filesSync) checkWhole(ctx context.Context) error {
 	e, err := d.repo.compared(ctx, d.bus, d.files.Shown(), d.files.ShownProject())
 	if err != nil || e == nil {
@@ -98,8 +43,8 @@ func (d *filesSync) checkWhole(ctx context.Context) error {
 
 // compared compares the journals with what the files show. Of the project's own journal the chain is followed as well: the
 // runner reads it anyhow, and while it is broken every intent waits for an answer that does not come.
-func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*LostError, error) {
-	e := &LostError{}
+func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*loss.Error, error) {
+	e := &loss.Error{}
 	var stored map[forge.IntentID]uint64
 	if b != nil {
 		var err error
@@ -116,11 +61,11 @@ func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.I
 			e.Damage = "the journal of the project: " + head.Broken.Error()
 		}
 	}
-	e.Lost = lostOf(shown, stored)
+	e.Lost = loss.Of(shown, stored)
 	if len(e.Lost) == 0 && e.Damage == "" {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}
-	if b == nil || slices.ContainsFunc(e.Lost, func(l Lost) bool { return l.Stored > 0 }) {
+	if b == nil || slices.ContainsFunc(e.Lost, func(l loss.Intent) bool { return l.Stored > 0 }) {
 		return e, nil
 	}
 	var err error
@@ -130,20 +75,9 @@ func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.I
 	return e, err
 }
 
-// lostOf returns the intents of which less is stored than shown, sorted.
-func lostOf(shown, stored map[forge.IntentID]uint64) (list []Lost) {
-	for id, seq := range shown {
-		if stored[id] < seq {
-			list = append(list, Lost{id, seq, stored[id]})
-		}
-	}
-	slices.SortFunc(list, func(a, b Lost) int { return strings.Compare(string(a.Intent), string(b.Intent)) })
-	return list
-}
-
 // Rescued tells how it goes on with an intent of which something was lost.
 type Rescued struct {
-	Lost `yaml:",inline"`
+	loss.Intent `yaml:",inline"`
 	// Title and Status are those that its file shows; empty if there is none that can be read.
 	Title  string       `json:"title"  yaml:"title"`
 	Status forge.Status `json:"status" yaml:"status"`
@@ -260,7 +194,7 @@ func (s *Session) unshown(ctx context.Context) (list []Rescued, err error) {
 	stored, err := s.Bus.Journal.Sequences(ctx, s.Repo.Project)
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		if shown[id] == 0 {
-			list = append(list, Rescued{Lost: Lost{Intent: id}, Why: "no file shows it; ask for it again"})
+			list = append(list, Rescued{Intent: loss.Intent{ID: id}, Why: "no file shows it; ask for it again"})
 		}
 	}
 	return list, err
@@ -292,7 +226,7 @@ func (s *Session) anew(ctx context.Context) (string, error) {
 
 // Missing looks as Rescue would, and returns the intents of which something is lost, and how the store contradicts itself;
 // then nothing of it goes on. It changes nothing.
-func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []Lost, why string, err error) {
+func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []loss.Intent, why string, err error) {
 	lost, err := r.FindLost(ctx, b)
 	switch {
 	case err != nil:
@@ -309,7 +243,7 @@ func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []Lost, why 
 		return list, "", err
 	}
 	shown, _, err := forgedir.ShownIn(r.Root)
-	return lostOf(shown, nil), why, err
+	return loss.Of(shown, nil), why, err
 }
 
 // rescue makes the files show what the store has.
@@ -323,7 +257,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := lostOf(d.files.Shown(), stored)
+	list := loss.Of(d.files.Shown(), stored)
 	if len(list) == 0 {
 		return nil, d.noteProject(ctx)
 	}
@@ -342,15 +276,15 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 		stays[string(id)] = true
 	}
 	for i, l := range list {
-		rescued[i].Lost = l
-		docs[i] = d.judge(&rescued[i], merged[l.Intent])
-		stays[string(l.Intent)] = l.Stored > 0 || rescued[i].Why == ""
+		rescued[i].Intent = l
+		docs[i] = d.judge(&rescued[i], merged[l.ID])
+		stays[string(l.ID)] = l.Stored > 0 || rescued[i].Why == ""
 	}
 	for i := range list {
 		if err := d.redraft(&rescued[i], &docs[i], stays); err != nil {
 			return nil, err
 		}
-		if err := d.files.SetAside(list[i].Intent); err != nil {
+		if err := d.files.SetAside(list[i].ID); err != nil {
 			return nil, err
 		}
 	}
@@ -359,7 +293,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 
 // judge reads the file of an intent, and says why no draft of it is to be written.
 func (d *filesSync) judge(r *Rescued, merged bool) document.Intent {
-	doc, ok := d.files.ReadIntent(r.Intent)
+	doc, ok := d.files.ReadIntent(r.ID)
 	r.Title, r.Status = doc.Title, forge.Status(doc.Status)
 	switch {
 	case r.Stored > 0:
@@ -384,7 +318,7 @@ func (d *filesSync) redraft(r *Rescued, doc *document.Intent, stays map[string]b
 		return nil
 	}
 	doc.DependsOn = slices.DeleteFunc(doc.DependsOn, func(id string) bool { return !stays[id] })
-	path, err := d.files.Redraft(r.Intent, doc)
+	path, err := d.files.Redraft(r.ID, doc)
 	if errors.Is(err, fs.ErrExist) {
 		r.Why = path + " is there already"
 		return nil

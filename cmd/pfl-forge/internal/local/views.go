@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
@@ -125,6 +126,22 @@ func (v *views) seqs() (map[forge.IntentID]uint64, int) {
 		}
 	}
 	return seqs, v.records
+}
+
+// due reports whether a machine that counts as idle has a timer whose time has come, such as the one that looks whether a red
+// base branch is mended: of such a timer nothing is known before it fires, which it does once the server runs.
+func (v *views) due(now time.Time, concerns func(forge.Key) bool) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for key, f := range v.machines {
+		if f.lost != nil || !concerns(key) {
+			continue
+		}
+		if slices.ContainsFunc(f.machine.Pending().Timers, func(t forge.Timer) bool { return !t.At.After(now) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // projectSeq returns the sequence of the last record of a project; 0 if there is none.

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/loss"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -85,7 +86,7 @@ func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Fo
 	if err != nil {
 		return err
 	}
-	names := kit.Names(doc.Intents, func(r *recovery) string { return string(r.Intent) })
+	names := kit.Names(doc.Intents, func(r *recovery) string { return string(r.ID) })
 	return a.Print(format, doc, names, func() error {
 		switch {
 		case doc.Store != "":
@@ -112,12 +113,12 @@ func missing(ctx context.Context, a *kit.App, doc *recovered) error {
 		return err
 	}
 	defer t.Close()
-	var lost []local.Lost
+	var lost []loss.Intent
 	if lost, doc.Contradiction, err = t.Repo.Missing(ctx, t.Bus); err != nil {
 		return err
 	}
 	for _, l := range lost {
-		doc.Intents = append(doc.Intents, recovery{Rescued: local.Rescued{Lost: l}})
+		doc.Intents = append(doc.Intents, recovery{Rescued: local.Rescued{Intent: l}})
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 	for i := range found.Intents {
 		r := &doc.Intents[i]
 		r.Rescued = found.Intents[i]
-		if n := slices.IndexFunc(more, func(x local.Ahead) bool { return x.Intent == r.Intent }); n >= 0 {
+		if n := slices.IndexFunc(more, func(x local.Ahead) bool { return x.Intent == r.ID }); n >= 0 {
 			r.Merged = more[n].Merged
 		}
 		if r.Stored == 0 {
@@ -151,7 +152,7 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 		if len(r.Merged) > 0 {
 			reason = fmt.Sprintf("the store lost what was decided last, and the base branch has %s; cancel it, or resume it to have it made again", r.Merged)
 		}
-		if r.Paused, err = pause(ctx, t, r.Intent, reason); err != nil {
+		if r.Paused, err = pause(ctx, t, r.ID, reason); err != nil {
 			return err
 		}
 	}
@@ -160,9 +161,9 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 
 // words says for a person what became of an intent, or with dry what is missing.
 func (r *recovery) words(dry bool) string {
-	lost := fmt.Sprintf("%s: the files show record %d, the store ends at %d", r.Intent, r.Shown, r.Stored)
+	lost := fmt.Sprintf("%s: the files show record %d, the store ends at %d", r.ID, r.Shown, r.Stored)
 	if r.Stored == 0 {
-		lost = fmt.Sprintf("%s: the store has nothing of it", r.Intent)
+		lost = fmt.Sprintf("%s: the store has nothing of it", r.ID)
 	}
 	has := ""
 	if len(r.Merged) > 0 {
@@ -172,7 +173,7 @@ func (r *recovery) words(dry bool) string {
 	case dry:
 		return lost
 	case r.Paused:
-		return fmt.Sprintf("%s%s: it is paused; pfl-forge resume %s, or pfl-forge cancel %s", lost, has, r.Intent, r.Intent)
+		return fmt.Sprintf("%s%s: it is paused; pfl-forge resume %s, or pfl-forge cancel %s", lost, has, r.ID, r.ID)
 	case r.Stored > 0:
 		return fmt.Sprintf("%s%s: it had ended by then, and its files are as it ended", lost, has)
 	case r.Draft != "":

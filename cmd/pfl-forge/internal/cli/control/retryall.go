@@ -49,7 +49,16 @@ type failed struct {
 	Title string `json:"title" yaml:"title"`
 }
 
-// retryAll retries everything that failed, for a reason and since a time if these are given. What
+// baseReason is the reason of those that wait for a red base branch: nothing of them failed.
+const baseReason = "base"
+
+// fits reports whether an intent failed, or waits for a red base branch. With instructions only the former count:
+// they would have each of the latter mend the base branch.
+func fits(s *forge.Summary, said pending.Said) bool {
+	return s.Status.Failed() || s.Waiting == forge.WaitingBase && said.Text == ""
+}
+
+// retryAll retries everything that failed or waits for a red base branch, for a reason and since a time if these are given. What
 // is not failed any more when its turn comes is left alone, so that the command can be repeated.
 func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said) error {
 	since, err := kit.ParseSince(f.since, time.Now())
@@ -65,7 +74,7 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	} else if !f.yes && !f.dryRun {
 		return kit.Usage(errors.New("--all asks for confirmation, and there is no terminal: give --yes, or --dry-run"))
 	}
-	list, err := failures(ctx, a, normal(f.reason), since)
+	list, err := failures(ctx, a, normal(f.reason), since, said)
 	switch {
 	case err != nil:
 		return err
@@ -105,7 +114,7 @@ func retryEach(ctx context.Context, a *kit.App, list []failed, format render.For
 				b.Fail(err)
 				continue
 			}
-			if now.Summary.Status.Failed() { // or somebody was faster
+			if fits(&now.Summary, said) { // or somebody was faster
 				b.Send(ctx, t, string(id), pending.Retry.Done, pending.Retry.Event(t.Key(id), said))
 			}
 		}
@@ -115,7 +124,7 @@ func retryEach(ctx context.Context, a *kit.App, list []failed, format render.For
 
 // checkReason returns an error for a word that names no reason.
 func checkReason(word string) error {
-	known := []string{"credentials", "dependency", "rejected", "verify_failed", "empty", "conflict"}
+	known := []string{"credentials", "dependency", "rejected", "verify_failed", "empty", "conflict", baseReason}
 	for _, r := range render.Reasons() {
 		known = append(known, string(r.Name))
 	}
@@ -136,8 +145,8 @@ func printFailures(a *kit.App, list []failed) error {
 	return a.Table(&columns)
 }
 
-// failures returns the intents that failed for a reason, empty for any, since a time.
-func failures(ctx context.Context, a *kit.App, reason string, since time.Time) ([]failed, error) {
+// failures returns the intents that fit, for a reason, empty for any, since a time.
+func failures(ctx context.Context, a *kit.App, reason string, since time.Time, said pending.Said) ([]failed, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return nil, err
@@ -149,7 +158,7 @@ func failures(ctx context.Context, a *kit.App, reason string, since time.Time) (
 	}
 	list := []failed{}
 	for i := range all {
-		if s := &all[i]; !s.Status.Failed() || s.UpdatedAt.Before(since) { // nothing of it ended later
+		if s := &all[i]; !fits(s, said) || s.UpdatedAt.Before(since) { // nothing of it ended later
 			continue
 		}
 		v, err := t.View(ctx, all[i].Key.Intent)
@@ -168,6 +177,10 @@ func failures(ctx context.Context, a *kit.App, reason string, since time.Time) (
 // intent as a whole, how its last attempt ended, and whether another intent blocked it.
 func failureOf(v *forge.View) failed {
 	f := failed{ID: v.Intent.ID, Reasons: []string{}, At: v.Summary.UpdatedAt, Why: v.Summary.Reason, Title: v.Intent.Title}
+	if v.Summary.Waiting == forge.WaitingBase {
+		f.Reasons = append(f.Reasons, baseReason)
+		return f
+	}
 	if len(v.History) == 0 {
 		return f
 	}

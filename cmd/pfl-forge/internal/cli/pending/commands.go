@@ -39,7 +39,7 @@ func retryTyped(s *forge.Summary) []string {
 		return []string{"git commit or git stash, then " + retry}
 	case s.Waiting == forge.WaitingBase:
 		return []string{
-			"mend the base branch: it goes on by itself, or at once with " + retry,
+			"mend the base branch: it goes on at once with " + retry + ", or when a run looks, within 15 minutes",
 			retry + " --with 'mend it'", // then this change is to do so
 		}
 	case s.Waiting == forge.WaitingBudget && strings.Contains(s.Reason, "budget."): // of all intents together

@@ -40,7 +40,7 @@ func Command(a *kit.App) *cobra.Command {
 		Short:             "go through an intent's journal, and compare with today's rules",
 		Long:              help,
 		Example:           "  pfl-forge replay reset-link\n  pfl-forge replay reset-link --rules HEAD -o json",
-		Args:              kit.Between(1, 1, ""),
+		Args:              kit.Between(1, 1, "the id of an intent"),
 		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := kit.IntentIDs(args)

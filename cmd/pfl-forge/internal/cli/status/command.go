@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/loss"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 )
@@ -39,11 +39,11 @@ type Document struct {
 	Dead int `json:"dead_letters" yaml:"dead_letters"`
 
 	// Lost are the intents of a repository of which the store has less than .forge shows. Nothing is decided then.
-	Lost []local.Lost `json:"lost,omitempty" yaml:"lost,omitempty"`
+	Lost []loss.Intent `json:"lost,omitempty" yaml:"lost,omitempty"`
 	// Damage says what is wrong with the journal of the project. Nothing is decided then, either.
 	Damage string `json:"damage,omitempty" yaml:"damage,omitempty"`
 	// lost has both; nil if the store is whole.
-	lost *local.LostError
+	lost *loss.Error
 
 	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.

@@ -1,0 +1,62 @@
+package store_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/git/store"
+)
+
+// TestSilentOrigin has an origin that accepts and says nothing more: whatever talks to it ends, and the error says that it does
+// not answer. Once it does, all goes on.
+func TestSilentOrigin(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "a\n"})
+	origin := r.Origin()
+	backend := &cgi.Handler{
+		Path: "/usr/bin/git", Args: []string{"http-backend"},
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(origin), "GIT_HTTP_EXPORT_ALL=1"},
+	}
+	var silent atomic.Bool
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if silent.Load() {
+			select {
+			case <-q.Context().Done():
+			case <-ended:
+			}
+			return
+		}
+		backend.ServeHTTP(w, q)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(ended) })
+	cfg := store.OriginConfig{URL: server.URL + "/" + filepath.Base(origin), Dir: filepath.Join(t.TempDir(), "clone.git")}
+	first, err := store.OpenOrigin(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(first.Close)
+	silent.Store(true)
+	// The caller's time is over before that of the command.
+	soon, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if err := first.Answers(soon); git.CauseOf(err) != git.CauseTimeout {
+		t.Errorf("asked by somebody whose time is over: %v, which is %q", err, git.CauseOf(err))
+	}
+	cfg.Patience = 200 * time.Millisecond
+	if _, err := store.OpenOrigin(t.Context(), cfg); git.CauseOf(err) != git.CauseTimeout || !git.Unreachable(err) {
+		t.Errorf("opened: %v, which is %q", err, git.CauseOf(err))
+	}
+	silent.Store(false)
+	if err := first.Fetch(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
