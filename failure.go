@@ -31,15 +31,14 @@ const (
 	FailKilled        FailureReason = "killed"          // the attempt was cancelled, or its program was stopped from outside
 	// FailInterrupted: the worker's service ended while the attempt went on. Its work is kept, and the attempt counts for nothing.
 	FailInterrupted FailureReason = "interrupted"
-	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
-	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
-	FailRepository  FailureReason = "repository" // git or the disk reported an error
-	// FailLost: the pod in which the command ran is gone. What it did is not known.
-	FailLost FailureReason = "lost"
-	FailHeld FailureReason = "held" // no agent was called: its account is known to refuse calls
-	// FailOrigin: the server of the origin does not answer. Every step of the project waits for it.
-	FailOrigin     FailureReason = "origin"
-	FailUnreserved FailureReason = "unreserved" // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
+	FailUnsafe      FailureReason = "unsafe"       // the change reaches out of its tree, or into files that agents may not touch
+	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
+	FailRepository  FailureReason = "repository"   // git or the disk reported an error
+	FailLost        FailureReason = "lost"         // the pod in which the command ran is gone. What it did is not known
+	FailHeld        FailureReason = "held"         // no agent was called: its account is known to refuse calls
+	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it
+	FailPush        FailureReason = "push_refused" // a hook of the origin, or the protection of the branch, refused the push of a change
+	FailUnreserved  FailureReason = "unreserved"   // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 
 // Failure says why an attempt did not do its job.
