@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// refusing has an origin refuse pushes to its base branch, or to every ref, until the hook is removed.
+// refusing has an origin refuse pushes to its base branch, or of what we keep there, until the hook is removed. What it prints has
+// an escape sequence, and a line that is longer than any message.
 func refusing(t *testing.T, origin, refs string) (mend func()) {
 	t.Helper()
 	hook := filepath.Join(origin, "hooks", "pre-receive")

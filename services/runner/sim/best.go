@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // bestOf chooses the policy about two changes of a task, by the number of a world: in most there is none. It takes
@@ -38,8 +37,7 @@ var choice = regexp.MustCompile(`^the (?:first|second) \(implement \d+(?:, (\w+)
 func (w checker) checkBest() error {
 	said := pairs(w.world)
 	for _, key := range w.intents() {
-		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
-		for _, h := range view.History {
+		for _, h := range w.view(key).History {
 			seconds := map[forge.TaskID]int{}
 			for _, a := range h.Adjustments {
 				switch a.Rule {

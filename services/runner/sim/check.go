@@ -29,20 +29,6 @@ func (w checker) check() error {
 	return nil
 }
 
-// checkTasks returns an error unless all tasks of an intent that ended have ended
-// too, and are done if it is.
-func checkTasks(v *forge.View) error {
-	for _, t := range v.Tasks {
-		if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
-			return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, v.Summary.Status)
-		}
-		if v.Summary.Status == forge.StatusDone && t.Status != forge.TaskDone {
-			return fmt.Errorf("the intent is done although task %s is %s", t.ID, t.Status)
-		}
-	}
-	return nil
-}
-
 // checkEnded returns an error unless every accepted intent has ended or waits
 // for a person, with a reason, and nothing is left open. Without outsiders it
 // also refuses tasks that lost to other tasks for good: file locks have to
@@ -61,12 +47,12 @@ func (w checker) checkEnded() error {
 			return fmt.Errorf("%s is %s without a reason", id, s.Status)
 		}
 		if g := s.Goal; g != nil {
-			if err := checkGoal(g, s.Status); err != nil {
+			if err := facts.CheckGoal(g, s.Status); err != nil {
 				return fmt.Errorf("%s: %w", id, err)
 			}
 		}
-		view := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View()
-		if err := checkTasks(&view); err != nil {
+		view := w.view(key)
+		if err := facts.CheckTasks(view); err != nil {
 			return err
 		}
 		for _, d := range w.intents() {

@@ -16,8 +16,11 @@ import (
 // paused. It is called for every record as it is written, because some of this
 // cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
-	if err := errors.Join(origins.Check(key, rec), w.origin.Check(key, rec)); err != nil || key.IsProject() {
+	if err := errors.Join(origins.Check(key, rec), w.origin.Check(key, rec)); err != nil {
 		return err
+	}
+	if key.IsProject() {
+		return w.workers.train.Check(rec)
 	}
 	know := w.known[key]
 	if know == nil {
@@ -39,7 +42,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep), w.workers.train.Check(rec)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {

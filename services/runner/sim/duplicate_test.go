@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // TestDuplicatesChangeNothing tells machines again what they were told before,
@@ -30,10 +31,10 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 					m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
 					again.At = told[len(told)-1].At
 					if _, ruling := m.Step(again); ruling.Decision == forge.Applied {
-						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, describe(again))
+						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, facts.Describe(again))
 					}
 					if !key.IsProject() && !reflect.DeepEqual(m, same) {
-						t.Fatalf("seed %d: %s, record %d: %s changes the state although it is not applied", seed, key, n, describe(again))
+						t.Fatalf("seed %d: %s, record %d: %s changes the state although it is not applied", seed, key, n, facts.Describe(again))
 					}
 				}
 			}

@@ -59,19 +59,3 @@ func (w worker) judgment(c *forge.Command) *forge.Judgment {
 func reached(j *forge.Judgment, asked []string) bool {
 	return j != nil && j.Complete && facts.Shown(asked, j.Claims)
 }
-
-// checkGoal returns an error unless the goal stayed within its iterations, and
-// completed exactly if every criterion is met.
-func checkGoal(g *forge.GoalSummary, status forge.Status) error {
-	switch {
-	case g.Used > g.Most:
-		return fmt.Errorf("%d iterations of %d were used", g.Used, g.Most)
-	case g.Status == "":
-		return fmt.Errorf("it is %s, and its loop goes on", status)
-	case (g.Status == forge.LoopCompleted) != (status == forge.StatusDone):
-		return fmt.Errorf("it is %s, and its loop %s", status, g.Status)
-	case g.Status == forge.LoopCompleted && g.Met != g.Criteria:
-		return fmt.Errorf("it is completed with %d of %d criteria met", g.Met, g.Criteria)
-	}
-	return nil
-}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // people submit intents, answer, change their minds, and push to the base branch.
@@ -41,7 +41,7 @@ func (w *world) send(ev forge.Event) {
 	}
 	ev.ID = fmt.Sprintf("person/%d", w.people.sent)
 	w.inputs = append(w.inputs, &input{Event: ev})
-	w.log("a person says to %s: %s", ev.To, describe(ev))
+	w.log("a person says to %s: %s", ev.To, facts.Describe(ev))
 }
 
 // anyone returns the name of a person.
@@ -146,7 +146,7 @@ func (w *world) help(willing bool) bool {
 // openQuestion returns the index of a question of an intent that is not answered, or, as of a
 // person who looks at an old list, of any.
 func (w *world) openQuestion(key forge.Key) int {
-	list := machine.Fold(key, w.journal[key]).(interface{ View() forge.View }).View().Intent.Clarifications
+	list := w.view(key).Intent.Clarifications
 	if i := slices.IndexFunc(list, func(c forge.Clarification) bool { return c.Answer == nil }); i >= 0 && !w.chance(6) {
 		return i
 	}
@@ -216,71 +216,13 @@ func (w *world) meddle() {
 	w.send(ev)
 }
 
-// pushed puts a commit on the base branch that is not ours, and returns false if
-// there is none.
-func (w *world) pushed() bool {
-	if !w.people.outsiders || !w.faults || w.rng.IntN(6) > 0 {
-		return false
+// pushed puts a commit on the base branch that is not ours, now and then.
+func (w *world) pushed() {
+	// In a crowded world people push also while nothing else goes wrong.
+	if !w.people.outsiders || !w.faults && !w.workers.train.crowded || w.rng.IntN(6) > 0 {
+		return
 	}
 	c := commit{id: w.repo.id(), files: w.repo.pick(w.rng), parent: w.repo.tip()}
 	w.repo.main = append(w.repo.main, c)
 	w.log("somebody pushes %s, changing %v", c.id, c.files)
-	return true
-}
-
-// describe returns an event in a few words, for the trace.
-func describe(ev forge.Event) string {
-	switch m := ev.Message.(type) {
-	case *forge.Submit:
-		return fmt.Sprintf("submit %s after %v", m.Intent.Source, m.Intent.DependsOn)
-	case *forge.Result:
-		return "result " + m.Attempt.String() + ": " + describeResult(m)
-	case *forge.Approve:
-		return "approve " + m.Plan
-	case *forge.Answer:
-		return fmt.Sprintf("answer %d", m.Index)
-	case *forge.Edit:
-		return "edit"
-	case *forge.Retry:
-		return "retry"
-	case *forge.Cancel:
-		return "cancel"
-	case *forge.Reject:
-		return "reject"
-	case *forge.TimerFired:
-		return "timer " + m.Key
-	case *forge.Pause:
-		return fmt.Sprintf("pause %d %s", m.Number, m.Task)
-	case *forge.Resume:
-		return fmt.Sprintf("resume %d %s", m.Number, m.Task)
-	case *forge.ChildChanged:
-		return fmt.Sprintf("part %s: run %d %s, end %d", m.Intent, m.Run, m.Status, m.Number)
-	default:
-		return ev.ID
-	}
-}
-
-// describeResult returns a result in a few words, for the trace.
-func describeResult(r *forge.Result) string {
-	switch out := r.Output.(type) {
-	case *forge.Failure:
-		return "failure " + string(out.Reason)
-	case *forge.Started:
-		return "started"
-	case *forge.Analysis:
-		return fmt.Sprintf("%d tasks, %d children, %d questions, risk %s, after %v %s",
-			len(out.Tasks), len(out.Children), len(out.Clarifications), out.Risk, out.DependsOn, out.Insufficient)
-	case *forge.Implementation:
-		return fmt.Sprintf("%d commits, %s on %s, changing %v", out.Commits, out.Head, out.Base, out.Files)
-	case *forge.Rebase:
-		return fmt.Sprintf("%s on %s, conflicts %v", out.Head, out.Base, out.Conflicts)
-	case *forge.Review:
-		return string(out.Verdict) + " " + out.Head
-	case *forge.MergeResult:
-		return string(out.Outcome) + " " + out.Commit
-	case *forge.Reflection:
-		return fmt.Sprintf("%d proposals, read %v", len(out.Proposals), out.Read)
-	default:
-		return "nothing"
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
@@ -59,7 +58,7 @@ func (w worker) review(c *forge.Command) *forge.Result {
 // reviewers of a task disagree about is approved or rejected; by whom may do so
 // only if they are willing.
 func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
-	list := machine.Fold(s.Key, w.journal[s.Key]).(interface{ View() forge.View }).View().Intent.Clarifications
+	list := w.view(s.Key).Intent.Clarifications
 	a := &forge.Answer{Index: w.openQuestion(s.Key), Answer: "so"}
 	if a.Index >= len(list) || len(list[a.Index].SuggestedAnswers) == 0 {
 		return "", a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // Failure is an invariant that did not hold.
@@ -53,6 +54,7 @@ func (w *world) populate() {
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
 	w.money.best = bestOf(w.seed)
+	w.crowd()
 }
 
 // init makes the maps.
@@ -82,7 +84,7 @@ func (w *world) play() error {
 	}
 	w.reconcile()
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
-		if w.deliver() || w.work() || w.take() || w.fire() || w.help(true) {
+		if w.deliver() || w.work() || w.take(false) || w.fire() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())
@@ -99,7 +101,7 @@ func (w *world) act() {
 	case n < 45:
 		w.deliver()
 	case n < 62:
-		w.take()
+		w.take(!w.workers.train.crowded || w.rng.IntN(8) == 0)
 	case n < 80:
 		w.work()
 	case n < 86:
@@ -143,7 +145,7 @@ func (w *world) deliver() bool {
 		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
 		crashed = false
 		if err == nil && ruling.Decision != forge.Applied {
-			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, describe(ev.Event), ruling.Reason)
+			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, facts.Describe(ev.Event), ruling.Reason)
 		}
 		w.point()
 		return err

@@ -72,3 +72,26 @@ func TestSeeds(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestLongTrains makes sure that the crowded worlds have what they are for: changes that are tried on top of three others
+// and more. The rules about trains are seldom reached otherwise.
+func TestLongTrains(t *testing.T) {
+	worlds, long := 0, 0
+	for seed := uint64(1); seed <= 160; seed++ {
+		w := newWorld(seed)
+		w.populate()
+		if !w.workers.train.crowded {
+			continue
+		}
+		if err := w.play(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		worlds++
+		if w.workers.train.Longest >= 3 {
+			long++
+		}
+	}
+	if worlds < 10 || long < worlds/2 {
+		t.Errorf("%d of %d crowded worlds have long trains; want half of them", long, worlds)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
 // TestSnapshotsChangeNothing replays the journals of projects. Before every event the
@@ -35,7 +36,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				}
 				e, ruling := p.Step(ev)
 				if ruling.Decision != forge.Applied {
-					t.Fatalf("seed %d: %s is %s: %s", seed, describe(ev), ruling.Decision, ruling.Reason)
+					t.Fatalf("seed %d: %s is %s: %s", seed, facts.Describe(ev), ruling.Decision, ruling.Reason)
 				}
 				machine.Merge(&eff, e)
 			}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -14,6 +15,29 @@ type train struct {
 
 	// passed are the trees that passed, each with that of its parent.
 	passed map[[2]string]bool
+	// crowded says that merges take long, so that others wait behind them.
+	crowded bool
+}
+
+// crowd makes every eighth world one with long trains: many small changes that have little to do with each other, of
+// which more are ready than are merged. It takes nothing from the chances of the others.
+func (w *world) crowd() {
+	if w.seed%8 != 5 {
+		return
+	}
+	w.workers.train.crowded, w.money.parallel = true, 8
+	for i := len(w.people.ids); i < 5; i++ {
+		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
+	}
+	for i := len(w.repo.files); i < 30; i++ {
+		w.repo.files = append(w.repo.files, fmt.Sprintf("f%d", i))
+	}
+}
+
+// isSlow reports whether a command takes long: in a crowded world a merge is begun when there is nothing else to do, and
+// hardly ever before.
+func (w *world) isSlow(c *command) bool {
+	return w.workers.train.crowded && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial
 }
 
 // content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.

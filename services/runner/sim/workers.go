@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -36,12 +37,12 @@ type workers struct {
 }
 
 // take gives a random command to a worker, which drops it if it is not wanted.
-// It returns false if there is none. Now and then a command is given to two
+// It returns false if there is none, or only slow ones and these are not to be begun. Now and then a command is given to two
 // workers, as after a lost lease.
-func (w *world) take() bool {
+func (w *world) take(slow bool) bool {
 	var free []*command
 	for _, c := range w.commands {
-		if !c.acked && (!c.leased || w.chance(20)) {
+		if !c.acked && (!c.leased || w.chance(20)) && (slow || !w.isSlow(c)) {
 			free = append(free, c)
 		}
 	}
@@ -117,7 +118,7 @@ func (w *world) report(c *command, r *forge.Result) {
 		kind = "started"
 	}
 	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: c.ID() + "/" + kind + "/" + string(r.Replica), To: r.Machine(), Message: r}})
-	w.log("worker reports %s: %s", c.ID(), describeResult(r))
+	w.log("worker reports %s: %s", c.ID(), facts.DescribeResult(r))
 }
 
 // A worker carries out the commands of a world.
@@ -356,6 +357,9 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	merge := c.Merge().Change
 	if w.chance(15) {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeDirty, Files: merge.Files}}
+	}
+	if w.workers.train.crowded {
+		w.pushed() // it takes long
 	}
 	head, report := w.repo.heads[merge.Head], (*forge.VerifyReport)(nil)
 	if conflicts := w.repo.conflicts(head); len(conflicts) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 )
 
@@ -51,6 +52,8 @@ type chaos struct {
 // streams models the server: journals, events on their way, commands and timers.
 type streams struct {
 	journal map[forge.Key][]forge.Record
+	// views has those that people were shown last.
+	views map[forge.Key]shown
 	// keys are those of journal, in the order of their first record. Maps have
 	// no order, and a run has to repeat.
 	keys []forge.Key
@@ -64,6 +67,12 @@ type streams struct {
 	timers []forge.Timer
 	// jobs are the commands that workers have.
 	jobs []*job
+}
+
+// shown is a view of an intent, after so many records.
+type shown struct {
+	records int
+	view    *forge.View
 }
 
 // cluster has the runners, which take events in turn and may crash at any effect.
@@ -115,7 +124,7 @@ func newWorld(seed uint64) *world {
 		chaos: chaos{
 			seed: seed, rng: rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), now: time.Unix(1_000_000_000, 0).UTC(), faults: true,
 		},
-		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}},
+		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}, views: map[forge.Key]shown{}},
 		progress: progress{bound: quietActions},
 		known:    map[forge.Key]*knowledge{},
 	}
@@ -174,7 +183,7 @@ func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec f
 	}
 	w.journal[key] = append(w.journal[key], rec)
 	for _, ev := range rec.Events {
-		w.log("decided %s: %s", key, describe(ev))
+		w.log("decided %s: %s", key, facts.Describe(ev))
 	}
 	if err := (checker{w}).checkDecision(key, &rec); err != nil && w.firstViolation == nil {
 		w.firstViolation = err
@@ -312,6 +321,17 @@ func (s *streams) summary(key forge.Key) *forge.Summary {
 		return &forge.Summary{}
 	}
 	return &records[len(records)-1].Summary
+}
+
+// view shows an intent as a person sees it. It is folded anew only if something happened to the intent.
+func (s *streams) view(key forge.Key) *forge.View {
+	last := s.views[key]
+	if records := s.journal[key]; last.records != len(records) || last.view == nil {
+		v := machine.Fold(key, records).(interface{ View() forge.View }).View()
+		last = shown{records: len(records), view: &v}
+		s.views[key] = last
+	}
+	return last.view
 }
 
 // wanted reports whether the result of an attempt would still count.

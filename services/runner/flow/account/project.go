@@ -25,6 +25,11 @@
 //	                                              |        ^
 //	                                              +--------+ a probe ends in vain: the next waits longer
 //
+// That the origin refuses pushes is an entry as well, forge.GitPush. No step is held for it, because only merges push to the
+// base branch, and these are the project's own: the merge queue stops by itself, knows when to try again, and has the fact
+// kept here (Pushes), so that intents and people hear of it in the same way. No command says it, since no worker
+// has to know.
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package account
@@ -216,7 +221,8 @@ func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
 }
 
 // Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person hears of it. All that are
-// active are told if either has changed.
+// active are told if either has changed. The words stay those that were told first: a hook may print others each time, and
+// each telling is a message to every intent.
 func (s *State) Pushes(out *outbox.Messages, refused *forge.ClosedAccount, by forge.IntentID, active []forge.IntentID) {
 	known := s.find(forge.GitPush)
 	if refused == nil {

@@ -8,9 +8,13 @@ import (
 )
 
 // Pushes is read from the journal of a project: what the origin refused and accepted.
+//
+// It counts as the origin would: two refusals in a row say that it refuses all, as long as none was accepted since.
+// Whether a refusal is a change's own it decides by what came before and after, and it knows nothing of the order in which the
+// rules try changes, nor of the time that they wait. What was withdrawn is left out, since the rules need not try it again.
 type Pushes struct {
 	// live has the number of the newest request to merge of each task that still wants to be merged, and of which its intent is.
-	live map[forge.TaskID]request
+	live map[forge.TaskID]asking
 	// refused says of a request how many pushes had been accepted when it was refused last.
 	refused map[string]int
 	// own are the requests that were refused again after another was accepted.
@@ -20,7 +24,7 @@ type Pushes struct {
 	round int
 }
 
-type request struct {
+type asking struct {
 	intent string
 	number int
 }
@@ -32,7 +36,7 @@ func (p *Pushes) Check(key forge.Key, rec *forge.Record) error {
 		return nil
 	}
 	if p.live == nil {
-		p.live, p.refused, p.own = map[forge.TaskID]request{}, map[string]int{}, map[string]bool{}
+		p.live, p.refused, p.own = map[forge.TaskID]asking{}, map[string]int{}, map[string]bool{}
 	}
 	before := p.round
 	for i := range rec.Events {
@@ -53,21 +57,18 @@ func (p *Pushes) Check(key forge.Key, rec *forge.Record) error {
 		if m == nil || m.Failure == nil || m.Failure.Reason != forge.FailPush || p.live[m.Task].number != m.Number {
 			continue
 		}
-		if !p.own[name(m.Task, m.Number)] {
+		if !p.own[request(m.Task, m.Number)] {
 			return fmt.Errorf("%s failed by a refusal that may be one of all changes", m.Task)
 		}
 	}
 	return nil
 }
 
-// name returns a name for a request.
-func name(t forge.TaskID, number int) string { return fmt.Sprint(t, "/", number) }
-
 // learn takes an event of the project.
 func (p *Pushes) learn(ev *forge.Event) {
 	switch m := ev.Message.(type) {
 	case *forge.QueueMerge:
-		p.live[m.Task] = request{ev.Actor, m.Number}
+		p.live[m.Task] = asking{ev.Actor, m.Number}
 	case *forge.LockFiles:
 		delete(p.live, m.Task)
 	case *forge.WithdrawRequests:
@@ -94,7 +95,7 @@ func (p *Pushes) result(r *forge.Result) {
 	if in == nil || r.IsStart() {
 		return
 	}
-	key := name(r.Attempt.Task, r.Attempt.Number)
+	key := request(r.Attempt.Task, r.Attempt.Number)
 	switch {
 	case in.Outcome == forge.MergeDone:
 		p.accepted++

@@ -3,47 +3,83 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Train is read from the journal of a project: which changes stopped when they were tried last.
+// Train is read from the journal of a project: which changes stopped when they were tried last, and on top of what.
 //
-// It knows requests by their task and number, and nothing of the cars that the rules keep. A claim
-// does not matter: a request that is tried anew has not stopped until that trial says so.
+// It knows requests by their task and number, and nothing of the cars that the rules keep. That a change stopped says
+// nothing about it anywhere else, so it may be in another stack, or in the same one on another base.
 type Train struct {
-	// stopped are the requests whose newest trial stopped.
-	stopped map[string]bool
+	// trials are the newest trials of requests that have not been merged.
+	trials map[string]*trial
+	// Longest is the largest number of changes that one was tried on top of.
+	Longest int
 }
 
-// Check returns an error if a decision of the project puts a change on top of one that stopped, or has something
-// tried although the project is paused.
+// trial is one of a request.
+type trial struct {
+	claim   int
+	ahead   []string
+	stopped bool
+}
+
+// Check returns an error if a decision of the project puts a change on top of one that stopped right there, or has
+// something tried although the project is paused.
 func (t *Train) Check(rec *forge.Record) error {
-	if t.stopped == nil {
-		t.stopped = map[string]bool{}
+	if t.trials == nil {
+		t.trials = map[string]*trial{}
 	}
 	for i := range rec.Events {
-		r := *cmp.Or(forge.As[*forge.Result](rec.Events[i].Message), &forge.Result{})
-		in := *cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{})
-		if f := in.Candidate; in.Outcome == forge.MergeTried && f != nil && (len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != "") {
-			t.stopped[fmt.Sprint(r.Attempt.Task, r.Attempt.Number)] = true
+		if r := forge.As[*forge.Result](rec.Events[i].Message); r != nil {
+			t.learn(r)
 		}
 	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		in := c.Merge()
-		if in.Trial && rec.Summary.Waiting == forge.WaitingPaused {
+		if !in.Trial {
+			continue
+		}
+		if rec.Summary.Waiting == forge.WaitingPaused {
 			return fmt.Errorf("%s is tried although the project is paused", c.Attempt)
 		}
-		if in.Trial {
-			delete(t.stopped, fmt.Sprint(c.Attempt.Task, c.Attempt.Number))
-		}
+		n := &trial{claim: c.Attempt.Claim}
 		for j := range in.Ahead {
-			if a := &in.Ahead[j]; t.stopped[fmt.Sprint(a.Task, a.Number)] {
-				return fmt.Errorf("%s is tried on top of %s, which has stopped", c.Attempt, a.Task)
+			ahead := request(in.Ahead[j].Task, in.Ahead[j].Number)
+			if before := t.trials[ahead]; before != nil && before.stopped && slices.Equal(before.ahead, n.ahead) {
+				return fmt.Errorf("%s is tried on top of %s, which has stopped there", c.Attempt, in.Ahead[j].Task)
 			}
+			n.ahead = append(n.ahead, ahead)
 		}
+		t.trials[request(c.Attempt.Task, c.Attempt.Number)] = n
+		t.Longest = max(t.Longest, len(n.ahead))
 	}
 	return nil
 }
+
+// learn records how a trial ended, or that something was merged. Then those behind it stand on the base branch with
+// what is left ahead of them, and what is known of others is about a base that is gone.
+func (t *Train) learn(r *forge.Result) {
+	in, name := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}), request(r.Attempt.Task, r.Attempt.Number)
+	if in.Outcome == forge.MergeDone {
+		for key, n := range t.trials {
+			if len(n.ahead) == 0 || n.ahead[0] != name {
+				delete(t.trials, key)
+			} else {
+				n.ahead = n.ahead[1:]
+			}
+		}
+		return
+	}
+	f := in.Candidate
+	if n := t.trials[name]; in.Outcome == forge.MergeTried && f != nil && n != nil && n.claim == r.Attempt.Claim {
+		n.stopped = len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != ""
+	}
+}
+
+// request names a request to merge.
+func request(task forge.TaskID, number int) string { return fmt.Sprint(task, "/", number) }

@@ -1,0 +1,37 @@
+package facts
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// CheckTasks returns an error unless all tasks of an intent that ended have ended
+// too, and are done if it is.
+func CheckTasks(v *forge.View) error {
+	for _, t := range v.Tasks {
+		if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
+			return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, v.Summary.Status)
+		}
+		if v.Summary.Status == forge.StatusDone && t.Status != forge.TaskDone {
+			return fmt.Errorf("the intent is done although task %s is %s", t.ID, t.Status)
+		}
+	}
+	return nil
+}
+
+// CheckGoal returns an error unless the goal stayed within its iterations, and
+// completed exactly if every criterion is met.
+func CheckGoal(g *forge.GoalSummary, status forge.Status) error {
+	switch {
+	case g.Used > g.Most:
+		return fmt.Errorf("%d iterations of %d were used", g.Used, g.Most)
+	case g.Status == "":
+		return fmt.Errorf("it is %s, and its loop goes on", status)
+	case (g.Status == forge.LoopCompleted) != (status == forge.StatusDone):
+		return fmt.Errorf("it is %s, and its loop %s", status, g.Status)
+	case g.Status == forge.LoopCompleted && g.Met != g.Criteria:
+		return fmt.Errorf("it is completed with %d of %d criteria met", g.Met, g.Criteria)
+	}
+	return nil
+}
