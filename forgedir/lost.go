@@ -22,18 +22,32 @@ func (d *Dir) Shown() map[forge.IntentID]uint64 {
 	return d.files.Shown()
 }
 
-// ShownIn is Shown for a repository whose folder is not open here. It changes nothing.
-func ShownIn(repository string) (shown map[forge.IntentID]uint64, err error) {
+// ShownProject returns the sequence that the project's journal had when files were written last.
+func (d *Dir) ShownProject() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files.ShownProject()
+}
+
+// NoteProject notes how far the project's journal is, once the files show what follows from it.
+func (d *Dir) NoteProject(seq uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files.NoteProject(seq)
+}
+
+// ShownIn is Shown and ShownProject for a repository whose folder is not open here. It changes nothing.
+func ShownIn(repository string) (shown map[forge.IntentID]uint64, project uint64, err error) {
 	folder, err := disk.Look(repository)
 	if err != nil {
-		return nil, disk.IgnoreMissing(err)
+		return nil, 0, disk.IgnoreMissing(err)
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	files, err := projection.Look(folder)
 	if err != nil {
-		return nil, disk.IgnoreMissing(err)
+		return nil, 0, disk.IgnoreMissing(err)
 	}
-	return files.Shown(), nil
+	return files.Shown(), files.ShownProject(), nil
 }
 
 // SetAside moves the files of an intent into the folder of what is kept, as they are. Write writes them anew.

@@ -18,6 +18,17 @@ func (f *Files) Shown() map[forge.IntentID]uint64 {
 	return shown
 }
 
+// ShownProject returns the sequence that the project's journal had when files were written last.
+func (f *Files) ShownProject() uint64 { return f.index.project }
+
+// NoteProject notes how far the project's journal is.
+func (f *Files) NoteProject(seq uint64) error {
+	if f.index.project == seq {
+		return nil
+	}
+	return f.index.add(false, indexLine{Project: &seq})
+}
+
 // SetAside moves the files of an intent below layout.Kept, as they are, and forgets that it was ever written. The files of its goal
 // stay where they are. After a crash in between it can be called again.
 func (f *Files) SetAside(id forge.IntentID) error {

@@ -27,6 +27,8 @@ type index struct {
 	owned map[forge.IntentID]map[string]bool
 	seqs  map[forge.IntentID]uint64
 	goals map[forge.IntentID]GoalNote
+	// project is the sequence that the project's journal had when files were written last.
+	project uint64
 }
 
 // GoalNote says where the lines of a goal are, and how often which knowledge, also
@@ -42,14 +44,16 @@ type GoalNote struct {
 const versionsKept = 8
 
 // indexLine is one change of the index. Path is set for a version of a file that is
-// about to appear, or for a file that is gone; Goal for a note of a goal; and Intent
-// alone for how far an intent is projected.
+// about to appear, or for a file that is gone; Goal for a note of a goal; Intent
+// alone for how far an intent is projected; and Project for how far its project was.
 type indexLine struct {
 	Path   string         `json:"path,omitempty"`
 	SHA256 string         `json:"sha256,omitempty"` // empty: the file is gone
 	Intent forge.IntentID `json:"intent,omitempty"`
 	Seq    uint64         `json:"seq,omitempty"`
 	Goal   *GoalNote      `json:"goal,omitempty"`
+	// Project has a pointer, as 0 takes back what was noted.
+	Project *uint64 `json:"project,omitempty"`
 }
 
 // openIndex reads the index, up to a line that cannot be read: what follows it is
@@ -99,6 +103,9 @@ func (x *index) apply(l indexLine) {
 	case l.Goal != nil:
 		x.goals[l.Intent] = *l.Goal
 		return
+	case l.Project != nil:
+		x.project = *l.Project
+		return
 	case l.Path == "":
 		x.seqs[l.Intent] = l.Seq
 		return
@@ -142,6 +149,10 @@ func (x *index) compact() error {
 		if err := enc.Encode(indexLine{Intent: id, Goal: &goal}); err != nil {
 			return err
 		}
+	}
+	x.lines++
+	if err := enc.Encode(indexLine{Project: &x.project}); err != nil {
+		return err
 	}
 	next := layout.Index + disk.Fresh
 	if err := x.disk.Write(next, b.Bytes()); err != nil {

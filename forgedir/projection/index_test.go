@@ -24,7 +24,8 @@ func TestIndexIsCompacted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := x.add(true, indexLine{Intent: "fix-login", Seq: 7}); err != nil {
+	project := uint64(9)
+	if err := x.add(true, indexLine{Intent: "fix-login", Seq: 7}, indexLine{Project: &project}); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.close(); err != nil {
@@ -33,7 +34,7 @@ func TestIndexIsCompacted(t *testing.T) {
 	if x, err = openIndex(d); err != nil {
 		t.Fatal(err)
 	}
-	if x.lines > 100 || x.seqs["fix-login"] != 7 || x.seqs["x"] != 1 || !x.ours("intents/x.yaml", disk.DigestOf(nil)) {
+	if x.lines > 100 || x.seqs["fix-login"] != 7 || x.seqs["x"] != 1 || x.project != 9 || !x.ours("intents/x.yaml", disk.DigestOf(nil)) {
 		t.Errorf("%d lines, %v", x.lines, x.seqs)
 	}
 	if err := x.close(); err != nil {

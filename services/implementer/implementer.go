@@ -27,6 +27,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
 // Implementer carries out the steps implement, execute, rebase and merge. It is safe
@@ -47,6 +48,8 @@ type Implementer struct {
 	ready func()
 	// key signs statements and merges.
 	key proof.Source
+	// results are the changes that passed here.
+	results verify.Results
 }
 
 // Config says what an implementer works with.

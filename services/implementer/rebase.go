@@ -63,16 +63,11 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
 		return nil, err
 	}
-	if known, err := takeFinding(ctx, j, r); err != nil {
-		return nil, err
-	} else if known {
-		return r, i.stateVerified(j, r)
-	}
-	c := verify.Change{Head: git.OID(r.Head), Files: r.Files}
+	var c verify.Change
 	if base != j.Tip {
 		c.Alone = head
 	}
-	if r.Verify, r.Guarded, err = verify.OnTip(ctx, j, c); err != nil {
+	if err := i.results.OnTip(ctx, j, r, c); err != nil {
 		return r, err
 	}
 	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again

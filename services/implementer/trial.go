@@ -9,7 +9,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
-	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // try carries out a trial of a merge: it verifies the change on top of those that are to be merged before it,
@@ -42,7 +41,7 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	r.Candidate, err = findOnTip(ctx, j, base, head)
+	r.Candidate, err = i.findOnTip(ctx, j, base, head)
 	j.Result.Output = r
 	return err
 }
@@ -76,7 +75,7 @@ func stack(ctx context.Context, j *jobs.Job, ahead *forge.QueueMerge) (bool, err
 }
 
 // findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
-func findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
+func (i *Implementer) findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r, _, err := putOnTip(ctx, j, base, head)
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
@@ -89,24 +88,5 @@ func findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Reb
 	if r.PatchID != j.Command.Merge().Change.PatchID {
 		return r, nil // it has to be reviewed again, on what is there by then
 	}
-	r.Verify, r.Guarded, err = verify.OnTip(ctx, j, verify.Change{Head: git.OID(r.Head), Files: r.Files, Once: true})
-	return r, err
-}
-
-// takeFinding gives a change on the tip what its trial found, if that was the same change on the same tree, and
-// passed. What verify commands and checks say depends on these two trees and on nothing else, the configuration
-// included. The commits differ: those on the base branch are signed, and name who approved.
-func takeFinding(ctx context.Context, j *jobs.Job, r *forge.Rebase) (bool, error) {
-	in := j.Command.Merge()
-	found := in.Tried
-	if found == nil || in.Change == nil || r.Tree != found.Tree || r.PatchID != found.PatchID || verdict.Failing(found.Verify) != "" {
-		return false, nil
-	}
-	tree, err := j.Store.Tree(ctx, j.Tip)
-	if err != nil || string(tree) != found.BaseTree {
-		return false, err
-	}
-	// What only a person may approve is looked at by the merge as ever, with the reasons that the trial found.
-	r.Verify, r.Guarded, j.Result.Executor = found.Verify, found.Guarded, in.In
-	return true, nil
+	return r, i.results.OnTip(ctx, j, r, verify.Change{Once: true})
 }

@@ -30,12 +30,11 @@ type Change struct {
 	Once bool
 }
 
-// OnTip is how every change is verified, also one that is about to be merged on a tip that
-// moved. It runs the verify commands on a change that is one commit on the tip, and reports what of
+// onTip runs the verify commands on a change that is one commit on the tip, and reports what of
 // it only a person may approve. If the change has files that the commands run, these
 // decide over themselves: then the commands run once more with the files as they are on the tip,
 // and the person who has to approve is told if those fail.
-func OnTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyReport, guarded []string, err error) {
+func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyReport, guarded []string, err error) {
 	checks := goals.Checks(j.Command)
 	head, files := c.Head, c.Files
 	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files, Checks: checks}, j.Config)

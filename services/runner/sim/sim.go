@@ -84,6 +84,7 @@ func (w *world) play() error {
 	}
 	w.reconcile()
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
+		w.disturb()
 		if w.deliver() || w.work() || w.take(false) || w.fire() || w.help(true) || w.take(true) {
 			continue
 		}

@@ -77,7 +77,7 @@ func TestSeeds(t *testing.T) {
 // and more. The rules about trains are seldom reached otherwise.
 func TestLongTrains(t *testing.T) {
 	worlds, long := 0, 0
-	for seed := uint64(1); seed <= 160; seed++ {
+	for seed := uint64(1); seed <= 320; seed++ {
 		w := newWorld(seed)
 		w.populate()
 		if !w.workers.train.crowded {

@@ -17,12 +17,14 @@ type train struct {
 	passed map[[2]string]bool
 	// crowded says that merges take long, so that others wait behind them.
 	crowded bool
+	// disturbed counts the calls of disturb that did something.
+	disturbed int
 }
 
-// crowd makes every eighth world one with long trains: many small changes that have little to do with each other, of
+// crowd makes every sixteenth world one with long trains: many small changes that have little to do with each other, of
 // which more are ready than are merged. It takes nothing from the chances of the others.
 func (w *world) crowd() {
-	if w.seed%8 != 5 {
+	if w.seed%16 != 5 {
 		return
 	}
 	w.workers.train.crowded, w.money.parallel = true, 8
@@ -31,6 +33,21 @@ func (w *world) crowd() {
 	}
 	for i := len(w.repo.files); i < 30; i++ {
 		w.repo.files = append(w.repo.files, fmt.Sprintf("f%d", i))
+	}
+}
+
+// disturb lets something happen to a long train, of which there are most after the faults stopped: a few times the server
+// restarts, or a person pauses the project.
+func (w *world) disturb() {
+	t := &w.workers.train
+	if !t.crowded || t.disturbed == 3 || w.rng.IntN(8) > 0 || !slices.ContainsFunc(w.commands, func(c *command) bool { return !c.acked && c.Merge().Trial }) {
+		return
+	}
+	t.disturbed++
+	if w.rng.IntN(2) == 0 {
+		w.loseMemory()
+	} else {
+		w.send(forge.Event{To: forge.Key{Project: project}, Message: &forge.Pause{}})
 	}
 }
 

@@ -97,7 +97,7 @@ func (w *watch) run(ctx context.Context) error {
 func damage(key forge.Key) forgedir.Problem {
 	return forgedir.Problem{
 		Path: storeDir, Field: key.String(), Reason: machine.ErrDamaged.Error(),
-		Hint: "without a backup, move " + storeDir + " away and create the unfinished intents again",
+		Hint: "without a backup, see pfl-forge recover --dry-run",
 	}
 }
 

@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 )
@@ -26,12 +33,14 @@ type Lost struct {
 }
 
 // LostError is returned where something would be decided although the store has lost something: it would be done
-// twice, or forgotten.
+// twice, or forgotten, or waited for without an end.
 type LostError struct {
-	// Lost is not empty, and sorted by intent.
+	// Lost are the intents of which the store has less than the files show, sorted.
 	Lost []Lost
 	// Others are the projects that the store has, if it has nothing of this one.
 	Others []forge.ProjectID
+	// Damage says what is wrong with the journal of the project, without which no intent goes on.
+	Damage string
 }
 
 // maxNamed bounds the intents that an error names.
@@ -39,6 +48,9 @@ const maxNamed = 3
 
 // What says what is lost.
 func (e *LostError) What() string {
+	if len(e.Lost) == 0 {
+		return "the store is damaged: " + e.Damage
+	}
 	var names []string
 	for _, l := range e.Lost[:min(len(e.Lost), maxNamed)] {
 		names = append(names, string(l.Intent))
@@ -47,59 +59,75 @@ func (e *LostError) What() string {
 	if more := len(e.Lost) - len(names); more > 0 {
 		what += fmt.Sprintf(" and %d more", more)
 	}
+	if len(e.Others) > 0 {
+		what += fmt.Sprintf(": it is that of project %s", e.Others[0])
+	}
 	return what
 }
 
-// Error says what is lost, and what to do.
-func (e *LostError) Error() string {
-	what := e.What()
+// Remedy says what a person can do.
+func (e *LostError) Remedy() string {
 	if len(e.Others) > 0 {
-		return fmt.Sprintf("%s: it is that of project %s. If this folder was renamed, rename it back; otherwise put a backup in place with "+
-			"pfl-forge restore, or see pfl-forge recover --dry-run", what, e.Others[0])
+		return "if this folder was renamed, rename it back; otherwise move .forge/nats away, and put a backup in place with " +
+			"pfl-forge restore, or see pfl-forge recover --dry-run"
 	}
-	return what + ", so nothing is decided: put a backup in place with pfl-forge restore, or see pfl-forge recover --dry-run"
+	return "put a backup in place with pfl-forge restore, or see pfl-forge recover --dry-run"
 }
 
-// FindLost returns the intents of which the store has less than their files show, sorted. It changes nothing.
-func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) ([]Lost, error) {
-	shown, err := forgedir.ShownIn(r.Root)
-	if err != nil {
+// Error says what is lost, and what to do.
+func (e *LostError) Error() string { return e.What() + ", so nothing is decided: " + e.Remedy() }
+
+// FindLost compares the store with what its files show of it; nil if nothing is lost. The bus is nil if there is no
+// store. It changes nothing.
+func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*LostError, error) {
+	shown, project, err := forgedir.ShownIn(r.Root)
+	if err != nil || len(shown) == 0 && b == nil {
 		return nil, err
 	}
-	return lost(ctx, b, r.Project, shown)
+	return r.compared(ctx, b, shown, project)
 }
 
 // checkWhole returns a *LostError if the store has less than the files show.
 func (d *filesSync) checkWhole(ctx context.Context) error {
-	list, err := lost(ctx, d.bus, d.repo.Project, d.files.Shown())
-	if err != nil || len(list) == 0 {
+	e, err := d.repo.compared(ctx, d.bus, d.files.Shown(), d.files.ShownProject())
+	if err != nil || e == nil {
 		return err
-	}
-	e := &LostError{Lost: list}
-	if !slices.ContainsFunc(list, func(l Lost) bool { return l.Stored > 0 }) {
-		if e.Others, err = d.bus.Journal.Projects(ctx); err != nil {
-			return err
-		}
-		if slices.Contains(e.Others, d.repo.Project) {
-			e.Others = nil
-		}
 	}
 	return e
 }
 
-// lost compares the journals with what the files show. The bus is nil if there is no store.
-func lost(ctx context.Context, b *bus.Bus, project forge.ProjectID, shown map[forge.IntentID]uint64) ([]Lost, error) {
-	if len(shown) == 0 {
-		return nil, nil
-	}
+// compared compares the journals with what the files show. Of the project's own journal the chain is followed as well: the
+// runner reads it anyhow, and while it is broken every intent waits for an answer that does not come.
+func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*LostError, error) {
+	e := &LostError{}
 	var stored map[forge.IntentID]uint64
 	if b != nil {
 		var err error
-		if stored, err = b.Journal.Sequences(ctx, project); err != nil {
+		if stored, err = b.Journal.Sequences(ctx, r.Project); err != nil {
 			return nil, err
 		}
+		_, head, err := b.Journal.Load(ctx, forge.Key{Project: r.Project})
+		switch {
+		case err != nil:
+			return nil, err
+		case head.Seq < project:
+			e.Damage = fmt.Sprintf("the journal of the project ends at %d, and .forge shows what follows from its message %d", head.Seq, project)
+		case head.Broken != nil:
+			e.Damage = "the journal of the project: " + head.Broken.Error()
+		}
 	}
-	return lostOf(shown, stored), nil
+	e.Lost = lostOf(shown, stored)
+	if len(e.Lost) == 0 && e.Damage == "" {
+		return nil, nil //nolint:nilnil // nothing is lost
+	}
+	if b == nil || slices.ContainsFunc(e.Lost, func(l Lost) bool { return l.Stored > 0 }) {
+		return e, nil
+	}
+	var err error
+	if e.Others, err = b.Journal.Projects(ctx); slices.Contains(e.Others, r.Project) || len(e.Lost) == 0 {
+		e.Others = nil
+	}
+	return e, err
 }
 
 // lostOf returns the intents of which less is stored than shown, sorted.
@@ -125,25 +153,163 @@ type Rescued struct {
 	Why string `json:"why,omitempty" yaml:"why,omitempty"`
 }
 
+// Recovery tells how it goes on with a store that has lost something.
+type Recovery struct {
+	Intents []Rescued
+	// Moved is where the store was moved, as it contradicted itself; empty if it goes on.
+	Moved string
+	// Why says how it contradicted itself.
+	Why string
+}
+
 // Rescue opens a session like Open, in a store that has lost something. Before anything is decided, it writes a draft
 // of each intent that the store has nothing of, unless it had ended, another system or a reflection asked for it, or the
 // base branch has something of it; then it moves the files of all that lost something to .forge/kept, and has those that
 // are left written anew. After a crash it can be called again.
-func Rescue(ctx context.Context, repo *Repository, log *slog.Logger) (s *Session, rescued []Rescued, err error) {
+//
+// What is left of a store has to be a state that it once had. Where journals name messages that others do not have any
+// more, intents and project would wait for each other without an end: then the whole store is moved to
+// .forge/kept, and an empty one takes its place. With restored it is a backup that was just put in place, which stays.
+func Rescue(ctx context.Context, repo *Repository, restored bool, log *slog.Logger) (s *Session, found *Recovery, err error) {
 	if s, err = open(ctx, repo, log); err != nil {
 		return nil, nil, err
 	}
-	if s.server != nil {
-		rescued, err = s.rescue(ctx)
+	if s.server == nil {
+		return s, &Recovery{}, nil
 	}
-	if err == nil && s.server != nil {
+	found, err = s.recover(ctx, restored)
+	if err == nil {
 		err = s.decide(ctx)
 	}
 	if err != nil {
 		s.Close(ctx)
 		return nil, nil, err
 	}
-	return s, rescued, nil
+	return s, found, nil
+}
+
+// recover makes the files show what the store has.
+func (s *Session) recover(ctx context.Context, restored bool) (*Recovery, error) {
+	lost, err := s.Repo.FindLost(ctx, s.Bus)
+	if err != nil {
+		return nil, err
+	}
+	if lost != nil && len(lost.Others) > 0 {
+		return nil, lost
+	}
+	if restored {
+		if err := s.ofThisProject(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found := &Recovery{}
+	var unshown []Rescued
+	if !restored {
+		if found.Why, err = contradiction(ctx, s.Bus, s.Repo.Project); err != nil {
+			return nil, err
+		}
+	}
+	if found.Why != "" {
+		if unshown, err = s.unshown(ctx); err != nil {
+			return nil, err
+		}
+		if found.Moved, err = s.anew(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found.Intents, err = s.rescue(ctx)
+	found.Intents = append(found.Intents, unshown...)
+	return found, err
+}
+
+// ofThisProject returns an error if the store has other projects alone: a backup of them shows nothing here.
+func (s *Session) ofThisProject(ctx context.Context) error {
+	list, err := s.Bus.Journal.Projects(ctx)
+	if err != nil || len(list) == 0 || slices.Contains(list, s.Repo.Project) {
+		return err
+	}
+	return fmt.Errorf("it is a backup of project %s, and this folder makes project %s: name the folder %s", list[0], s.Repo.Project, list[0])
+}
+
+// contradiction returns how the journals of a project contradict one another, or themselves; empty if they do not.
+func contradiction(ctx context.Context, b *bus.Bus, project forge.ProjectID) (string, error) {
+	audit := chain.NewAudit(func(subject string) bool {
+		key, err := subjects.ParseJournal(subject)
+		return err == nil && key.Project == project
+	})
+	err := b.Journal.Each(ctx, forge.Key{Project: project}, func(e *journal.Entry) error {
+		audit.Add(&e.Link)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	list := audit.Findings()
+	if n := slices.IndexFunc(list, func(f chain.Finding) bool { return f.Breaks() }); n >= 0 {
+		return list[n].Journal + ": " + list[n].Detail, nil
+	}
+	return "", nil
+}
+
+// unshown returns the intents that the store has and no file shows, since it is cut off right after they were asked for.
+func (s *Session) unshown(ctx context.Context) (list []Rescued, err error) {
+	shown, _, err := forgedir.ShownIn(s.Repo.Root)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.Bus.Journal.Sequences(ctx, s.Repo.Project)
+	for _, id := range slices.Sorted(maps.Keys(stored)) {
+		if shown[id] == 0 {
+			list = append(list, Rescued{Lost: Lost{Intent: id}, Why: "no file shows it; ask for it again"})
+		}
+	}
+	return list, err
+}
+
+// anew moves the store to .forge/kept, and goes on with an empty one. It returns where it is now.
+func (s *Session) anew(ctx context.Context) (string, error) {
+	s.Bus.Close()
+	s.server.Shutdown()
+	root, err := os.OpenRoot(s.Repo.Root)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	moved := path.Join(keptDir, "nats-"+time.Now().UTC().Format("20060102T150405.000Z"))
+	if err := root.MkdirAll(keptDir, 0o755); err != nil {
+		return "", err
+	}
+	if err := root.Rename(storeDir, moved); err != nil {
+		return "", err
+	}
+	next, err := start(ctx, s.Repo, purposeCommand, s.log)
+	if err != nil {
+		return "", err
+	}
+	s.Bus, s.server = next.Bus, next.server
+	return moved, nil
+}
+
+// Missing looks as Rescue would, and returns the intents of which something is lost, and how the store contradicts itself;
+// then nothing of it goes on. It changes nothing.
+func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []Lost, why string, err error) {
+	lost, err := r.FindLost(ctx, b)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case lost != nil && len(lost.Others) > 0:
+		return nil, "", lost
+	case lost != nil:
+		list = lost.Lost
+	}
+	if b == nil {
+		return list, "", nil
+	}
+	if why, err = contradiction(ctx, b, r.Project); err != nil || why == "" {
+		return list, "", err
+	}
+	shown, _, err := forgedir.ShownIn(r.Root)
+	return lostOf(shown, nil), why, err
 }
 
 // rescue makes the files show what the store has.
@@ -159,7 +325,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 	}
 	list := lostOf(d.files.Shown(), stored)
 	if len(list) == 0 {
-		return nil, nil
+		return nil, d.noteProject(ctx)
 	}
 	landed, err := s.Repo.Landed(ctx, s.Repo.Project)
 	if err != nil {
@@ -188,7 +354,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 			return nil, err
 		}
 	}
-	return rescued, nil
+	return rescued, d.noteProject(ctx)
 }
 
 // judge reads the file of an intent, and says why no draft of it is to be written.

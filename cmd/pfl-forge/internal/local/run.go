@@ -286,6 +286,9 @@ func (r *activeRun) write() error {
 		return r.files.writeProblems()
 	}
 	r.written = records
+	if err := r.files.files.NoteProject(r.watch.views.projectSeq(r.Repo.Project)); err != nil {
+		return err
+	}
 	all, _ := r.watch.views.summaries()
 	return r.files.writeState(append(all, r.watch.views.projects()...))
 }

@@ -18,6 +18,9 @@ import (
 // storeDir is where the embedded server keeps its streams.
 const storeDir = ".forge/nats"
 
+// keptDir holds files and stores that had to give way.
+const keptDir = ".forge/kept"
+
 // The purposes for which a process holds the store, as other processes read
 // them.
 const (

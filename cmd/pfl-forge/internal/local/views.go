@@ -127,6 +127,16 @@ func (v *views) seqs() (map[forge.IntentID]uint64, int) {
 	return seqs, v.records
 }
 
+// projectSeq returns the sequence of the last record of a project; 0 if there is none.
+func (v *views) projectSeq(project forge.ProjectID) uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if f := v.machines[forge.Key{Project: project}]; f != nil {
+		return f.seq
+	}
+	return 0
+}
+
 // known returns every intent, with the intents that it depends on.
 func (v *views) known() map[forge.IntentID][]forge.IntentID {
 	v.mu.Lock()

@@ -193,13 +193,14 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 // parallel returns how many changes may be verified at once.
 func (s *State) parallel() int { return max(s.Parallel, 1) }
 
-// train returns the requests that have a place in the train, and uncouples the others. It is longer than what is tried
+// train returns the requests that have a place in the train. The others are not tried: what is known of them stays, because
+// a file lock may come and go while nothing changes ahead of them. It is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
 func (s *State) train() (list []*Request) {
 	for _, q := range s.Queued {
 		if s.parallel() > 1 && len(list) < windows*s.parallel() && s.mayMerge(q) {
 			list = append(list, q)
-		} else {
+		} else if q.Car.is(Trying) {
 			s.uncouple(q)
 		}
 	}

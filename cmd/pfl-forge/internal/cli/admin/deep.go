@@ -12,7 +12,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -22,9 +21,8 @@ func checkStore(ctx context.Context, t *target.Target) []finding {
 	if err != nil {
 		return []finding{{"store", warning, err.Error(), ""}}
 	}
-	if len(lost) > 0 {
-		e := &local.LostError{Lost: lost}
-		return []finding{{"store", broken, kit.Safe(e.What()), "pfl-forge restore <backup>, or see pfl-forge recover --dry-run"}}
+	if lost != nil {
+		return []finding{{"store", broken, kit.Safe(lost.What()), kit.Safe(lost.Remedy())}}
 	}
 	return nil
 }
@@ -76,9 +74,13 @@ func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 	if err != nil {
 		return []finding{{"all journals", warning, err.Error(), ""}}
 	}
+	hint := "see pfl-forge audit-log verify"
+	if t.Repo != nil && !t.Remote {
+		hint = "see pfl-forge audit-log verify; put a backup in place, or see pfl-forge recover --dry-run"
+	}
 	for _, f := range audit.Findings() {
 		if f.Breaks() {
-			found = append(found, finding{"all journals", broken, fmt.Sprintf("%s: %s", f.Journal, f.Detail), "see pfl-forge audit-log verify"})
+			found = append(found, finding{"all journals", broken, fmt.Sprintf("%s: %s", f.Journal, f.Detail), hint})
 		}
 	}
 	if len(found) > 0 {

@@ -23,6 +23,9 @@ resume it to have it go on from there. An intent of which the store has nothing 
 .forge/intent-drafts, unless it had ended or the base branch has changes of it: read the drafts before
 the next run takes them in. Approvals and answers that are lost are asked for again.
 
+Where journals name messages that others do not have any more, no state that the store once had is left:
+then all of it is moved to .forge/kept, and every intent is as one of which the store has nothing.
+
 The files that showed what is lost are moved to .forge/kept. Commits stay as they are.`
 
 // recovered is the document that recover prints for programs.
@@ -30,6 +33,10 @@ type recovered struct {
 	// Done is false with --dry-run.
 	Done    bool       `json:"done"    yaml:"done"`
 	Intents []recovery `json:"intents" yaml:"intents"`
+	// Contradiction says how the journals contradict one another; then nothing of the store goes on.
+	Contradiction string `json:"contradiction,omitempty" yaml:"contradiction,omitempty"`
+	// Store is where the store was moved for that.
+	Store string `json:"store,omitempty" yaml:"store,omitempty"`
 }
 
 // recovery tells how it goes on with an intent of which something is lost.
@@ -71,16 +78,21 @@ func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Fo
 	doc := recovered{Done: !dryRun, Intents: []recovery{}}
 	var err error
 	if dryRun {
-		doc.Intents, err = missing(ctx, a)
+		err = missing(ctx, a, &doc)
 	} else {
-		doc.Intents, err = rescued(ctx, a)
+		err = rescued(ctx, a, &doc)
 	}
 	if err != nil {
 		return err
 	}
 	names := kit.Names(doc.Intents, func(r *recovery) string { return string(r.Intent) })
 	return a.Print(format, doc, names, func() error {
-		if len(doc.Intents) == 0 {
+		switch {
+		case doc.Store != "":
+			a.Say("the store contradicted itself, and is in %s now: %s", kit.Safe(doc.Store), kit.Safe(doc.Contradiction))
+		case doc.Contradiction != "":
+			a.Say("the store contradicts itself, and would be moved to .forge/kept: %s", kit.Safe(doc.Contradiction))
+		case len(doc.Intents) == 0:
 			a.Say("nothing is lost: the store has all that .forge shows")
 		}
 		for i := range doc.Intents {
@@ -93,42 +105,42 @@ func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Fo
 	})
 }
 
-// missing lists the intents of which something is lost, and changes nothing.
-func missing(ctx context.Context, a *kit.App) ([]recovery, error) {
+// missing finds out what is lost, and changes nothing.
+func missing(ctx context.Context, a *kit.App, doc *recovered) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	lost, err := t.Repo.FindLost(ctx, t.Bus)
-	if err != nil {
-		return nil, err
+	var lost []local.Lost
+	if lost, doc.Contradiction, err = t.Repo.Missing(ctx, t.Bus); err != nil {
+		return err
 	}
-	list := make([]recovery, len(lost))
-	for i, l := range lost {
-		list[i].Lost = l
+	for _, l := range lost {
+		doc.Intents = append(doc.Intents, recovery{Rescued: local.Rescued{Lost: l}})
 	}
-	return list, nil
+	return nil
 }
 
 // rescued goes on with what the store has.
-func rescued(ctx context.Context, a *kit.App) ([]recovery, error) {
-	t, found, err := target.Rescuer(ctx, a)
+func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
+	t, found, err := target.Rescuer(ctx, a, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	list := make([]recovery, len(found))
-	if len(found) == 0 {
-		return list, nil
+	doc.Contradiction, doc.Store = found.Why, found.Moved
+	if len(found.Intents) == 0 {
+		return nil
 	}
 	more, _, err := t.Repo.Compare(ctx, t.Bus, t.Project)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range found {
-		r := &list[i]
-		r.Rescued = found[i]
+	doc.Intents = make([]recovery, len(found.Intents))
+	for i := range found.Intents {
+		r := &doc.Intents[i]
+		r.Rescued = found.Intents[i]
 		if n := slices.IndexFunc(more, func(x local.Ahead) bool { return x.Intent == r.Intent }); n >= 0 {
 			r.Merged = more[n].Merged
 		}
@@ -140,10 +152,10 @@ func rescued(ctx context.Context, a *kit.App) ([]recovery, error) {
 			reason = fmt.Sprintf("the store lost what was decided last, and the base branch has %s; cancel it, or resume it to have it made again", r.Merged)
 		}
 		if r.Paused, err = pause(ctx, t, r.Intent, reason); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // words says for a person what became of an intent, or with dry what is missing.

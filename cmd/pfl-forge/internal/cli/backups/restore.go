@@ -145,7 +145,7 @@ func printRestored(a *kit.App, doc *restored) error {
 func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 	if !a.Remote() {
 		// The files may show what came after the backup: they are set aside.
-		t, _, err := target.Rescuer(ctx, a)
+		t, _, err := target.Rescuer(ctx, a, true)
 		if err != nil {
 			return nil, err
 		}

@@ -42,6 +42,10 @@ type Document struct {
 
 	// Lost are the intents of a repository of which the store has less than .forge shows. Nothing is decided then.
 	Lost []local.Lost `json:"lost,omitempty" yaml:"lost,omitempty"`
+	// Damage says what is wrong with the journal of the project. Nothing is decided then, either.
+	Damage string `json:"damage,omitempty" yaml:"damage,omitempty"`
+	// lost has both; nil if the store is whole.
+	lost *local.LostError
 
 	// Problems are the mistakes in files that a person wrote. They are of the
 	// repository, and so never of an organisation's project.
@@ -122,12 +126,8 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 		}
 	}
 	if t.Repo != nil && !t.Remote {
-		doc.Drafts = t.Repo.Drafts()
-		if doc.Lost, err = t.Repo.FindLost(ctx, t.Bus); err != nil {
+		if err := ofRepository(ctx, a, t, &doc); err != nil {
 			return err
-		}
-		if doc.Problems, err = t.FileProblems(ctx); err != nil {
-			a.Say("cannot read the problems with your files: %v", err)
 		}
 	}
 	if f.format.Data() || f.format == render.Name {
@@ -144,12 +144,28 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
+// ofRepository adds the drafts, losses and problems of a person's repository.
+func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) error {
+	doc.Drafts = t.Repo.Drafts()
+	lost, err := t.Repo.FindLost(ctx, t.Bus)
+	if err != nil {
+		return err
+	}
+	if doc.lost = lost; lost != nil {
+		doc.Lost, doc.Damage = lost.Lost, lost.Damage
+	}
+	if doc.Problems, err = t.FileProblems(ctx); err != nil {
+		a.Say("cannot read the problems with your files: %v", err)
+	}
+	return nil
+}
+
 // printText prints the table of intents with what a person has to know besides, and says
 // what to do next.
 func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.Say("no intents yet")
-		if t.Repo != nil && !t.Remote && len(doc.Lost) == 0 && t.Repo.Forgotten() {
+		if t.Repo != nil && !t.Remote && doc.lost == nil && t.Repo.Forgotten() {
 			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; create them again"))
 		}
 	} else {
@@ -180,8 +196,8 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 		a.Say("%s that could not be handled; see `pfl-forge doctor`", render.Count(doc.Dead, "message"))
 	}
 	switch {
-	case len(doc.Lost) > 0:
-		a.Say("%s", a.Style(a.Err).Bad(kit.Safe((&local.LostError{Lost: doc.Lost}).Error())))
+	case doc.lost != nil:
+		a.Say("%s", a.Style(a.Err).Bad(kit.Safe(doc.lost.Error())))
 	case doc.Counts.Waiting+doc.Counts.Failed > 0:
 		a.Say("next: pfl-forge inbox")
 	case len(all) == 0 && doc.Drafts == 0 && !t.Remote:

@@ -90,13 +90,14 @@ func Decider(ctx context.Context, a *kit.App) (*Target, error) {
 	})
 }
 
-// Rescuer is Decider for a store that has lost something, and returns what became of that.
-func Rescuer(ctx context.Context, a *kit.App) (t *Target, rescued []local.Rescued, err error) {
+// Rescuer is Decider for a store that has lost something, or into which a backup was restored, and returns what became of
+// that.
+func Rescuer(ctx context.Context, a *kit.App, restored bool) (t *Target, found *local.Recovery, err error) {
 	t, err = open(ctx, a, func(ctx context.Context, repo *local.Repository) (s *local.Session, err error) {
-		s, rescued, err = local.Rescue(ctx, repo, a.Log())
+		s, found, err = local.Rescue(ctx, repo, restored, a.Log())
 		return s, err
 	})
-	return t, rescued, err
+	return t, found, err
 }
 
 // Open opens a Reader if nothing is to change, and a Decider otherwise.
