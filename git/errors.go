@@ -153,9 +153,9 @@ func CauseOf(err error) Cause {
 	return ""
 }
 
-// Refusal tells a push that was refused from one that failed. It returns the words with which an origin refused a push by a hook or by its protection, a line each, and whether it did. They
-// are whatever the hook prints, so who shows them makes them safe and short. An origin that says nothing is told by the status that git
-// has of the ref.
+// Refusal tells a push that was refused from one that failed. It returns the words with which an origin refused a push by a hook
+// or by its protection, a line each, and whether it did. They are whatever the hook prints, so who shows them makes them safe and
+// short. An origin that says nothing is told by the status that git has of the ref.
 func Refusal(err error) (words string, refused bool) {
 	if c := CauseOf(err); c != CauseHook && c != CauseProtected {
 		return "", false
