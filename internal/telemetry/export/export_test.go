@@ -129,9 +129,12 @@ func record(t *testing.T, e *export.Export) {
 	snapshot.Intent("shop", forge.StatusDone, "", now.Add(-100*time.Hour))
 	snapshot.Intent("shop", forge.StatusProposed, forge.WaitingApproval, now.Add(-2*time.Hour))
 	snapshot.Intent("junk", forge.StatusProposed, "", now)
-	snapshot.Project("shop", &forge.ProjectSummary{Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400, Closed: []forge.ClosedAccount{
-		{Agent: forge.GitPush, Reason: forge.FailPush}, {Agent: "claude", Reason: forge.FailQuota, Until: now.Add(-time.Second)},
-	}})
+	snapshot.Project("shop", &forge.ProjectSummary{
+		Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400,
+		Closed: []forge.ClosedAccount{
+			{Agent: forge.GitPush, Reason: forge.FailPush}, {Agent: "claude", Reason: forge.FailQuota, Until: now.Add(-time.Second)},
+		},
+	})
 	snapshot.Project("old", nil)
 	snapshot.Queue(forge.StepReview, 5, 1)
 	snapshot.Queue(forge.StepReview, 2, 1) // of a replica
