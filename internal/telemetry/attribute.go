@@ -86,7 +86,8 @@ var (
 	attrMerge = closed("forge.merge.outcome", "how the merge ended",
 		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty, forge.MergeTried,
 		forge.MergeRefused)
-	attrFact = closed("forge.fact", "credentials that an agent's account refuses, a quota that is used up, an origin that does not answer, or that refuses pushes",
+	attrFact = closed("forge.fact",
+		"credentials that an agent's account refuses, a quota that is used up, an origin that does not answer, or that refuses pushes",
 		projectFacts...)
 	attrDecision    = closed("forge.decision", "whether the event changed anything", forge.Applied, forge.Ignored, forge.Refused)
 	attrKind        = closed("forge.message.kind", "`event` of a runner, `command` of a worker", KindEvent, KindCommand)
