@@ -8,17 +8,14 @@ type FailureReason string
 
 // The reasons.
 const (
-	FailTimeout     FailureReason = "timeout"      // the attempt exceeded its time limit
-	FailIdle        FailureReason = "idle"         // the agent printed nothing for too long
-	FailOutputLimit FailureReason = "output_limit" // the agent printed more than its limit
-	// FailCrashed: the program ended with an exit status or by a signal that says nothing else, or the worker panicked.
-	FailCrashed       FailureReason = "crashed"
-	FailInvalidOutput FailureReason = "invalid_output" // the answer is missing or not of the role's schema, also after it was asked for once more
-	FailAuth          FailureReason = "auth"           // the provider refused the credentials
-	// FailRateLimited: the provider takes no more requests for now. Failure.Until says when it does, as far as that is known.
-	FailRateLimited FailureReason = "rate_limited"
-	// FailQuota: the account's quota is used up. Failure.Until says when it is reset.
-	FailQuota         FailureReason = "quota"
+	FailTimeout       FailureReason = "timeout"         // the attempt exceeded its time limit
+	FailIdle          FailureReason = "idle"            // the agent printed nothing for too long
+	FailOutputLimit   FailureReason = "output_limit"    // the agent printed more than its limit
+	FailCrashed       FailureReason = "crashed"         // the program ended with an exit status or by a signal that says nothing else, or the worker panicked
+	FailInvalidOutput FailureReason = "invalid_output"  // the answer is missing or not of the role's schema, also after it was asked for once more
+	FailAuth          FailureReason = "auth"            // the provider refused the credentials
+	FailRateLimited   FailureReason = "rate_limited"    // the provider takes no more requests for now: until Failure.Until, as far as that is known
+	FailQuota         FailureReason = "quota"           // the account's quota is used up, until Failure.Until
 	FailOverloaded    FailureReason = "overloaded"      // the model is overloaded or cannot be reached
 	FailRefused       FailureReason = "refused"         // the model declined the request
 	FailMaxTurns      FailureReason = "max_turns"       // the agent reached its limit of turns
