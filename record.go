@@ -143,7 +143,8 @@ type ProjectSummary struct {
 	SpentUSD, TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
 	Day    int64
-	Closed []ClosedAccount // the accounts that refuse calls
+	Closed []ClosedAccount   // the accounts that refuse calls
+	Queue  map[string]string // by task: where the first changes of the queue are in it, and what they wait for, in words
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

@@ -1539,6 +1539,7 @@ type ProjectSummary struct {
 	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,4,opt,name=today_usd,json=todayUsd"`
 	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
 	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,6,rep,name=closed"`
+	xxx_hidden_Queue       map[string]string      `protobuf:"bytes,7,rep,name=queue" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1614,9 +1615,16 @@ func (x *ProjectSummary) GetClosed() []*ClosedAccount {
 	return nil
 }
 
+func (x *ProjectSummary) GetQueue() map[string]string {
+	if x != nil {
+		return x.xxx_hidden_Queue
+	}
+	return nil
+}
+
 func (x *ProjectSummary) SetMerges(v int32) {
 	x.xxx_hidden_Merges = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *ProjectSummary) SetLimits(v *Budget) {
@@ -1625,21 +1633,25 @@ func (x *ProjectSummary) SetLimits(v *Budget) {
 
 func (x *ProjectSummary) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *ProjectSummary) SetTodayUsd(v float64) {
 	x.xxx_hidden_TodayUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *ProjectSummary) SetDay(v int64) {
 	x.xxx_hidden_Day = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *ProjectSummary) SetClosed(v []*ClosedAccount) {
 	x.xxx_hidden_Closed = &v
+}
+
+func (x *ProjectSummary) SetQueue(v map[string]string) {
+	x.xxx_hidden_Queue = v
 }
 
 func (x *ProjectSummary) HasMerges() bool {
@@ -1716,6 +1728,9 @@ type ProjectSummary_builder struct {
 	Day *int64
 	// closed are the accounts that refuse calls.
 	Closed []*ClosedAccount
+	// queue says, in words, where the first changes are in the merge queue and
+	// what they wait for, by their tasks.
+	Queue map[string]string
 }
 
 func (b0 ProjectSummary_builder) Build() *ProjectSummary {
@@ -1723,23 +1738,24 @@ func (b0 ProjectSummary_builder) Build() *ProjectSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Merges != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Merges = *b.Merges
 	}
 	x.xxx_hidden_Limits = b.Limits
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	if b.TodayUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_TodayUsd = *b.TodayUsd
 	}
 	if b.Day != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Day = *b.Day
 	}
 	x.xxx_hidden_Closed = &b.Closed
+	x.xxx_hidden_Queue = b.Queue
 	return m0
 }
 
@@ -2480,14 +2496,19 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
-	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xcf\x01\n" +
+	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xc4\x02\n" +
 	"\x0eProjectSummary\x12\x16\n" +
 	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
 	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
 	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x1b\n" +
 	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
 	"\x03day\x18\x05 \x01(\x03R\x03day\x12/\n" +
-	"\x06closed\x18\x06 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\"\xaf\x01\n" +
+	"\x06closed\x18\x06 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x129\n" +
+	"\x05queue\x18\a \x03(\v2#.forge.v1.ProjectSummary.QueueEntryR\x05queue\x1a8\n" +
+	"\n" +
+	"QueueEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2519,7 +2540,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\fWAITING_BASE\x10\aB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
@@ -2531,62 +2552,64 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(*GoalSummary)(nil),           // 7: forge.v1.GoalSummary
 	(*ChildSummary)(nil),          // 8: forge.v1.ChildSummary
 	(*TaskSummary)(nil),           // 9: forge.v1.TaskSummary
-	(*Event)(nil),                 // 10: forge.v1.Event
-	(*Command)(nil),               // 11: forge.v1.Command
-	(*Attempt)(nil),               // 12: forge.v1.Attempt
-	(*Key)(nil),                   // 13: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(Status)(0),                   // 15: forge.v1.Status
-	(Risk)(0),                     // 16: forge.v1.Risk
-	(Source)(0),                   // 17: forge.v1.Source
-	(*Attributes)(nil),            // 18: forge.v1.Attributes
-	(*Usage)(nil),                 // 19: forge.v1.Usage
-	(*Identity)(nil),              // 20: forge.v1.Identity
-	(*Budget)(nil),                // 21: forge.v1.Budget
-	(*ClosedAccount)(nil),         // 22: forge.v1.ClosedAccount
-	(LoopStatus)(0),               // 23: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 24: forge.v1.TaskStatus
-	(Step)(0),                     // 25: forge.v1.Step
-	(*Overlap)(nil),               // 26: forge.v1.Overlap
+	nil,                           // 10: forge.v1.ProjectSummary.QueueEntry
+	(*Event)(nil),                 // 11: forge.v1.Event
+	(*Command)(nil),               // 12: forge.v1.Command
+	(*Attempt)(nil),               // 13: forge.v1.Attempt
+	(*Key)(nil),                   // 14: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(Status)(0),                   // 16: forge.v1.Status
+	(Risk)(0),                     // 17: forge.v1.Risk
+	(Source)(0),                   // 18: forge.v1.Source
+	(*Attributes)(nil),            // 19: forge.v1.Attributes
+	(*Usage)(nil),                 // 20: forge.v1.Usage
+	(*Identity)(nil),              // 21: forge.v1.Identity
+	(*Budget)(nil),                // 22: forge.v1.Budget
+	(*ClosedAccount)(nil),         // 23: forge.v1.ClosedAccount
+	(LoopStatus)(0),               // 24: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 25: forge.v1.TaskStatus
+	(Step)(0),                     // 26: forge.v1.Step
+	(*Overlap)(nil),               // 27: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	10, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	11, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	11, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	12, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	10, // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
-	12, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	13, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	14, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	13, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	15, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	16, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	17, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
-	18, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
+	11, // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
+	13, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	14, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	15, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	14, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	16, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	17, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	18, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	19, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
 	0,  // 14: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
 	9,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	12, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	19, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	14, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	14, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	13, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	20, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	15, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	15, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
 	8,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	20, // 21: forge.v1.Summary.requesters:type_name -> forge.v1.Identity
+	21, // 21: forge.v1.Summary.requesters:type_name -> forge.v1.Identity
 	5,  // 22: forge.v1.Summary.approval:type_name -> forge.v1.Approval
 	7,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
-	21, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	22, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
-	23, // 27: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	15, // 28: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	24, // 29: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	25, // 30: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	26, // 31: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	22, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	23, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
+	10, // 27: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
+	24, // 28: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	16, // 29: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	25, // 30: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	26, // 31: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	27, // 32: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2608,7 +2631,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -239,7 +239,7 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 	return &forge.ProjectSummary{
 		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
-		Closed: p.state.Accounts.Closed,
+		Closed: p.state.Accounts.Closed, Queue: queue.Places(),
 	}
 }
 

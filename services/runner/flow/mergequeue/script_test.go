@@ -3,6 +3,8 @@ package mergequeue_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,6 +111,12 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "merge %s, claim %d\n", m.Task, m.Claim)
 	case "repeat":
 		q.state.Repeat(&out)
+	case "places":
+		said := q.state.Places()
+		for _, task := range slices.Sorted(maps.Keys(said)) {
+			fmt.Fprintf(&b, "%s: %s\n", task, said[task])
+		}
+		return b.String()
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	}

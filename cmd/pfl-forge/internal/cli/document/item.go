@@ -2,6 +2,7 @@ package document
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -71,6 +72,52 @@ func ItemOf(s *forge.Summary) Item {
 		i.Active = append(i.Active, task)
 	}
 	return i
+}
+
+// Place fills in where tasks are in the merge queue, and what they wait for there, as the projects say. An intent
+// does not know it: only its project knows the others. Both summaries are read one after the other, so
+// a task that has been merged meanwhile may still be told its place of before.
+func Place(projects []forge.Summary, list []Item) {
+	for p := range projects {
+		if projects[p].Project == nil {
+			continue
+		}
+		for i := range list {
+			for j := range list[i].Active {
+				t := &list[i].Active[j]
+				if place := projects[p].Project.Queue[string(t.ID)]; place != "" {
+					t.Detail = place
+				}
+			}
+		}
+	}
+}
+
+// WaitsFor says what a task waits for; nothing if that is not known, or if it has failed: then its detail is
+// the failure, which is told elsewhere.
+func (t *ActiveTask) WaitsFor() string {
+	if t.Status == forge.TaskFailed {
+		return ""
+	}
+	return kit.Safe(render.FirstLine(t.Detail))
+}
+
+// Clashes returns a line for each pair of tasks whose changes do not merge. Each of the two is told of the other, by its
+// own worker, and the two need not be of one intent; a person is told once.
+func Clashes(list []Item) (lines []string) {
+	told := map[[2]forge.TaskID]bool{}
+	for i := range list {
+		for j := range list[i].Active {
+			t := &list[i].Active[j]
+			for _, o := range t.Overlaps {
+				if pair := [2]forge.TaskID{min(t.ID, o.Task), max(t.ID, o.Task)}; !told[pair] {
+					told[pair] = true
+					lines = append(lines, fmt.Sprintf("%s conflicts with %s: %s", t.ID, o.Task, kit.Safe(strings.Join(o.Files, ", "))))
+				}
+			}
+		}
+	}
+	return lines
 }
 
 // PausedWhole reports whether all of an intent is paused, and not only tasks of it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
@@ -52,6 +53,7 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 		return showTask(ctx, a, t, v, task, format)
 	}
 	d := intentOf(v)
+	place(ctx, a, t, &d)
 	d.Trace = t.Trace(v.Intent.ID, v.Summary.Run)
 	if v.Goal != nil {
 		if d.Loop, err = goalview.Read(ctx, t, v); err != nil {
@@ -69,4 +71,19 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	}
 	a.Commands(d.Commands)
 	return nil
+}
+
+// place fills in where the tasks of an intent are in the merge queue. All else is shown also to a person who may
+// not read that.
+func place(ctx context.Context, a *kit.App, t *target.Target, d *Intent) {
+	if t.Bus == nil {
+		return
+	}
+	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
+	if err != nil {
+		a.Say("cannot read the merge queue: %v", err)
+	}
+	list := []document.Item{d.Item}
+	document.Place(projects, list)
+	d.Item = list[0]
 }

@@ -125,6 +125,9 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 		if t.Paused {
 			fmt.Fprintln(a.Out, "      "+document.HowToResume(&d.Item, t.ID))
 		}
+		if text := t.WaitsFor(); text != "" {
+			fmt.Fprintln(a.Out, "      "+text)
+		}
 		for _, o := range t.Overlaps {
 			fmt.Fprintf(a.Out, "      conflicts with %s: %s\n", o.Task, term.Line(strings.Join(o.Files, ", ")))
 		}

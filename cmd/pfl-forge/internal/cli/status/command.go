@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/forgedir"
-	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Document is the answer of status, as programs read it.
@@ -233,10 +231,13 @@ func sayMore(a *kit.App, list []document.Item) {
 			if t.Paused && !list[i].PausedWhole() {
 				a.Say("  %s is %s", t.ID, document.HowToResume(&list[i], t.ID))
 			}
-			for _, o := range t.Overlaps {
-				a.Say("  %s conflicts with %s: %s", t.ID, o.Task, term.Line(strings.Join(o.Files, ", ")))
+			if text := t.WaitsFor(); text != "" {
+				a.Say("  %s: %s", t.ID, text)
 			}
 		}
+	}
+	for _, line := range document.Clashes(list) {
+		a.Say("  %s", line)
 	}
 	var told []document.Failure
 	for i := range list {
@@ -249,7 +250,7 @@ func sayMore(a *kit.App, list []document.Item) {
 	}
 }
 
-// shared fills in what is so of the whole project: whether it is paused, and which accounts refuse calls.
+// shared fills in what is so of the whole project: whether it is paused, which accounts refuse calls, and its merge queue.
 func shared(ctx context.Context, t *target.Target, doc *Document) error {
 	if t.Bus == nil {
 		return nil
@@ -259,5 +260,6 @@ func shared(ctx context.Context, t *target.Target, doc *Document) error {
 		doc.Paused = doc.Paused || projects[i].Waiting == forge.WaitingPaused
 	}
 	doc.Accounts = document.Accounts(projects)
+	document.Place(projects, doc.Intents)
 	return err
 }
