@@ -297,12 +297,12 @@ type MergeOutcome string
 
 // The outcomes of a merge.
 const (
-	// MergeDone: the commit is on the base branch. This is a fact, whoever reports it.
-	MergeDone         MergeOutcome = "merged"
+	MergeDone         MergeOutcome = "merged"        // the commit is on the base branch: a fact, whoever reports it
 	MergeConflict     MergeOutcome = "conflict"      // the change conflicts with one that was merged since
 	MergeVerifyFailed MergeOutcome = "verify_failed" // a verify command failed on the tip, to which the base branch had moved
 	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
 	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
+	MergeRefused      MergeOutcome = "refused"       // a hook of the origin, or the protection of the branch, refused the push
 	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
@@ -322,8 +322,9 @@ type MergeResult struct {
 	Files []string
 	// Verify is the report on the moved base; nil if the base had not moved.
 	Verify *VerifyReport
-	// Candidate is the change on the moved base, if it has to be reviewed or implemented again; otherwise nil.
+	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
+	Refusal   string // what the origin said when it refused the push, on one line
 }
 
 // Reflection is the answer of reflect.

@@ -81,6 +81,9 @@ const AccountClosed = "the account of "
 // GitOrigin stands in a ClosedAccount in the place of an agent: the server of the git origin does not answer.
 const GitOrigin = "git origin"
 
+// GitPush stands there as well: the origin refuses pushes to the base branch.
+const GitPush = "git push"
+
 // OriginAway begins the reason of an intent that tells a person about the origin, for all that wait for it.
 const OriginAway = "the " + GitOrigin + " "
 
@@ -338,8 +341,8 @@ type AccountsChanged struct {
 
 // ClosedAccount says why the account of an agent is not called in a project.
 type ClosedAccount struct {
-	Agent        string        // the back end, or GitOrigin
-	Reason       FailureReason // auth or quota; origin
+	Agent        string        // the back end, or GitOrigin or GitPush
+	Reason       FailureReason // auth or quota; origin; push_refused
 	Message      string        // as the account said it, for a person
 	Since, Until time.Time     // Until is zero if a person has to resume it, and of the origin
 }

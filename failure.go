@@ -8,17 +8,14 @@ type FailureReason string
 
 // The reasons.
 const (
-	FailTimeout     FailureReason = "timeout"      // the attempt exceeded its time limit
-	FailIdle        FailureReason = "idle"         // the agent printed nothing for too long
-	FailOutputLimit FailureReason = "output_limit" // the agent printed more than its limit
-	// FailCrashed: the program ended with an exit status or by a signal that says nothing else, or the worker panicked.
-	FailCrashed       FailureReason = "crashed"
-	FailInvalidOutput FailureReason = "invalid_output" // the answer is missing or not of the role's schema, also after it was asked for once more
-	FailAuth          FailureReason = "auth"           // the provider refused the credentials
-	// FailRateLimited: the provider takes no more requests for now. Failure.Until says when it does, as far as that is known.
-	FailRateLimited FailureReason = "rate_limited"
-	// FailQuota: the account's quota is used up. Failure.Until says when it is reset.
-	FailQuota         FailureReason = "quota"
+	FailTimeout       FailureReason = "timeout"         // the attempt exceeded its time limit
+	FailIdle          FailureReason = "idle"            // the agent printed nothing for too long
+	FailOutputLimit   FailureReason = "output_limit"    // the agent printed more than its limit
+	FailCrashed       FailureReason = "crashed"         // the program ended with an exit status or by a signal that says nothing else, or the worker panicked
+	FailInvalidOutput FailureReason = "invalid_output"  // the answer is missing or not of the role's schema, also after it was asked for once more
+	FailAuth          FailureReason = "auth"            // the provider refused the credentials
+	FailRateLimited   FailureReason = "rate_limited"    // the provider takes no more requests for now: until Failure.Until, as far as that is known
+	FailQuota         FailureReason = "quota"           // the account's quota is used up, until Failure.Until
 	FailOverloaded    FailureReason = "overloaded"      // the model is overloaded or cannot be reached
 	FailRefused       FailureReason = "refused"         // the model declined the request
 	FailMaxTurns      FailureReason = "max_turns"       // the agent reached its limit of turns
@@ -32,15 +29,14 @@ const (
 	// FailInterrupted: the worker's service ended while the attempt went on, or its disk failed. Its work is kept, and the
 	// attempt counts for nothing.
 	FailInterrupted FailureReason = "interrupted"
-	FailUnsafe      FailureReason = "unsafe"     // the change reaches out of its tree, or into files that agents may not touch
-	FailConfig      FailureReason = "config"     // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
-	FailRepository  FailureReason = "repository" // git or the disk reported an error
-	// FailLost: the pod in which the command ran is gone. What it did is not known.
-	FailLost FailureReason = "lost"
-	FailHeld FailureReason = "held" // no agent was called: its account is known to refuse calls
-	// FailOrigin: the server of the origin does not answer. Every step of the project waits for it.
-	FailOrigin     FailureReason = "origin"
-	FailUnreserved FailureReason = "unreserved" // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
+	FailUnsafe      FailureReason = "unsafe"       // the change reaches out of its tree, or into files that agents may not touch
+	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
+	FailRepository  FailureReason = "repository"   // git or the disk reported an error
+	FailLost        FailureReason = "lost"         // the pod in which the command ran is gone. What it did is not known
+	FailHeld        FailureReason = "held"         // no agent was called: its account is known to refuse calls
+	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it
+	FailPush        FailureReason = "push_refused" // a hook of the origin, or the protection of the branch, refused the push of a change
+	FailUnreserved  FailureReason = "unreserved"   // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 
 // Failure says why an attempt did not do its job.

@@ -118,7 +118,10 @@ var causes = []struct {
 	cause Cause
 	texts []string
 }{
-	{CauseProtected, []string{"protected branch", "(protected branch hook declined)", "GH006", "TF402455"}},
+	{CauseProtected, []string{
+		"protected branch", "(protected branch hook declined)", "GH006", "TF402455", "GH013", "repository rule violations",
+		"(branch is currently checked out)",
+	}},
 	{CauseHook, []string{"hook declined"}},
 	{CauseMoved, []string{"non-fast-forward", "(fetch first)", "(stale info)"}},
 	{CauseAuth, []string{
@@ -153,6 +156,29 @@ func CauseOf(err error) Cause {
 		return CauseGone
 	}
 	return ""
+}
+
+// Refusal tells a push that was refused from one that failed. It returns the words with which an origin refused a push by a hook
+// or by its protection, a line each, and whether it did. They are whatever the hook prints, so who shows them makes them safe and
+// short. An origin that says nothing is told by the status that git has of the ref.
+func Refusal(err error) (words string, refused bool) {
+	if c := CauseOf(err); c != CauseHook && c != CauseProtected {
+		return "", false
+	}
+	var said, status []string
+	for line := range strings.Lines(Stderr(err)) {
+		line = strings.TrimSpace(line)
+		if text, ok := strings.CutPrefix(line, "remote:"); ok && strings.TrimSpace(text) != "" {
+			said = append(said, strings.TrimSpace(text))
+		}
+		if _, why, ok := strings.Cut(line, "[remote rejected]"); ok {
+			status = append(status, strings.TrimSpace(why))
+		}
+	}
+	if len(said) == 0 {
+		said = status
+	}
+	return strings.Join(said, "\n"), true
 }
 
 // isGone reports whether an argument is an origin's folder that does not exist.

@@ -47,7 +47,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	if err := s.Descends(ctx, old, next); err != nil {
 		return worktree.Merge{}, err
 	}
-	out, err := s.talk(ctx, git.OpPush, "--porcelain", "--no-verify", "--no-follow-tags",
+	out, err := s.push(ctx, "--porcelain", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.Ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.Ref())
 	switch {
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
@@ -68,6 +68,25 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 		return worktree.Merge{}, err
 	}
 	return s.Compare(ctx, b, old, next, head)
+}
+
+// push pushes and returns the report for programs, which git prints to its standard output. In it is why a ref was
+// refused, so the error has it as well.
+func (s *Store) push(ctx context.Context, args ...string) ([]byte, error) {
+	ctx, end := git.Begin(ctx, git.OpPush)
+	var out bytes.Buffer
+	c := s.transport()
+	c.Stdout = &out
+	_, err := git.Run(ctx, c, append([]string{string(git.OpPush)}, args...)...)
+	end(err)
+	if e, ok := errors.AsType[*git.Error](err); ok {
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "!") {
+				e.Stderr += "\n" + line
+			}
+		}
+	}
+	return out.Bytes(), err
 }
 
 // remoteHead asks the origin for the tip of a branch. Error: ErrNoBranch.

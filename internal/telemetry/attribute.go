@@ -84,7 +84,11 @@ var (
 	attrOutcome = closed("forge.outcome", "`ok`, `failed`, `error` (it could not be tried), `stopped` (not wanted any more, or drained)",
 		outcomeOK, outcomeFailed, outcomeError, outcomeStopped)
 	attrMerge = closed("forge.merge.outcome", "how the merge ended",
-		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty, forge.MergeTried)
+		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty, forge.MergeTried,
+		forge.MergeRefused)
+	attrFact = closed("forge.fact",
+		"credentials that an agent's account refuses, a quota that is used up, an origin that does not answer, or that refuses pushes",
+		projectFacts...)
 	attrDecision    = closed("forge.decision", "whether the event changed anything", forge.Applied, forge.Ignored, forge.Refused)
 	attrKind        = closed("forge.message.kind", "`event` of a runner, `command` of a worker", KindEvent, KindCommand)
 	attrScope       = closed("forge.budget.scope", "`project` or `day`", ofProject, ofDay)

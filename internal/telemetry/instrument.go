@@ -104,6 +104,12 @@ var (
 		nil,
 		"changes in the merge queue, the one under way included",
 	}
+	facts = &Instrument{
+		"forge.project.facts", Gauge, "{fact}", byRunner, Max,
+		[]*Attribute{attrProject, attrFact},
+		nil,
+		"what keeps work of a project waiting and is the fault of no intent",
+	}
 	budgetLeft = &Instrument{
 		"forge.budget.remaining", Gauge, "{USD}", byRunner, Max,
 		[]*Attribute{attrProject, attrScope},
@@ -217,7 +223,7 @@ var (
 // Instruments returns the table of all metrics.
 func Instruments() []*Instrument {
 	return []*Instrument{
-		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, budgetLeft, deadLetters,
+		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
 		readsRefused, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
 	}

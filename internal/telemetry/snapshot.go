@@ -49,6 +49,11 @@ func (s *Snapshot) Project(p forge.ProjectID, what *forge.ProjectSummary) {
 	// All unknown projects share one entry, so values are added.
 	one := s.share(p)
 	one.merges += what.Merges
+	for _, c := range what.Closed {
+		if c.Until.IsZero() || c.Until.After(s.at) { // a quota is over by its time, without any event
+			one.facts[c.Reason]++
+		}
+	}
 	// A budget that is overdrawn has nothing left, instead of a debt that hides the rest of
 	// another project.
 	if limit := what.Limits.ProjectUSD; limit > 0 {
@@ -78,6 +83,7 @@ func (s *Snapshot) share(p forge.ProjectID) *share {
 	if s.shares[name] == nil {
 		s.shares[name] = &share{
 			status: map[forge.Status]int{}, waiting: map[forge.Waiting]int{}, oldest: map[string]time.Time{}, left: map[string]float64{},
+			facts: map[forge.FailureReason]int{},
 		}
 	}
 	return s.shares[name]
@@ -99,6 +105,8 @@ type share struct {
 	oldest map[string]time.Time
 	merges int
 	left   map[string]float64
+	// facts counts the reasons for which work of the project waits.
+	facts map[forge.FailureReason]int
 }
 
 // add counts an intent.
@@ -163,6 +171,9 @@ func (s *share) observe(set func(*Instrument, float64, ...attribute.KeyValue), p
 		set(oldest, age.Seconds(), project, of(attrFor, who))
 	}
 	set(mergeQueue, float64(s.merges), project)
+	for _, reason := range projectFacts {
+		set(facts, float64(s.facts[reason]), project, of(attrFact, reason))
+	}
 	for what, usd := range s.left {
 		set(budgetLeft, usd, project, of(attrScope, what))
 	}

@@ -15,12 +15,14 @@ var (
 	losses = []PodLoss{
 		PodNotStarted, PodEvicted, PodOutOfMemory, PodPreempted, PodDeadline, PodNode, PodDeleted, PodConnection,
 	}
-	refusals = []PodRefusal{PodDenied, PodQuota, PodTemplate}
-	reasons  = []forge.FailureReason{
+	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed.
+	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush}
+	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
+	reasons      = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,
 		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost, forge.FailHeld, forge.FailOrigin,
-		forge.FailUnreserved,
+		forge.FailPush, forge.FailUnreserved,
 	}
 )

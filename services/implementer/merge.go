@@ -91,10 +91,11 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	l := j.Command.Merge().Change
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	statements := l.Statements
+	var moved *forge.Rebase
 	if j.Tip != base {
-		moved, err := i.rebaseOntoTip(ctx, j, base, head)
-		if err != nil {
-			return nil, err
+		var err error
+		if moved, err = i.rebaseOntoTip(ctx, j, base, head); err != nil {
+			return jobs.Refused(ctx, j, nil, err)
 		}
 		stop := obstacle(moved, l.PatchID)
 		if stop == nil {
@@ -120,7 +121,11 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if !wanted {
 		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
-	return i.move(ctx, j, r, proof.Bundle(statements...))
+	done, err := i.move(ctx, j, r, proof.Bundle(statements...))
+	if err != nil {
+		return jobs.Refused(ctx, j, moved, err)
+	}
+	return done, nil
 }
 
 // anew returns the statements about a change that was verified on another base. None

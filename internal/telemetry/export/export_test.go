@@ -129,7 +129,12 @@ func record(t *testing.T, e *export.Export) {
 	snapshot.Intent("shop", forge.StatusDone, "", now.Add(-100*time.Hour))
 	snapshot.Intent("shop", forge.StatusProposed, forge.WaitingApproval, now.Add(-2*time.Hour))
 	snapshot.Intent("junk", forge.StatusProposed, "", now)
-	snapshot.Project("shop", &forge.ProjectSummary{Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400})
+	snapshot.Project("shop", &forge.ProjectSummary{
+		Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400,
+		Closed: []forge.ClosedAccount{
+			{Agent: forge.GitPush, Reason: forge.FailPush}, {Agent: "claude", Reason: forge.FailQuota, Until: now.Add(-time.Second)},
+		},
+	})
 	snapshot.Project("old", nil)
 	snapshot.Queue(forge.StepReview, 5, 1)
 	snapshot.Queue(forge.StepReview, 2, 1) // of a replica
@@ -168,6 +173,9 @@ func TestValues(t *testing.T) {
 		{"forge_step_queue_depth", "forge_step=review", 7},
 		{"forge_step_active", "forge_step=review", 2},
 		{"forge_merge_queue_length", "forge_project=shop", 3},
+		{"forge_project_facts", "forge_fact=push_refused forge_project=shop", 1},
+		{"forge_project_facts", "forge_fact=quota forge_project=shop", 0},
+		{"forge_project_facts", "forge_fact=auth forge_project=other", 0},
 		{"forge_budget_remaining", "forge_budget_scope=project forge_project=shop", 6},
 		{"forge_budget_remaining", "forge_budget_scope=day forge_project=shop", 0},
 		{"forge_dead_letters", "", 1},

@@ -41,6 +41,8 @@ const (
 	MergeOutcome_MERGE_OUTCOME_DIRTY MergeOutcome = 5
 	// A trial has ended: candidate is what it found.
 	MergeOutcome_MERGE_OUTCOME_TRIED MergeOutcome = 6
+	// The origin refused the push.
+	MergeOutcome_MERGE_OUTCOME_REFUSED MergeOutcome = 7
 )
 
 // Enum value maps for MergeOutcome.
@@ -53,6 +55,7 @@ var (
 		4: "MERGE_OUTCOME_CHANGED",
 		5: "MERGE_OUTCOME_DIRTY",
 		6: "MERGE_OUTCOME_TRIED",
+		7: "MERGE_OUTCOME_REFUSED",
 	}
 	MergeOutcome_value = map[string]int32{
 		"MERGE_OUTCOME_UNSPECIFIED":   0,
@@ -62,6 +65,7 @@ var (
 		"MERGE_OUTCOME_CHANGED":       4,
 		"MERGE_OUTCOME_DIRTY":         5,
 		"MERGE_OUTCOME_TRIED":         6,
+		"MERGE_OUTCOME_REFUSED":       7,
 	}
 )
 
@@ -3156,6 +3160,7 @@ type MergeResult struct {
 	xxx_hidden_Files       []string               `protobuf:"bytes,6,rep,name=files"`
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,7,opt,name=verify"`
 	xxx_hidden_Candidate   *Rebase                `protobuf:"bytes,8,opt,name=candidate"`
+	xxx_hidden_Refusal     *string                `protobuf:"bytes,9,opt,name=refusal"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3257,29 +3262,39 @@ func (x *MergeResult) GetCandidate() *Rebase {
 	return nil
 }
 
+func (x *MergeResult) GetRefusal() string {
+	if x != nil {
+		if x.xxx_hidden_Refusal != nil {
+			return *x.xxx_hidden_Refusal
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *MergeResult) SetOutcome(v MergeOutcome) {
 	x.xxx_hidden_Outcome = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
 }
 
 func (x *MergeResult) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *MergeResult) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
 }
 
 func (x *MergeResult) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
 }
 
 func (x *MergeResult) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *MergeResult) SetFiles(v []string) {
@@ -3292,6 +3307,11 @@ func (x *MergeResult) SetVerify(v *VerifyReport) {
 
 func (x *MergeResult) SetCandidate(v *Rebase) {
 	x.xxx_hidden_Candidate = v
+}
+
+func (x *MergeResult) SetRefusal(v string) {
+	x.xxx_hidden_Refusal = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *MergeResult) HasOutcome() bool {
@@ -3343,6 +3363,13 @@ func (x *MergeResult) HasCandidate() bool {
 	return x.xxx_hidden_Candidate != nil
 }
 
+func (x *MergeResult) HasRefusal() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *MergeResult) ClearOutcome() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Outcome = MergeOutcome_MERGE_OUTCOME_UNSPECIFIED
@@ -3376,6 +3403,11 @@ func (x *MergeResult) ClearCandidate() {
 	x.xxx_hidden_Candidate = nil
 }
 
+func (x *MergeResult) ClearRefusal() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_Refusal = nil
+}
+
 type MergeResult_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3396,8 +3428,10 @@ type MergeResult_builder struct {
 	// verify is the report on the moved base; nil if the base had not moved.
 	Verify *VerifyReport
 	// candidate is the change on the moved base, if it has to be reviewed or
-	// implemented again; otherwise nil.
+	// implemented again, or whose push was refused; otherwise nil.
 	Candidate *Rebase
+	// refusal is what the origin said when it refused the push, on one line.
+	Refusal *string
 }
 
 func (b0 MergeResult_builder) Build() *MergeResult {
@@ -3405,28 +3439,32 @@ func (b0 MergeResult_builder) Build() *MergeResult {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
 		x.xxx_hidden_Outcome = *b.Outcome
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Candidate = b.Candidate
+	if b.Refusal != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_Refusal = b.Refusal
+	}
 	return m0
 }
 
@@ -5003,7 +5041,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
 	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
-	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\x94\x02\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xae\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -5012,7 +5050,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\bpatch_id\x18\x05 \x01(\tR\apatchId\x12\x14\n" +
 	"\x05files\x18\x06 \x03(\tR\x05files\x12.\n" +
 	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12.\n" +
-	"\tcandidate\x18\b \x01(\v2\x10.forge.v1.RebaseR\tcandidate\"a\n" +
+	"\tcandidate\x18\b \x01(\v2\x10.forge.v1.RebaseR\tcandidate\x12\x18\n" +
+	"\arefusal\x18\t \x01(\tR\arefusal\"a\n" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
@@ -5068,7 +5107,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xd1\x01\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xec\x01\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
@@ -5076,7 +5115,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x1bMERGE_OUTCOME_VERIFY_FAILED\x10\x03\x12\x19\n" +
 	"\x15MERGE_OUTCOME_CHANGED\x10\x04\x12\x17\n" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05\x12\x17\n" +
-	"\x13MERGE_OUTCOME_TRIED\x10\x06B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x13MERGE_OUTCOME_TRIED\x10\x06\x12\x19\n" +
+	"\x15MERGE_OUTCOME_REFUSED\x10\aB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)

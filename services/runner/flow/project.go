@@ -95,6 +95,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		}
 		p.probe()
 		p.couple()
+		p.state.Accounts.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
 		p.reflectIfDue()
 		p.state.UpdatedAt = ev.At
 	}
@@ -175,13 +176,10 @@ func (p *Project) reported(m *forge.Result) (forge.Decision, error) {
 // Who misses another one asks again.
 func (p *Project) Pending() forge.Effects {
 	var e forge.Effects
-	if m := p.state.Queue.Current; m != nil && m.Stopped {
-		// It goes on when the origin answers.
-	} else if m != nil && m.IsPaused() {
-		e.Timers = append(e.Timers, p.mergeTimer(m))
-	} else if m != nil {
+	if m := p.state.Queue.Current; m != nil && !m.IsPaused() { // one that stopped goes on when the origin answers
 		e.Commands = append(e.Commands, p.mergeCommand(m))
 	}
+	e.Timers = p.state.Queue.Timers(p.key)
 	for _, q := range p.state.Queue.Trials() {
 		e.Commands = append(e.Commands, p.trialCommand(q))
 	}
@@ -206,7 +204,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && len(p.state.Queue.Trials()) == 0 && p.state.Accounts.Away.For == "" &&
+			Idle: p.state.Queue.Current == nil && p.state.Queue.Refused == nil && len(p.state.Queue.Trials()) == 0 && p.state.Accounts.Away.For == "" &&
 				p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}

@@ -42,11 +42,6 @@ func (p *Project) trialCommand(q *mergequeue.Request) forge.Command {
 	}
 }
 
-// mergeTimer fires when a merge that failed is to be tried again.
-func (p *Project) mergeTimer(m *mergequeue.Merge) forge.Timer {
-	return forge.Timer{To: p.key, Key: m.TimerKey(), At: m.RetryAt}
-}
-
 // reflectCommand tells a worker to reflect. It is a command of the first run's
 // intent.
 func (p *Project) reflectCommand(r *reflection.Reflection) forge.Command {

@@ -131,6 +131,7 @@ func (p *Project) resumeAll() (forge.Decision, error) {
 	opened := p.state.Accounts.Resume(&p.out, p.state.Scheduler.Active, p.now)
 	d, err := p.state.Scheduler.ResumeAll(&p.out)
 	if opened {
+		p.state.Queue.Reopen()
 		d, err = forge.Applied, nil
 	}
 	p.startNextMerge()
@@ -147,7 +148,7 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	}
 	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
 	if !retryAt.IsZero() {
-		p.eff.Timers = append(p.eff.Timers, p.mergeTimer(p.state.Queue.Current))
+		p.eff.Timers = append(p.eff.Timers, p.state.Queue.Timers(p.key)...)
 	}
 	p.startNextMerge()
 	return d, err
@@ -181,8 +182,12 @@ func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
 	return p.state.Accounts.Probed(&p.out, r, p.state.Scheduler.Active, p.now)
 }
 
-// retryMerge issues a merge again when its time has come.
+// retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
+	if p.state.Queue.NextRound(fired) {
+		p.startNextMerge()
+		return forge.Applied, nil
+	}
 	m := p.state.Queue.Retry(fired)
 	if m == nil {
 		return rule.Ignore("no timer %q is set for %s", fired.Key, fired.At)
@@ -203,7 +208,8 @@ func (p *Project) startNextMerge() {
 // any more. A change whose trial was waited for is merged then: it may have been taken out of the train, and nothing
 // else would begin its merge.
 func (p *Project) couple() {
-	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused || p.state.Accounts.OriginAway())
+	stuck := p.state.Accounts.OriginAway() || p.state.Queue.Refused.Stands()
+	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused || stuck)
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)
 	p.startNextMerge()
 	for _, q := range issue {

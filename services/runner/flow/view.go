@@ -169,10 +169,15 @@ func (s view) asks() string {
 // of that. A change in the merge queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
 	why, person = s.Accounts.Why(s.Updated)
-	if away := s.Accounts.Find(forge.GitOrigin, s.Updated); why == "" && away != nil && s.Tasks.Has(task.Merging) {
-		return account.Words(away), true
+	if why != "" || !s.Tasks.Has(task.Merging) {
+		return why, person
 	}
-	return why, person
+	for _, of := range []string{forge.GitOrigin, forge.GitPush} {
+		if c := s.Accounts.Find(of, s.Updated); c != nil {
+			return account.Words(c), true
+		}
+	}
+	return "", false
 }
 
 // asksForAccount reports whether this intent asks the person about an account.

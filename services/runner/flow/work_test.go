@@ -164,6 +164,8 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeTried:
 			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
+		case forge.MergeRefused:
+			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
 		case forge.MergeConflict, forge.MergeDirty:
 		}
 	case forge.StepReflect:

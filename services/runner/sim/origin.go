@@ -7,30 +7,30 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// outages is the git origin, which does not answer for a while in some worlds.
-type outages struct {
-	away bool
-}
-
-// outage returns the result of an attempt to which the origin does not answer, or that was told so; nil if it answers. Once the
-// faults stopped it does, which only a probe finds out.
+// outage returns the result of an attempt to which the origin does not answer, or that was told so; nil if it answers.
 func (w worker) outage(c *forge.Command) *forge.Result {
 	if slices.Contains(c.ClosedAgents, forge.GitOrigin) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "the origin does not answer"}}
 	}
-	if w.seed%4 != 0 || !w.faults {
-		return nil
-	}
-	if w.rng.IntN(25) == 0 {
-		w.outages.away = !w.outages.away
-		w.log("the origin is away: %t", w.outages.away)
-	}
-	// One replica may be cut off alone.
-	if !w.outages.away && !w.chance(60) {
+	if !w.origin.Away(w.rng, w.seed, w.faults) {
 		return nil
 	}
 	if c.Attempt.Step == forge.StepProbe { // whose worker has waited meanwhile
 		w.now = w.now.Add(c.Probe().Patience + time.Second)
 	}
 	return &forge.Result{Output: &forge.Failure{Reason: forge.FailOrigin, Message: "nobody listens"}}
+}
+
+// refusal returns the result of a merge whose push a hook refuses; nil if it is accepted. The next try may take what this one verified
+// on the tip, if it did.
+func (w worker) refusal(head commit, verified bool) *forge.Result {
+	if !w.origin.Refuses(w.rng, w.seed, w.faults, head.task) {
+		return nil
+	}
+	r := &forge.MergeResult{Outcome: forge.MergeRefused, Refusal: "main: no ticket"}
+	if tree := w.repo.content(w.repo.tip()); verified {
+		w.workers.train.passed[[2]string{tree, head.on(tree)}] = true
+		r.Candidate = &forge.Rebase{BaseTree: tree, Head: head.id, Tree: head.on(tree), PatchID: head.patch, Verify: &forge.VerifyReport{Passed: true}}
+	}
+	return &forge.Result{Output: r}
 }

@@ -379,6 +379,9 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if !w.wanted(c) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
 	}
+	if r := w.refusal(head, head.id != merge.Head); r != nil {
+		return r
+	}
 	head.by = c.Attempt
 	w.repo.push(head)
 	r := w.mergedAs(&head)

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 )
 
 // project is the only project of a world.
@@ -33,7 +34,7 @@ type world struct {
 	workers workers
 	people  people
 	money   money
-	outages outages
+	origin  origins.Origin
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }

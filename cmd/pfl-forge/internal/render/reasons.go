@@ -152,6 +152,11 @@ var reasons = []Reason{
 		"nothing, or bring the origin back",
 	},
 	{
+		forge.FailPush, "a hook of the git origin, or the protection of the branch, refused the push of this change, and accepted another one since",
+		"not: the refusal is of this change",
+		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or mend the hook and retry",
+	},
+	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
 		"reserves it by the project's policy, which the worker told, and makes the call",
 		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",

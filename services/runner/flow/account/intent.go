@@ -44,7 +44,7 @@ func (k *Known) Brief(c *forge.Command, now time.Time) {
 	c.Accounts, c.ClosedAgents = k.Number, nil
 	for i := range k.Closed {
 		a := &k.Closed[i]
-		if !isClosed(a, now) || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
+		if !isClosed(a, now) || a.Agent == forge.GitPush || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
@@ -124,16 +124,16 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 
 // outside returns the beginning of a reason to wait, by which lists and notifications recognise it.
 func outside(agent string) string {
-	if agent == forge.GitOrigin {
+	if agent == forge.GitOrigin || agent == forge.GitPush {
 		return forge.OriginAway
 	}
 	return forge.AccountClosed + agent
 }
 
-// Words says in a line which account refuses calls, since when, how long and why, or that the origin does not answer.
+// Words says in a line which account refuses calls, since when, how long and why, or what the origin does not do.
 func Words(c *forge.ClosedAccount) string {
-	if c.Agent == forge.GitOrigin {
-		return fmt.Sprintf("%scannot be reached since %s UTC: %s", outside(c.Agent), c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
+	if does := map[string]string{forge.GitOrigin: "cannot be reached", forge.GitPush: "refuses pushes"}[c.Agent]; does != "" {
+		return fmt.Sprintf("%s%s since %s UTC: %s", outside(c.Agent), does, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
 	}
 	text := outside(fmt.Sprintf("%s refuses all calls since %s UTC", c.Agent, c.Since.UTC().Format("2006-01-02 15:04")))
 	if !c.Until.IsZero() {

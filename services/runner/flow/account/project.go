@@ -25,6 +25,11 @@
 //	                                              |        ^
 //	                                              +--------+ a probe ends in vain: the next waits longer
 //
+// That the origin refuses pushes is an entry as well, forge.GitPush. No step is held for it, because only merges push to the
+// base branch, and these are the project's own: the merge queue stops by itself, knows when to try again, and has the fact
+// kept here (Pushes), so that intents and people hear of it in the same way. No command says it, since no worker
+// has to know.
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package account
@@ -56,6 +61,8 @@ type State struct {
 	Waits []forge.IntentID
 	// Away is the search for an origin that does not answer.
 	Away Away
+	// Tells is the intent that tells a person that the origin refuses pushes; empty if none does.
+	Tells forge.IntentID
 	// Heard has the newest AccountRefused.Number of each intent.
 	Heard map[forge.IntentID]int
 }
@@ -146,13 +153,13 @@ func isClosed(c *forge.ClosedAccount, now time.Time) bool {
 }
 
 // Blocks reports whether an account waits for a person, or all wait for the origin.
-func (s *State) Blocks() bool {
-	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Until.IsZero() })
-}
+func (s *State) Blocks() bool { return s.refused() || s.OriginAway() }
 
 // refused reports whether an account waits for a person.
 func (s *State) refused() bool {
-	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Until.IsZero() && c.Agent != forge.GitOrigin })
+	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool {
+		return c.Until.IsZero() && c.Agent != forge.GitOrigin && c.Agent != forge.GitPush
+	})
 }
 
 // asks returns the intent that asks the person; empty if none has to.
@@ -170,7 +177,7 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	}
 	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
 	s.Number++
-	s.Opened, s.Closed, s.Waits = s.Number, nil, nil
+	s.Opened, s.Closed, s.Waits, s.Tells = s.Number, nil, nil, ""
 	s.Away = Away{Number: s.Away.Number}
 	s.tellAll(out, active)
 	return true
@@ -209,5 +216,26 @@ func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
 // Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
 func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
-	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: id != "" && (s.asks() == id || s.Away.tells() == id), Closed: s.Closed}
+	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway())
+	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
+}
+
+// Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person hears of it. All that are
+// active are told if either has changed. The words stay those that were told first: a hook may print others each time, and
+// each telling is a message to every intent.
+func (s *State) Pushes(out *outbox.Messages, refused *forge.ClosedAccount, by forge.IntentID, active []forge.IntentID) {
+	known := s.find(forge.GitPush)
+	if refused == nil {
+		by = ""
+	}
+	if (known == nil) == (refused == nil) && s.Tells == by {
+		return
+	}
+	s.Number++
+	s.Tells = by
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return c.Agent == forge.GitPush })
+	if refused != nil {
+		s.Closed = append(s.Closed, *refused)
+	}
+	s.tellAll(out, active)
 }

@@ -71,7 +71,8 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		return forge.Applied, nil
 	}
 	s.dropQueued(func(q *Request) bool { return q.Task == r.Task })
-	s.Queued = append(s.Queued, &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files, Change: r})
+	s.Orders++
+	s.Queued = append(s.Queued, &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files, Change: r, Order: s.Orders})
 	return forge.Applied, nil
 }
 
@@ -95,14 +96,18 @@ func NotInForce(w *forge.WithdrawRequests) (forge.Decision, error) {
 
 // StartNext gives the locks that can be given and takes the next change out of
 // the queue. It returns the merge to issue; nil if one is under way, nothing may
-// be merged, the project is paused, or the trial of the next change is about to
-// end. It has to be called after every step, and once more after Couple.
+// be merged, the project is paused, the origin refuses pushes, or the trial of the
+// next change is about to end. It has to be called after every step, and once more
+// after Couple.
 func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 	s.giveLocks(out)
-	if s.Current != nil || paused {
+	if s.Current == nil && len(s.Queued) == 0 {
+		s.Refused = nil // the next change finds out as well
+	}
+	if s.Current != nil || paused || s.Refused.rests() {
 		return nil
 	}
-	i := slices.IndexFunc(s.Queued, s.mayMerge)
+	i := s.next()
 	if i < 0 || s.Queued[i].Car.mayFinish() {
 		return nil
 	}

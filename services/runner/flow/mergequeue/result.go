@@ -21,11 +21,13 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	forge.MergeConflict:     {},
 	forge.MergePatchChanged: {},
 	forge.MergeVerifyFailed: {},
+	forge.MergeRefused:      {}, // never an answer: see refused
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
 // task. After a failure that may pass, the merge is repeated: then retryAt
-// says when Retry is due.
+// says when Retry is due, or NextRound if the
+// origin refused the push.
 func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
 		q.take(r)
@@ -39,6 +41,15 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 	f := r.Failure()
 	if in := forge.As[*forge.MergeResult](r.Output); f == nil && (!r.Answers() || in != nil && in.Outcome == forge.MergeTried) {
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+	}
+	if in := forge.As[*forge.MergeResult](r.Output); f == nil && in != nil && in.Outcome == forge.MergeRefused {
+		if s.refused(m, r, now) {
+			if s.Refused.rests() {
+				retryAt = s.Refused.NextAt
+			}
+			return retryAt, forge.Applied, nil
+		}
+		f = &forge.Failure{Reason: forge.FailPush, Message: in.Refusal}
 	}
 	policy := forge.DefaultPolicy()
 	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries {
@@ -66,6 +77,7 @@ func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 		}
 		if after.moved {
 			s.moved(r.Files)
+			s.accepted()
 		}
 	}
 	if t := s.Tasks[r.Intent][r.Task]; t != nil {

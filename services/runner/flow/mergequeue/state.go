@@ -23,6 +23,10 @@ type State struct {
 	Current *Merge
 	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for 1.
 	Parallel int
+	// Orders counts the requests to merge.
+	Orders int
+	// Refused is that the origin refuses pushes; nil if it does not.
+	Refused *Refusal
 
 	// void are trials to cancel, since the last Couple.
 	void []forge.Attempt
@@ -63,6 +67,16 @@ type Request struct {
 	MergedSince []string
 	// Car is its place in the train; nil as long as it has none.
 	Car *Car
+
+	// Order is the place among all requests to merge, by Orders.
+	Order int
+	// Refusals counts how often the origin refused its push while it accepted no other.
+	Refusals int
+	// Doubted says that another change was accepted since it was refused.
+	Doubted bool
+	// Verified is the change as its merge verified it, if the push was refused then, and VerifiedIn where that ran.
+	Verified   *forge.Rebase
+	VerifiedIn forge.Executor
 }
 
 // Merge is the merge that is under way.
@@ -77,6 +91,8 @@ type Merge struct {
 	// Stopped says that it waits for what is outside of the project. No timer ends that: GoOn does, when the project
 	// has heard that it is there again.
 	Stopped bool
+	// Gone says that the change was withdrawn. It is merged if it can be, and not tried again later.
+	Gone bool
 }
 
 // Attempt returns the attempt that the worker's result has to be about.
@@ -115,6 +131,9 @@ func (s *State) renew(id forge.IntentID, t forge.TaskID, task *Task, number int)
 // goes on.
 func (s *State) drop(which func(*Request) bool) {
 	s.dropQueued(which)
+	if s.Current != nil && which(&s.Current.Request) {
+		s.Current.Gone = true
+	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, which)
 	s.Locks = slices.DeleteFunc(s.Locks, which)
 }

@@ -97,7 +97,7 @@ func (m *Merge) Finding() (*forge.Rebase, forge.Executor) {
 	if found := m.Car.finding(); found != nil {
 		return found, m.Car.Executor
 	}
-	return nil, ""
+	return m.Verified, m.VerifiedIn
 }
 
 // tried returns the request whose trial a result is about; nil if it is about none that is under way.

@@ -64,6 +64,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailUnreserved:    {Then: RaiseBudget, Keep: true},
 	forge.FailHeld:          {Then: CarryOn, Keep: true},
 	forge.FailOrigin:        {Then: TryLater, Keep: true},
+	forge.FailPush:          {Then: AskPerson, Keep: true},
 	forge.FailRefused:       {Then: AskPerson},
 	forge.FailAuth:          {Then: AskPerson, Keep: true},
 	forge.FailMissingCLI:    {Then: AskPerson},

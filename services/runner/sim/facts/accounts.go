@@ -39,7 +39,7 @@ func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forg
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		for _, closed := range a.closed {
-			if !callsAgent(c) && closed.Agent != forge.GitOrigin {
+			if closed.Agent == forge.GitPush || !callsAgent(c) && closed.Agent != forge.GitOrigin {
 				continue
 			}
 			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {

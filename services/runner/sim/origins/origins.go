@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Check returns an error if an intent failed because the origin was away, if several tell a person that it is, or if
+// Check returns an error if an intent failed because the origin was away, if several tell a person that it is or that it refuses pushes, or if
 // a project looks for it twice at a time.
 func Check(key forge.Key, rec *forge.Record) error {
 	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailOrigin)+": ") {
@@ -26,7 +26,7 @@ func Check(key forge.Key, rec *forge.Record) error {
 			newest, refused = m.Number, false
 			clear(asked)
 		}
-		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.ClosedAccount) bool { return c.Agent != forge.GitOrigin })
+		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.ClosedAccount) bool { return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush })
 		if m.Asks && m.Number == newest {
 			asked[rec.Effects.Outbox[i].To.Intent] = true
 		}

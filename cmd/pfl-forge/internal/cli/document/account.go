@@ -45,6 +45,10 @@ func (a *Account) Line() string {
 		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; all goes on by itself when it answers")
 	}
+	if a.Agent == forge.GitPush {
+		return term.Line("the " + forge.GitOrigin + " refuses pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+			"; a push is tried again now and then; earlier: pfl-forge resume --all")
+	}
 	text := "no call of " + a.Agent + " is made since " + a.Since.Local().Format(time.DateTime)
 	next := "; mend that, then: pfl-forge resume --all"
 	if a.Until != nil {

@@ -1,0 +1,51 @@
+package origins
+
+import (
+	"math/rand/v2"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+)
+
+// lateRefusals bounds the refusals after the other faults stopped: most changes are merged only then.
+const lateRefusals = 6
+
+// Origin is the git origin of a world. In some worlds it does not answer for a while, in others a hook refuses every push for a
+// while, and those of some tasks for ever.
+type Origin struct {
+	facts.Pushes
+
+	away, closed bool
+	late         int
+}
+
+// Away reports whether the origin does not answer a worker. One replica may be cut off alone. Once the faults stopped it
+// answers, which only a probe finds out.
+func (o *Origin) Away(rng *rand.Rand, seed uint64, faults bool) bool {
+	if seed%4 != 0 || !faults {
+		return false
+	}
+	if rng.IntN(25) == 0 {
+		o.away = !o.away
+	}
+	return o.away || rng.IntN(60) == 0
+}
+
+// Refuses reports whether a hook refuses the push of a task.
+func (o *Origin) Refuses(rng *rand.Rand, seed uint64, faults bool, task forge.TaskID) bool {
+	if seed%4 != 1 || !faults && o.late == lateRefusals {
+		return false
+	}
+	if rng.IntN(4) == 0 {
+		o.closed = !o.closed
+	}
+	sum := 0
+	for _, b := range []byte(task) {
+		sum += int(b)
+	}
+	refuses := o.closed || seed%8 == 1 && sum%3 == 0
+	if refuses && !faults {
+		o.late++
+	}
+	return refuses
+}
