@@ -164,7 +164,7 @@ type eventConsumers struct {
 
 // take starts the handling of a message, and waits for nothing but a slot.
 func (c *eventConsumers) take(ctx context.Context, in input, m jetstream.Msg) {
-	release := c.events.conn.Hold(ctx, m)
+	release := conn.Hold(ctx, c.events.conn, m)
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():

@@ -46,7 +46,7 @@ func (w *worker) takeShared(ctx context.Context, stop <-chan struct{}, m jetstre
 // takeOwn starts a command that this replica alone may take, and holds on to it
 // until there is room.
 func (w *worker) takeOwn(ctx context.Context, stop <-chan struct{}, m jetstream.Msg) {
-	defer w.commands.conn.Hold(ctx, m)()
+	defer conn.Hold(ctx, w.commands.conn, m)()
 	select {
 	case w.slots <- struct{}{}:
 		w.start(ctx, m)
@@ -67,7 +67,7 @@ func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 			w.unreadable(ctx, m, cmd, err)
 			return
 		}
-		release := w.commands.conn.Hold(ctx, m)
+		release := conn.Hold(ctx, w.commands.conn, m)
 		err = w.call(ctx, m, cmd, free)
 		release()
 		w.settle(ctx, m, cmd, err)

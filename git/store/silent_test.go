@@ -1,10 +1,10 @@
 package store_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestSilentOrigin has an origin that accepts and says nothing more: whatever talks to it ends, and the error says that it does
@@ -20,8 +21,12 @@ import (
 func TestSilentOrigin(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
 	backend := &cgi.Handler{
-		Path: "/usr/bin/git", Args: []string{"http-backend"},
+		Path: program, Args: []string{"http-backend"},
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(origin), "GIT_HTTP_EXPORT_ALL=1"},
 	}
 	var silent atomic.Bool
@@ -46,8 +51,7 @@ func TestSilentOrigin(t *testing.T) {
 	t.Cleanup(first.Close)
 	silent.Store(true)
 	// The caller's time is over before that of the command.
-	soon, cancel := context.WithDeadline(t.Context(), time.Now())
-	defer cancel()
+	soon := wait.Briefly(t, 0)
 	if err := first.Answers(soon); git.CauseOf(err) != git.CauseTimeout {
 		t.Errorf("asked by somebody whose time is over: %v, which is %q", err, git.CauseOf(err))
 	}

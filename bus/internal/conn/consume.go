@@ -92,7 +92,7 @@ func (c *Conn) pullOnce(ctx context.Context, src Source, loop *alive.Loop, take 
 
 // Hold has the server know that a message is being worked on, until release is called: other
 // processes do not get it meanwhile, however long that takes.
-func (c *Conn) Hold(ctx context.Context, m jetstream.Msg) (release func()) {
+func Hold(ctx context.Context, c *Conn, m jetstream.Msg) (release func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -88,7 +88,7 @@ const (
 	leastDuplicates = 100 * time.Millisecond
 	// AckWait is after how long a message counts as lost with the process that has it. It bounds
 	// how long work stands still when a process was killed or a connection cut; one that is at
-	// work says so in time (Conn.Hold).
+	// work says so in time (conn.Hold).
 	AckWait = 8 * time.Second
 	// ForgetReplica is after how long a replica that is gone loses its consumer.
 	// Its commands were given to others long before.

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // link is a network between the services and the NATS server that can fail: what connects to it
@@ -79,7 +82,7 @@ func (l *link) copy(to, from net.Conn) {
 			<-block
 		}
 		if delay > 0 {
-			<-time.After(delay)
+			<-wait.Moment(rand.New(rand.NewPCG(1, 1)), delay, delay+1)
 		}
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
