@@ -64,6 +64,7 @@ func faults() []fault {
 		{name: "resets", linked: true, during: func(x *trouble) { x.repeat(300*time.Millisecond, x.link.reset) }},
 		{name: "delay", linked: true, during: func(x *trouble) { x.link.slow(100 * time.Millisecond); x.hold(); x.link.slow(0) }},
 		{name: "origin-away", during: func(x *trouble) { x.move(x.origin, x.origin+".away"); x.hold(); x.move(x.origin+".away", x.origin) }},
+		{name: "hook-refuses", during: (*trouble).refusePushes},
 		{name: "disk-away", during: (*trouble).diskAway},
 		{name: "people-push", during: (*trouble).peoplePush},
 		{name: "leaders-lost", servers: 3, during: (*trouble).loseLeaders},
@@ -83,6 +84,21 @@ func (x *trouble) killServices() {
 func (x *trouble) move(from, to string) {
 	x.t.Helper()
 	if err := os.Rename(from, to); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// refusePushes has the origin refuse every push, as it does while somebody maintains it.
+func (x *trouble) refusePushes() {
+	hook := filepath.Join(x.origin, "hooks", "pre-receive")
+	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
+		x.t.Error(err)
+	}
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho closed for maintenance >&2\nexit 1\n"), 0o700); err != nil { //nolint:gosec // git runs it
+		x.t.Error(err)
+	}
+	x.hold()
+	if err := os.Remove(hook); err != nil {
 		x.t.Error(err)
 	}
 }
