@@ -15,7 +15,8 @@ var (
 	losses = []PodLoss{
 		PodNotStarted, PodEvicted, PodOutOfMemory, PodPreempted, PodDeadline, PodNode, PodDeleted, PodConnection,
 	}
-	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed.
+	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed. A reason that is not among them is
+	// not shown, since an attribute has a closed set of values.
 	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush}
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
 	reasons      = []forge.FailureReason{

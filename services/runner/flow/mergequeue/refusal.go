@@ -31,13 +31,15 @@ const (
 
 // Refusal is that the origin refuses pushes to the base branch.
 type Refusal struct {
-	// Words are the origin's, as it first had the queue wait.
+	// Words are the origin's, as it first had the queue wait. Later ones are not kept: a hook may print the time, and every
+	// intent would be told of that.
 	Words string
-	// Since is when it refused the first one.
+	// Since is when it refused the first one, which is before the queue waited.
 	Since time.Time
 	// Last is the change that it refused last.
 	Last Ref
-	// Second says that the round goes on with another change than Last.
+	// Second says that the round goes on with another change than Last. It stays while that one is kept up by something else, such
+	// as a conflict: then the next one is asked.
 	Second bool
 	// Rests counts the rounds that ended with a refusal.
 	Rests int
@@ -82,7 +84,8 @@ func (s *State) refused(m *Merge, r *forge.Result, now time.Time) bool {
 	return true
 }
 
-// accepted notes that the origin took a push. What it refused before is tried once more, as the first in the queue.
+// accepted notes that the origin took a push. What it refused before is tried once more, as the first in the queue, and not
+// failed at once: it may have been refused when all were.
 func (s *State) accepted() {
 	s.Refused = nil
 	for _, q := range s.Queued {
@@ -122,6 +125,7 @@ func (s *State) NextRound(fired *forge.TimerFired) bool {
 }
 
 // Reopen forgets the refusals, because a person says that pushes are accepted. Whether they are is found out as at first.
+// That another change was accepted since a refusal (Doubted) is a fact, and stays.
 func (s *State) Reopen() {
 	s.Refused = nil
 	for _, q := range s.Queued {

@@ -20,7 +20,8 @@ type Pushes struct {
 	// own are the requests that were refused again after another was accepted.
 	own      map[string]bool
 	accepted int
-	// round counts the refusals since the project waited.
+	// round counts the refusals since the project waited, or since a push was accepted. The rules may make two: of the oldest,
+	// and of another one.
 	round int
 }
 

@@ -75,6 +75,9 @@ func (t *Train) learn(r *forge.Result) {
 		}
 		return
 	}
+	if in.Outcome == forge.MergeRefused { // it passed on the base branch since: what its trial said is older
+		delete(t.trials, name)
+	}
 	f := in.Candidate
 	if n := t.trials[name]; in.Outcome == forge.MergeTried && f != nil && n != nil && n.claim == r.Attempt.Claim {
 		n.stopped = len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != ""

@@ -31,7 +31,8 @@ func (o *Origin) Away(rng *rand.Rand, seed uint64, faults bool) bool {
 	return o.away || rng.IntN(60) == 0
 }
 
-// Refuses reports whether a hook refuses the push of a task.
+// Refuses reports whether a hook refuses the push of a task. It changes its mind at any push, also between the two of a round,
+// and some tasks never get past it in such a world. It ends, so that what waits comes to rest without a person.
 func (o *Origin) Refuses(rng *rand.Rand, seed uint64, faults bool, task forge.TaskID) bool {
 	if seed%4 != 1 || !faults && o.late == lateRefusals {
 		return false
