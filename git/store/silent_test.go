@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -13,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // TestSilentOrigin has an origin that accepts and says nothing more: whatever talks to it ends, and the error says that it does
@@ -46,9 +46,7 @@ func TestSilentOrigin(t *testing.T) {
 	t.Cleanup(first.Close)
 	silent.Store(true)
 	// The caller's time is over before that of the command.
-	soon, cancel := context.WithDeadline(t.Context(), time.Now())
-	defer cancel()
-	if err := first.Answers(soon); git.CauseOf(err) != git.CauseTimeout {
+	if err := first.Answers(wait.Briefly(t, 100*time.Millisecond)); git.CauseOf(err) != git.CauseTimeout {
 		t.Errorf("asked by somebody whose time is over: %v, which is %q", err, git.CauseOf(err))
 	}
 	cfg.Patience = 200 * time.Millisecond
