@@ -94,7 +94,7 @@ func (x *trouble) refusePushes() {
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
 		x.t.Error(err)
 	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho closed for maintenance >&2\nexit 1\n"), 0o700); err != nil { //nolint:gosec // git runs it
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho closed for maintenance >&2\nexit 1\n"), 0o700); err != nil {
 		x.t.Error(err)
 	}
 	x.hold()
