@@ -36,7 +36,7 @@ func TestDamagedStore(t *testing.T) {
 	}
 	r.draft("second", "recipe: append\nwith: {LINE: two}")
 	got := r.must(3, "run")
-	contains(t, "run", got.stderr, ".forge/nats: ", "/first: records of the journal are missing", "move .forge/nats away")
+	contains(t, "run", got.stderr, ".forge/nats: ", "/first: records of the journal are missing", "pfl-forge recover --dry-run")
 	if log := r.read("log.txt"); !strings.Contains(log, "two") {
 		t.Errorf("the second intent did not go on: log.txt is %q", log)
 	}
