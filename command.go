@@ -303,6 +303,7 @@ const (
 	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
 	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
 	MergeRefused      MergeOutcome = "refused"       // a hook of the origin, or the protection of the branch, refused the push
+	MergeOvertaken    MergeOutcome = "overtaken"     // the base branch moved while the change was verified: it says nothing about the change
 	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
