@@ -3,9 +3,7 @@ package forge
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 )
 
 // Intent is the request for a change. It is the document that people, systems
@@ -75,29 +73,29 @@ type Settings struct {
 // rule reads them, and child intents have their parent's. An intent embeds them and
 // its Summary has a copy, so that a field added here is in both.
 type Attributes struct {
-	// Labels are for people and systems to find intents by.
+	// Labels are for people and systems to find intents by: lines of at most MaxName bytes.
 	Labels []string
 	// Priority is shown to people and scripts; no list is sorted by it.
 	Priority int
-	// Team names the people that the intent belongs to, in one line of at most MaxTeam bytes; empty for none.
+	// Team names the people that the intent belongs to, in one line of at most MaxName bytes; empty for none.
 	Team string
 }
 
-// MaxTeam bounds the name of a team, in bytes.
-const MaxTeam = 100
+// MaxName bounds the name of a team, and a label, in bytes.
+const MaxName = 100
 
 // validate returns the first thing that is wrong with the attributes, or nil.
 func (a *Attributes) validate() *FieldError {
 	if a.Priority < math.MinInt32 || a.Priority > math.MaxInt32 {
 		return &FieldError{"priority", "is out of range"}
 	}
-	if a.Team != "" {
-		if e := validText("team", a.Team, MaxTeam); e != nil {
+	if e := validLine("team", a.Team, MaxName); a.Team != "" && e != nil {
+		return e
+	}
+	for _, l := range a.Labels {
+		if e := validLine("labels", l, MaxName); e != nil {
 			return e
 		}
-	}
-	if strings.ContainsFunc(a.Team, unicode.IsControl) {
-		return &FieldError{"team", "holds a control character; it must be one line of text"}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,9 +52,6 @@ func (i *Intent) Validate() *FieldError {
 	if i.Source != SourceHuman && i.Source != SourceReflection && !i.Source.Foreign() {
 		return &FieldError{"source", fmt.Sprintf("is %q; it can be human, reflection, system or system_reflection", i.Source)}
 	}
-	if e := i.Attributes.validate(); e != nil {
-		return e
-	}
 	if i.BudgetUSD < 0 || i.BudgetUSD != i.BudgetUSD {
 		return &FieldError{"budget_usd", "must be a positive amount"}
 	}
@@ -70,7 +68,7 @@ func (i *Intent) Validate() *FieldError {
 			return &FieldError{list.field, fmt.Sprintf("has %d entries; at most %d are allowed", list.length, list.most)}
 		}
 	}
-	if e := validGoal(i); e != nil {
+	if e := cmp.Or(i.Attributes.validate(), validGoal(i)); e != nil {
 		return e
 	}
 	for _, d := range i.DependsOn {
@@ -89,11 +87,16 @@ func validTitle(title string) *FieldError {
 	if n := utf8.RuneCountInString(title); n > MaxTitle {
 		return &FieldError{"title", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxTitle)}
 	}
-	if e := validText("title", title, utf8.UTFMax*MaxTitle); e != nil {
+	return validLine("title", title, utf8.UTFMax*MaxTitle)
+}
+
+// validLine refuses a text that validText refuses, or that is more than one line.
+func validLine(field, s string, most int) *FieldError {
+	if e := validText(field, s, most); e != nil {
 		return e
 	}
-	if strings.ContainsFunc(title, unicode.IsControl) {
-		return &FieldError{"title", "holds a control character; it must be one line of text"}
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return &FieldError{field, "holds a control character; it must be one line of text"}
 	}
 	return nil
 }

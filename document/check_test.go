@@ -22,3 +22,24 @@ func TestTitlesAreCountedInCharacters(t *testing.T) {
 		}
 	}
 }
+
+// A label is one line, whatever it was given with: a flag, a draft or a message.
+func TestLabelsAreLines(t *testing.T) {
+	for label, want := range map[string]string{
+		"urgent": "", "a\nb": "holds a control character; it must be one line of text", "": "is empty",
+		strings.Repeat("x", forge.MaxName+1): "has 101 bytes; at most 100 are allowed",
+	} {
+		in := forge.Intent{ID: "a", Project: "web", Source: forge.SourceHuman, Settings: forge.Settings{Title: "t", Body: "b"}}
+		in.Labels = []string{label}
+		got := ""
+		if err := in.Validate(); err != nil {
+			got = err.Field + " " + err.Reason
+		}
+		if want != "" {
+			want = "labels " + want
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", label, got, want)
+		}
+	}
+}

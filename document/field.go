@@ -39,7 +39,7 @@ type Field struct {
 	Check func(string) string
 	// Hint says what to write instead of a refused value of a draft.
 	Hint string
-	// Max is the length of a text in bytes; 0 for any.
+	// Max is the length of a text in bytes, of a list that of each entry; 0 for any.
 	Max int
 	// Words are the only values that a text can have; nil for any.
 	Words []string
@@ -165,9 +165,9 @@ var fields = []Field{
 		Guide: "[how a goal is worked on](guide-files.md#goals)", Absent: "the defaults",
 	},
 	{
-		Name: "labels", By: Everybody, Of: func(i *forge.Intent) any { return &i.Labels }, Check: CheckLine,
+		Name: "labels", By: Everybody, Of: func(i *forge.Intent) any { return &i.Labels }, Check: CheckLine, Max: forge.MaxName,
 		Flag:  Flag{Name: "label", Help: "`labels` to find the intent by", Commas: true},
-		Guide: "words to find it by", Absent: "none",
+		Guide: "words to find it by, each one line of at most 100 bytes", Absent: "none",
 	},
 	{
 		Name: "priority", By: Everybody, Of: func(i *forge.Intent) any { return &i.Priority },
@@ -175,7 +175,7 @@ var fields = []Field{
 		Guide: "a number; shown, and without effect on the order so far", Absent: "0",
 	},
 	{
-		Name: "team", By: Everybody, Of: func(i *forge.Intent) any { return &i.Team }, Check: CheckLine, Max: forge.MaxTeam,
+		Name: "team", By: Everybody, Of: func(i *forge.Intent) any { return &i.Team }, Check: CheckLine, Max: forge.MaxName,
 		Flag:  Flag{Name: "team", Help: "the team that it belongs to"},
 		Guide: "the team that it belongs to, at most 100 bytes; shown in lists", Absent: "none",
 	},

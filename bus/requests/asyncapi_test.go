@@ -278,7 +278,7 @@ func fieldSchema(f *document.Field) doc {
 	case *float64:
 		return doc{"type": "number", "minimum": 0}
 	case *[]string, *[]forge.IntentID:
-		list := listOf(doc{"type": "string"})
+		list := listOf(textSchema(f))
 		if f.Name == criteria {
 			list["items"] = doc{"oneOf": []doc{{"type": "string"}, {
 				"type": "object", "additionalProperties": false, "required": []string{"check"}, "properties": doc{"check": doc{"type": "string"}},
@@ -289,6 +289,11 @@ func fieldSchema(f *document.Field) doc {
 	case *map[string]string:
 		return doc{"type": "object", "additionalProperties": doc{"type": "string"}}
 	}
+	return textSchema(f)
+}
+
+// textSchema is the JSON Schema of a text of a field.
+func textSchema(f *document.Field) doc {
 	schema := doc{"type": "string"}
 	if f.Max > 0 {
 		schema["minLength"], schema["maxLength"] = 1, f.Max

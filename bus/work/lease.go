@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
@@ -71,6 +72,9 @@ type leaseRecord struct {
 	// Ack is the subject on which the server is told about the command.
 	// HandBack uses it.
 	Ack string `json:"ack,omitempty"`
+	// Taken differs from one Acquire to the next: a lease whose confirmation got lost is
+	// known by it.
+	Taken string `json:"taken,omitempty"`
 }
 
 // Leases gives out the right to work on a task to one replica at a time.
@@ -93,7 +97,7 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease,
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, job.ack})
+	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, job.ack, nuid.Next()})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,8 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease,
 			if err == nil {
 				return l, nil
 			}
-			if refused, _ := conn.WrongSequence(err); refused { // somebody was faster
+			refused, _ := conn.WrongSequence(err)
+			if refused || unanswered(ctx, err) { // somebody was faster, or it was written all the same
 				err = nil
 			}
 		}
@@ -118,8 +123,14 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease,
 	}
 }
 
+// unanswered reports whether a request that failed may have been granted: its answer did
+// not come, and the caller has not stopped waiting.
+func unanswered(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
+}
+
 // look notes the sequence of the last message, and reports whether the lease
-// is free.
+// is free, or is this one.
 func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -130,6 +141,9 @@ func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 		return false, err
 	}
 	l.seq = m.Seq
+	if string(m.Data) == string(l.data) {
+		return true, nil
+	}
 	var r leaseRecord
 	if json.Unmarshal(m.Data, &r) != nil {
 		return true, nil //nolint:nilerr // nobody can renew it
@@ -139,7 +153,7 @@ func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 
 // publish writes the lease if its last message is still the known one.
 func (l *Lease) publish(ctx context.Context, data []byte, ttl time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	ctx, cancel := conn.Awaiting(ctx, l.leases.conn, conn.RequestTimeout)
 	defer cancel()
 	m := nats.NewMsg(l.subject)
 	m.Data = data

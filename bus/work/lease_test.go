@@ -1,8 +1,13 @@
 package work_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +71,84 @@ func TestLease(t *testing.T) {
 	if one.Held() == nil {
 		t.Error("a lease that was released is held")
 	}
+}
+
+// The connection is lost after the server has written a lease and before it could say so: the
+// replica has the lease, and does not wait for the end of its own.
+func TestLeaseWhoseConfirmationIsLost(t *testing.T) {
+	s := bustest.StartServer(t)
+	s.Connect(t)
+	via := losesAnAnswer(t, strings.TrimPrefix(s.URL(), "nats://"), "PUB forge.lease.")
+	b, err := bus.Connect(wait.Context(t), bus.Config{URL: "nats://" + via, Name: t.Name(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	// Less than a lease lasts.
+	l, err := b.Leases.Acquire(wait.Briefly(t, 20*time.Second), leaseJob(), work.LeaseHolder{Replica: "a", Life: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Held(), l.Renew(t.Context())); err != nil {
+		t.Error(err)
+	}
+	other := work.LeaseHolder{Replica: "b", Life: "1"}
+	if _, err := b.Leases.Acquire(wait.Briefly(t, 100*time.Millisecond), leaseJob(), other); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("another replica: %v", err)
+	}
+}
+
+// losesAnAnswer returns an address behind which a server is. The first connection on which a
+// client says something passes it on, and ends when the server answers.
+func losesAnAnswer(t *testing.T, server, said string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	var once sync.Once
+	pass := func(client net.Conn) {
+		to, err := net.Dial("tcp", server)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		var lose atomic.Bool
+		copyUnless := func(to, from net.Conn, check func([]byte) bool) {
+			defer func() { _, _ = to.Close(), from.Close() }()
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := from.Read(buf)
+				if err != nil || check(buf[:n]) {
+					return
+				}
+				if _, err := to.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}
+		running.Go(func() {
+			copyUnless(to, client, func(data []byte) bool {
+				if bytes.Contains(data, []byte(said)) {
+					once.Do(func() { lose.Store(true) })
+				}
+				return false
+			})
+		})
+		copyUnless(client, to, func([]byte) bool { return lose.Load() })
+	}
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { pass(client) })
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); running.Wait() })
+	return listener.Addr().String()
 }
 
 // A replica that starts again takes its leases over; who thinks that it still has

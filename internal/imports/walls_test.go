@@ -142,7 +142,7 @@ var allowLists = []allowList{
 		packages: []string{"./cmd/pfl-forge/internal/cli/kit"},
 		may: []string{
 			"std", ".", "./internal/term", "./cmd/pfl-forge/internal/console", "./cmd/pfl-forge/internal/render",
-			"github.com/spf13/cobra", "golang.org/x/term",
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		},
 		reason: "every command is made with it; it knows none of them, and no server",
 	},

@@ -25,10 +25,25 @@ func (c *Conn) Ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*na
 			return nil, ctx.Err()
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := connection.answer(ctx, timeout)
 	defer cancel()
-	defer context.AfterFunc(connection, cancel)()
 	return c.NC.RequestMsgWithContext(ctx, m)
+}
+
+// Awaiting returns a context in which the answer of a request is waited for that is sent now. It
+// ends after timeout, and as soon as the bus has connected anew: the answer may be lost with
+// the connection before. What was asked for may have been done all the same.
+func Awaiting(ctx context.Context, c *Conn, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return c.connection.Load().answer(ctx, timeout)
+}
+
+func (c *connection) answer(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	stop := context.AfterFunc(c, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // connection ends when the bus has connected anew.

@@ -32,7 +32,7 @@ func (c *Conn) Store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error
 
 // Publish publishes a message once, and waits until it is stored.
 func (c *Conn) Publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := Awaiting(ctx, c, RequestTimeout)
 	defer cancel()
 	var ack *jetstream.PubAck
 	err := c.Permitted(ctx, m.Subject, func(ctx context.Context) (err error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
 // TestClaudeWithARefusedKey drives the real CLI with a key that its provider refuses: five intents that need it, one
@@ -54,4 +55,58 @@ func TestClaudeWithARefusedKey(t *testing.T) {
 		}
 	}
 	r.tidy()
+}
+
+// TestWorkersWithARefusedKey has two implementers as processes of their own, whose provider refuses the key once
+// changes are planned: the project knows it as one fact, a person is asked once, and what each worker had begun with
+// before it heard of that is all that is tried. When the key is mended one resume lets everything go on.
+func TestWorkersWithARefusedKey(t *testing.T) {
+	testsize.OnlyFull(t)
+	const intents = 6
+	cli := agenttest.ClaudeCLI(t)
+	model := agenttest.NewServer(t)
+	var valid atomic.Bool
+	onPath(t, cli)
+	k := &keyed{between: func() {}}
+	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+		if strings.Contains(r.System, "You carry out one task") && !valid.Load() {
+			return agenttest.Reply{Status: http.StatusUnauthorized, ErrorType: "authentication_error", Text: "invalid x-api-key"}
+		}
+		return k.reply(r)
+	}))
+	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"})
+	for i := range intents {
+		c.says(c.forge("create", fmt.Sprintf("part-%d", i), "--title", "Part", "--body", "Please."), 0)
+	}
+	c.says(c.forge("run"), 3)
+	sessions := map[string]bool{}
+	for _, r := range model.Requests("claude") {
+		if strings.Contains(r.System, "You carry out one task") {
+			sessions[r.Header.Get("X-Claude-Code-Session-Id")] = true
+		}
+	}
+	if len(sessions) == 0 || len(sessions) > 2 {
+		t.Errorf("%d calls were made with a key that is refused, by two workers", len(sessions))
+	}
+	inbox := c.forge("inbox", "--list").stdout
+	if n := strings.Count(inbox, "the account of claude refuses all calls since "); n != 1 {
+		t.Errorf("the inbox asks %d times:\n%s", n, inbox)
+	}
+	tried := len(model.Requests("claude"))
+	c.says(c.forge("run"), 3)
+	if n := len(model.Requests("claude")); n != tried {
+		t.Errorf("%d requests were made into a refusal that is known", n-tried)
+	}
+
+	valid.Store(true)
+	c.says(c.forge("resume", "--all"), 0)
+	if got := c.forge("run"); got.code != 0 || !strings.Contains(got.stdout, fmt.Sprintf("%d done", intents)) {
+		t.Errorf("the run says:\n%s%s", got.stdout, got.stderr)
+	}
+	for i := range intents {
+		if got := c.forge("history", fmt.Sprintf("part-%d", i)); got.code != 0 || strings.Contains(got.stdout, "retry-agent") {
+			t.Errorf("an attempt was spent: %+v", got)
+		}
+	}
 }

@@ -48,7 +48,9 @@ func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 	help := strings.ReplaceAll(flag.Help, "{agents}", strings.Join(config.Agents(), ", "))
 	list := set.StringArrayVar
 	if flag.Commas {
-		list = set.StringSliceVar
+		list = func(to *[]string, name string, values []string, help string) {
+			kit.ListVar(set, to, name, values, help)
+		}
 	}
 	words := field.Words
 	switch to := field.Of(&f.intent).(type) {

@@ -145,7 +145,7 @@ func listCommand(a *kit.App) *cobra.Command {
 	}
 	set := cmd.Flags()
 	set.StringVar(&about, "about", "", "order by what has to do with this `text` most")
-	set.StringSliceVar(&kinds, "type", nil, "only these `types`: "+words(knowledge.Types()))
+	kit.ListVar(set, &kinds, "type", nil, "only these `types`: "+words(knowledge.Types()))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(texts(knowledge.Types()), cobra.ShellCompDirectiveNoFileComp))
 	kit.OutputFlag(cmd, &format)
 	return cmd

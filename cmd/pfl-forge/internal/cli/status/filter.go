@@ -21,10 +21,10 @@ type filter struct {
 // filterFlags adds the flags of the filter to the command.
 func (f *filter) filterFlags(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringSliceVar(&f.Status, "status", nil, "only intents with one of these `statuses`: "+strings.Join(document.Statuses, ", "))
-	set.StringSliceVar(&f.Waiting, "waiting", nil, "only intents that wait for one of these `decisions` of a person: "+strings.Join(document.Waits, ", "))
-	set.StringSliceVar(&f.Type, "type", nil, "only intents of one of these `types`, such as fix")
-	set.StringSliceVar(&f.Labels, "label", nil, "only intents with all of these `labels`")
+	kit.ListVar(set, &f.Status, "status", nil, "only intents with one of these `statuses`: "+strings.Join(document.Statuses, ", "))
+	kit.ListVar(set, &f.Waiting, "waiting", nil, "only intents that wait for one of these `decisions` of a person: "+strings.Join(document.Waits, ", "))
+	kit.ListVar(set, &f.Type, "type", nil, "only intents of one of these `types`, such as fix")
+	kit.ListVar(set, &f.Labels, "label", nil, "only intents with all of these `labels`")
 	set.StringVar(&f.Requester, "requester", "", "only intents that this `name`, a person or a system, asked for")
 	set.StringVar(&f.since, "since", "", "only intents on which something was decided after a `time` such as 24h or 2026-03-01")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(document.Statuses, cobra.ShellCompDirectiveNoFileComp))

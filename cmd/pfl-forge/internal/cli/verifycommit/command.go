@@ -73,7 +73,7 @@ func Command(a *kit.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.keys, "trusted-keys", "", "`file` with the keys to trust, instead of "+keysVariable+" or this machine's own")
 	flags.BoolVar(&o.stdin, "stdin", false, "decide on a push, as a pre-receive hook")
-	flags.StringSliceVar(&o.branches, "branch", nil, "with --stdin: a protected `branch`; may be repeated; default: the one of HEAD")
+	kit.ListVar(flags, &o.branches, "branch", nil, "with --stdin: a protected `branch`; may be repeated; default: the one of HEAD")
 	flags.BoolVar(&o.approved, "approved", false, "a person must have approved each commit, also where the plan did not ask for it")
 	kit.OutputFlag(cmd, &o.format)
 	_ = cmd.MarkFlagFilename("trusted-keys")
