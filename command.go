@@ -320,9 +320,8 @@ type MergeResult struct {
 	// PatchID identifies the change.
 	PatchID string
 	// Files are the paths in conflict, or those of a person's uncommitted changes that are in the way.
-	Files []string
-	// Verify is the report on the moved base; nil if the base had not moved.
-	Verify *VerifyReport
+	Files  []string
+	Verify *VerifyReport // on the moved base; nil if the base had not moved
 	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
 	Refusal   string // what the origin said when it refused the push, on one line
