@@ -175,12 +175,12 @@ func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forg
 			continue
 		}
 		switch s.Goal.Status {
-		case "":
-			return v.Intent.ID, nil
 		case forge.LoopCompleted, forge.LoopCancelled:
 			return "", fmt.Errorf("id: %s is this goal, and it is %s; begin it again with another id", v.Intent.ID, s.Goal.Status)
+		case forge.LoopMaxIterations, forge.LoopError:
+			return "", fmt.Errorf("id: %s is this goal, and it has ended: %s; `pfl-forge goal resume %s` goes on with it", v.Intent.ID, s.Goal.Status, v.Intent.ID)
 		}
-		return "", fmt.Errorf("id: %s is this goal, and it has ended: %s; `pfl-forge goal resume %s` goes on with it", v.Intent.ID, s.Goal.Status, v.Intent.ID)
+		return v.Intent.ID, nil
 	}
 	return "", nil
 }
