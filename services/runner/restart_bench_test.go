@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -31,7 +30,6 @@ func restart(b *testing.B, ended int) {
 	dir := b.TempDir()
 	fill(b, dir, ended)
 	took := map[string]time.Duration{}
-	var held uint64
 	rounds := 0
 	for b.Loop() {
 		rounds++
@@ -44,8 +42,6 @@ func restart(b *testing.B, ended int) {
 		part("server")
 		conn := connectTo(b, s)
 		part("connect")
-		before := heap()
-		lap = time.Now()
 		if list, err := conn.Journal.Summaries(b.Context(), ""); err != nil || len(list) != ended {
 			b.Fatalf("%d summaries, %v", len(list), err)
 		}
@@ -59,14 +55,12 @@ func restart(b *testing.B, ended int) {
 		machine.Fold(key, records)
 		part("fold-project")
 		runBriefly(b, conn, func() { part("ready") })
-		held = heap() - min(before, heap())
 		conn.Close()
 		s.Shutdown()
 	}
 	for name, d := range took {
 		b.ReportMetric(float64(d.Milliseconds())/float64(rounds), name+"-ms")
 	}
-	b.ReportMetric(float64(held)/1e6, "held-MB")
 }
 
 // fill has a real runner and workers that succeed at once make so many ended intents.
@@ -133,12 +127,4 @@ func runBriefly(b *testing.B, conn *bus.Bus, ready func()) {
 	})
 	group.Wait()
 	cancel()
-}
-
-// heap returns the bytes that are in use after a collection.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
