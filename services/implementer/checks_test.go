@@ -108,7 +108,7 @@ func TestTestsThatWereThereAreHeard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			was := map[string]string{"tests/sum.sh": "exit 1\n", "tests/fine.sh": "test -e b.txt\n"}
+			was := map[string]string{"tests/sum.sh": "test -e gone.txt\n", "tests/fine.sh": "test -e b.txt\n"}
 			if tt.file != "tests/sum.sh" {
 				was["tests/sum.sh"] = "test -e b.txt\n"
 			}
