@@ -74,3 +74,30 @@ func BenchmarkMergeTrain(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkBadTrain reports what 100 changes cost of which three never pass, with a check that fails every twentieth time whatever it is
+// run on: how often verify runs for each change, and how many of the good changes land.
+func BenchmarkBadTrain(b *testing.B) {
+	const n, bad, workers = 100, 3, 8
+	b.Setenv("FORGE_SANDBOX", "unconfined") // for the file in which verify counts
+	for b.Loop() {
+		count := filepath.Join(b.TempDir(), "count")
+		verify := fmt.Sprintf("sleep 0.2; echo x >>'%s'; test $(($(wc -l <'%[1]s') %% 20)) != 0", count)
+		for i := range bad {
+			verify += fmt.Sprintf("; ! grep -q x f%02d.txt", 17+30*i)
+		}
+		verify = strings.ReplaceAll(verify, "; test", " && test")
+		r := queued(b, n, workers, workers, strings.ReplaceAll(verify, "; !", " && !"))
+		began := time.Now()
+		got := r.forge("run")
+		ran, err := os.ReadFile(count)
+		if err != nil {
+			b.Fatal(err)
+		}
+		landed := strings.Count(r.git("log", "--format=%s"), "Line line-")
+		b.ReportMetric(time.Since(began).Seconds(), "s")
+		b.ReportMetric(float64(strings.Count(string(ran), "x"))/n, "verifies/change")
+		b.ReportMetric(float64(landed)/(n-bad), "landed/good")
+		b.Logf("%s", got.stdout[max(0, len(got.stdout)-3000):])
+	}
+}
