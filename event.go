@@ -77,7 +77,6 @@ const ProjectPaused = "the project is paused"
 
 // AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 const AccountClosed = "the account of "
-
 const (
 	GitOrigin  = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
 	GitPush    = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
