@@ -75,9 +75,10 @@ type Cancel struct {
 // ProjectPaused is the reason that an intent shows while its project is paused.
 const ProjectPaused = "the project is paused"
 
-// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
-const AccountClosed = "the account of "
 const (
+	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
+	AccountClosed = "the account of "
+
 	GitOrigin  = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
 	GitPush    = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
 	GitBase    = "git base"                // GitBase stands there as well: the base branch is red
