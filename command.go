@@ -303,6 +303,7 @@ const (
 	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
 	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
 	MergeRefused      MergeOutcome = "refused"       // a hook of the origin, or the protection of the branch, refused the push
+	MergeOvertaken    MergeOutcome = "overtaken"     // the base branch moved while the change was verified: it says nothing about the change
 	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
@@ -319,9 +320,8 @@ type MergeResult struct {
 	// PatchID identifies the change.
 	PatchID string
 	// Files are the paths in conflict, or those of a person's uncommitted changes that are in the way.
-	Files []string
-	// Verify is the report on the moved base; nil if the base had not moved.
-	Verify *VerifyReport
+	Files  []string
+	Verify *VerifyReport // on the moved base; nil if the base had not moved
 	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
 	Refusal   string // what the origin said when it refused the push, on one line

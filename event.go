@@ -72,10 +72,9 @@ type Cancel struct {
 	Task   TaskID // the task to stop; empty stops the whole intent
 }
 
-// ProjectPaused is the reason that an intent shows while its project is paused.
-const ProjectPaused = "the project is paused"
-
 const (
+	// ProjectPaused is the reason that an intent shows while its project is paused.
+	ProjectPaused = "the project is paused"
 	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 	AccountClosed = "the account of "
 

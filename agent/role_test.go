@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 func TestRoles(t *testing.T) {
@@ -19,6 +20,26 @@ func TestRoles(t *testing.T) {
 	}
 	if s := agent.Spec("other"); !s.ReadOnly() || s.Tools != agent.ToolsNone {
 		t.Errorf("what is no role may %+v", s)
+	}
+}
+
+// TestJudgesFindFilesWithGrep has no call that decides on a change pay for Glob, unless
+// there is nothing else to search with.
+func TestJudgesFindFilesWithGrep(t *testing.T) {
+	for _, tt := range []struct {
+		role           agent.Role
+		configured, in []string
+	}{
+		{agent.RoleReview, []string{"Read", "Glob", "Grep"}, []string{"Read", "Grep"}},
+		{agent.RoleReview, []string{"Read", "Glob"}, []string{"Read", "Glob"}},
+		{agent.RoleAnalyze, []string{"Read", "Glob", "Grep"}, []string{"Read", "Glob", "Grep"}},
+		{agent.RoleJudge, []string{"Read", "Glob", "Grep"}, nil},
+	} {
+		spec := agent.Spec(tt.role)
+		p := &config.Project{TriageTools: slices.Clone(tt.configured)}
+		if got := spec.ToolsOf(p); !slices.Equal(got, tt.in) || !slices.Equal(p.TriageTools, tt.configured) {
+			t.Errorf("%s of %q has %q, and leaves %q", tt.role, tt.configured, got, p.TriageTools)
+		}
 	}
 }
 

@@ -292,3 +292,23 @@ pfl-forge.yaml:5: parallel_workers: is 0; must be between 1 and 256`
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
 }
+
+// Changes that wait for their merge are verified side by side without anybody asking for it.
+func TestMergeTrainByDefault(t *testing.T) {
+	for in, want := range map[string]int{
+		"":                           4,
+		"parallel_workers: 7":        7,
+		"parallel_workers: 1":        1,
+		"merge_queue: {parallel: 1}": 1,
+		"merge_queue: {parallel: 0}": 4,
+		"parallel_workers: 2\nmerge_queue: {parallel: 8}": 8,
+	} {
+		got, err := config.Parse([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := got.Rules().MergeParallel; n != want {
+			t.Errorf("%q: %d changes at once, want %d", in, n, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ func (p *Project) Rules() *forge.Policy {
 	policy.StrongerImplement, policy.StrongerReview = p.Calls.Escalate.Steps()
 	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
-	policy.MergeParallel = p.MergeQueue.Parallel
+	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, p.ParallelWorkers)
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

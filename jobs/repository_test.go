@@ -160,7 +160,7 @@ timeouts: {implement: 1h}
 	want := forge.DefaultPolicy()
 	want.ProtectedPaths = c.Policy.ProtectedPaths
 	want.MaxReviewRetries, want.TrustedOrigins, want.AttemptTimeout = 0, []string{"ci"}, 70*time.Minute
-	want.MaxDepth, want.Approvals.Count = 1, 1
+	want.MaxDepth, want.Approvals.Count, want.MergeParallel = 1, 1, 4
 	want.Budget = forge.Budget{IntentUSD: config.DefaultIntentUSD, DayUSD: config.DefaultDayUSD}
 	want.Reflection = forge.ReflectionPolicy{Off: true, MaxGeneration: 3, ProposalsADay: 4, ProposalsATime: 6}
 	if diff := cmp.Diff(&want, c.Rules()); diff != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/agenttest/conformance"
 	"github.com/pfl-forge/pfl-forge/agent/claude"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // TestMain puts into the environment what no agent may see.
@@ -67,7 +68,7 @@ func newSerialBench(t testing.TB, role agent.Role, scenario agenttest.Scenario) 
 	b.call = agent.Call{
 		Role: role, Dir: checkout(t), ScratchDir: t.TempDir(), StateDir: t.TempDir(),
 		Prompt: "Change the greeting.", System: "You are the " + string(role) + " agent.", Model: "sonnet",
-		Tools: []string{"Read", "Glob", "Grep"}, ReadOnly: spec.ReadOnly(), Schema: spec.Schema,
+		Tools: spec.ToolsOf(config.Default()), ReadOnly: spec.ReadOnly(), Schema: spec.Schema,
 		Session: agent.Session{ID: agent.NewSessionID()},
 		Limits:  agent.Limits{Wall: 50 * time.Second, Idle: 40 * time.Second},
 		Env: []string{
@@ -75,9 +76,6 @@ func newSerialBench(t testing.TB, role agent.Role, scenario agenttest.Scenario) 
 			"CLAUDE_CODE_MAX_RETRIES=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
 			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		},
-	}
-	if !b.call.ReadOnly {
-		b.call.Tools = []string{"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
 	}
 	return b
 }

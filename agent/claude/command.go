@@ -95,6 +95,8 @@ func environment(home, settings string, idle time.Duration, more ...[]string) []
 		"DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
+		// Nor a place for tools that are loaded later: there are only those of --tools.
+		"ENABLE_TOOL_SEARCH=false",
 		// No advice on commits and no status of git: that changes with every commit, and what
 		// comes after it in a request could not be read from the model's cache any more.
 		"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",

@@ -15,10 +15,6 @@ import (
 func firstRequest(t testing.TB, role agent.Role) (system, tools, around string) {
 	t.Helper()
 	b := newSerialBench(t, role, agenttest.Steps(agenttest.Fail(400, "invalid_request_error", "this is enough")))
-	spec := agent.Spec(role)
-	if spec.Tools == agent.ToolsNone {
-		b.call.Tools = nil
-	}
 	b.call.System, b.call.Prompt = "SYSTEM-OF-OURS", "PROMPT-OF-OURS"
 	_, _ = b.run() // it fails, as it has to
 	requests := b.model.Requests("main")
@@ -63,9 +59,13 @@ func cut(t testing.TB, part json.RawMessage, ours string) string {
 // TestSystemPromptIsOurs has the CLI send no prompt of its own beside ours, and nothing
 // in it that differs between calls or days: no directory, no date, no state of git.
 func TestSystemPromptIsOurs(t *testing.T) {
-	for _, role := range []agent.Role{agent.RoleImplement, agent.RoleReview, agent.RoleJudge} {
+	most := map[agent.Role]int{agent.RoleImplement: 3000, agent.RoleReview: 1720, agent.RoleJudge: 470}
+	for role := range most {
 		t.Run(string(role), func(t *testing.T) {
 			system, tools, around := firstRequest(t, role)
+			if n := prompttest.Tokens(system + tools + around); n > most[role] {
+				t.Errorf("the CLI sends %d tokens of its own; docs/performance.md counts on at most %d", n, most[role])
+			}
 			if len(system) > 400 {
 				t.Errorf("the CLI's own system prompt has %d bytes: %s", len(system), system)
 			}

@@ -88,6 +88,7 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			{Question: "Which value for TO?", Param: "TO"},
 		},
 		Policy: &forge.Policy{
+			Numbers:          forge.Numbers{MergeParallel: 4},
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},

@@ -90,6 +90,43 @@ func TestChecksAreThoseOfTheBase(t *testing.T) {
 	}
 }
 
+// Nobody reads a change over which checks decide, so tests that were there before have a word on it as they were: a person
+// approves what passes only without them. Tests that the change adds, or changes in vain, ask for nothing.
+func TestTestsThatWereThereAreHeard(t *testing.T) {
+	checks := []forge.Check{{Criterion: 1, Command: "for t in tests/*; do sh $t || exit; done"}}
+	for name, tt := range map[string]struct {
+		file, text string
+		checks     []forge.Check
+		want       []string
+	}{
+		"skipped":     {"tests/sum.sh", "true", checks, []string{`with tests/sum.sh as it was, "for t in tests/*; do sh $t || exit; done" fails`}},
+		"in vain":     {"tests/fine.sh", "true", checks, nil},
+		"added":       {"tests/more.sh", "true", checks, nil},
+		"no goal":     {"tests/sum.sh", "true", nil, nil},
+		"not a test":  {"sum.sh", "true", checks, nil},
+		"still fails": {"tests/fine.sh", "exit 1", checks, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			was := map[string]string{"tests/sum.sh": "test -e gone.txt\n", "tests/fine.sh": "test -e b.txt\n"}
+			if tt.file != "tests/sum.sh" {
+				was["tests/sum.sh"] = "test -e b.txt\n"
+			}
+			w.repo.Commit("tests", was)
+			im := w.implemented(recipe(1, "write", "FILE", tt.file, "TEXT", tt.text))
+			c := command(forge.StepRebase, 1)
+			c.Task.Base, c.Task.Head, c.Task.Checks = im.Base, im.Head, tt.checks
+			r := w.imp.rebase(t.Context(), c, silent)
+			if r.Failure() != nil {
+				t.Fatalf("%+v", r.Failure())
+			}
+			if diff := cmp.Diff(tt.want, forge.As[*forge.Rebase](r.Output).Guarded); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // What a command decided before has to hold also where the base branch has moved meanwhile.
 func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
 	w := newWorld(t)

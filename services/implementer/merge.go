@@ -18,9 +18,6 @@ import (
 )
 
 const (
-	// maxMoves bounds how often one merge starts over because the base branch moved
-	// under it.
-	maxMoves = 5
 	// moveTimeout bounds moving the base branch. Once begun it is not cancelled,
 	// because its outcome would be unknown.
 	moveTimeout = 5 * time.Minute
@@ -63,16 +60,24 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	if head, err = addApprover(ctx, j, base, head); err != nil {
 		return err
 	}
-	for range maxMoves {
-		j.Result.Output, err = i.tryMerge(ctx, j, base, head)
-		if !errors.Is(err, git.ErrMoved) {
-			return err
-		}
-		if err := j.Refresh(ctx); err != nil {
-			return err
-		}
+	if j.Result.Output, err = i.tryMerge(ctx, j, base, head); errors.Is(err, git.ErrMoved) {
+		return overtaken(ctx, j)
 	}
-	return agent.Fail(forge.FailRepository, "the base branch moved %d times while the change was being merged: try again when it is quieter", maxMoves)
+	return err
+}
+
+// overtaken reports that the base branch has moved since the change was put on it. When the change is tried again is for the
+// queue to say, which knows the others. A branch that is where it was is a failure: nothing would bound the tries.
+func overtaken(ctx context.Context, j *jobs.Job) error {
+	before := j.Tip
+	if err := j.Refresh(ctx); err != nil {
+		return err
+	}
+	if j.Tip == before {
+		return agent.Fail(forge.FailRepository, "the base branch was found elsewhere than at %s, where it is", before.Short())
+	}
+	j.Result.Output = &forge.MergeResult{Outcome: forge.MergeOvertaken}
+	return nil
 }
 
 // addApprover returns the commit to merge with the person in its message who approved

@@ -334,3 +334,29 @@ func TestMergeOnATipThatGuardsMore(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A base branch that moves while the change is verified says nothing about the change, however often: it is tried again on the tip
+// that is found then. The one who says so has to have seen it elsewhere.
+func TestMergeThatIsOvertaken(t *testing.T) {
+	w := newWorld(t)
+	rb := w.ready("new.txt", "x")
+	for n := range 7 {
+		var tip git.OID
+		w.imp.crash = func(at string) {
+			if at == "kept" {
+				tip = w.repo.Commit("somebody is quicker", map[string]string{"other.txt": strings.Repeat("y\n", n+1)})
+			}
+		}
+		c := merge(1, rb)
+		c.Attempt.Claim = n + 1
+		if got := w.merges(c); got.Outcome != forge.MergeOvertaken || got.Commit != "" || w.repo.Head("main") != tip {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	w.imp.crash = func(string) {}
+	c := merge(1, rb)
+	c.Attempt.Claim = 8
+	if got := w.merges(c); got.Outcome != forge.MergeDone || w.repo.Head("main") != git.OID(got.Commit) || w.repo.Head("main^") != git.OID(got.Parent) {
+		t.Errorf("got %+v", got)
+	}
+}

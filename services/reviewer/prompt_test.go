@@ -1,6 +1,8 @@
 package reviewer
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -140,6 +142,32 @@ func fill(v reflect.Value, name string) {
 			fill(v.Field(i), name+"."+v.Type().Field(i).Name)
 		}
 	default:
+	}
+}
+
+// TestFixedPromptIsSmall keeps a review's and a judgment's first request at half of what it was, with what
+// the program of the agent adds: docs/performance.md has the account, and TestSystemPromptIsOurs the other half.
+func TestFixedPromptIsSmall(t *testing.T) {
+	for role, tt := range map[agent.Role]struct {
+		render func() (system, text string, err error)
+		most   int
+	}{
+		agent.RoleReview: {func() (system, text string, err error) {
+			return render(newReviewData(&forge.Command{}, nil))
+		}, 1610},
+		agent.RoleJudge: {newJudgeData(&forge.Command{}, nil).render, 1700},
+	} {
+		system, text, err := tt.render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema bytes.Buffer
+		if err := json.Compact(&schema, agent.Spec(role).Schema); err != nil {
+			t.Fatal(err)
+		}
+		if n := prompttest.Tokens(system) + prompttest.Tokens(text) + prompttest.Tokens(schema.String()); n > tt.most {
+			t.Errorf("%s has %d fixed tokens, of at most %d", role, n, tt.most)
+		}
 	}
 }
 

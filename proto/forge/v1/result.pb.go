@@ -43,6 +43,8 @@ const (
 	MergeOutcome_MERGE_OUTCOME_TRIED MergeOutcome = 6
 	// The origin refused the push.
 	MergeOutcome_MERGE_OUTCOME_REFUSED MergeOutcome = 7
+	// The base branch moved while the change was verified: try again.
+	MergeOutcome_MERGE_OUTCOME_OVERTAKEN MergeOutcome = 8
 )
 
 // Enum value maps for MergeOutcome.
@@ -56,6 +58,7 @@ var (
 		5: "MERGE_OUTCOME_DIRTY",
 		6: "MERGE_OUTCOME_TRIED",
 		7: "MERGE_OUTCOME_REFUSED",
+		8: "MERGE_OUTCOME_OVERTAKEN",
 	}
 	MergeOutcome_value = map[string]int32{
 		"MERGE_OUTCOME_UNSPECIFIED":   0,
@@ -66,6 +69,7 @@ var (
 		"MERGE_OUTCOME_DIRTY":         5,
 		"MERGE_OUTCOME_TRIED":         6,
 		"MERGE_OUTCOME_REFUSED":       7,
+		"MERGE_OUTCOME_OVERTAKEN":     8,
 	}
 )
 
@@ -5107,7 +5111,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xec\x01\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\x89\x02\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
@@ -5116,7 +5120,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x15MERGE_OUTCOME_CHANGED\x10\x04\x12\x17\n" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05\x12\x17\n" +
 	"\x13MERGE_OUTCOME_TRIED\x10\x06\x12\x19\n" +
-	"\x15MERGE_OUTCOME_REFUSED\x10\aB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x15MERGE_OUTCOME_REFUSED\x10\a\x12\x1b\n" +
+	"\x17MERGE_OUTCOME_OVERTAKEN\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)

@@ -7,11 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/goals"
 	"github.com/pfl-forge/pfl-forge/jobs/guard"
@@ -44,10 +48,18 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 	if report, err = tried(ctx, j, c, checks); err != nil || report == nil || !report.Passed {
 		return report, found.Reasons, err
 	}
-	if err := prove(ctx, j, report, head, files); err != nil || len(found.Run) == 0 {
+	if err := prove(ctx, j, report, head, files); err != nil {
 		return report, found.Reasons, err
 	}
-	names := strings.Join(found.Run, ", ")
+	if len(checks) > 0 && verdict.Failing(report) == "" {
+		if found.Run, err = withTests(ctx, j, found.Run, files); err != nil {
+			return report, found.Reasons, err
+		}
+	}
+	if len(found.Run) == 0 {
+		return report, found.Reasons, nil
+	}
+	names := term.Short(strings.Join(found.Run, ", "), maxNames)
 	before, err := j.Store.CommitFilesOf(ctx, head, j.Tip, found.Run, "The checks as they were")
 	if _, ok := errors.AsType[*git.WorkError](err); ok {
 		return report, append(found.Reasons, fmt.Sprintf("not verified with %s as it was, which is no file now", names)), nil
@@ -63,6 +75,26 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 		found.Reasons = append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, line))
 	}
 	return report, found.Reasons, nil
+}
+
+// maxNames bounds the names of files in a reason, in bytes.
+const maxNames = 200
+
+// withTests adds to files those of a change that are tests on the tip.
+func withTests(ctx context.Context, j *jobs.Job, files, changed []string) ([]string, error) {
+	for _, f := range changed {
+		if slices.Contains(files, f) || !pathpattern.Any(j.Config.Review.TestFiles, f) {
+			continue
+		}
+		kind, err := j.Store.Entry(ctx, j.Tip, git.Path(f))
+		if err != nil {
+			return nil, err
+		}
+		if kind != objects.EntryNone {
+			files = append(files, f)
+		}
+	}
+	return files, nil
 }
 
 // prove adds to the report of a fix whether its tests fail without it. Where the project requires

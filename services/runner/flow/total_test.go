@@ -274,7 +274,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		}
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
-			forge.MergeDone, forge.MergePatchChanged, forge.MergeConflict, forge.MergeDirty, forge.MergeVerifyFailed, forge.MergeRefused, "?",
+			forge.MergeDone, forge.MergePatchChanged, forge.MergeConflict, forge.MergeDirty, forge.MergeVerifyFailed, forge.MergeRefused, forge.MergeOvertaken, "?",
 		}[rng.IntN(6)]}
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)

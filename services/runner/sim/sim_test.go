@@ -74,6 +74,26 @@ func TestSeeds(t *testing.T) {
 	wg.Wait()
 }
 
+// TestBusyBase makes sure that the worlds with a busy base branch have what they are for: changes that are overtaken more often than
+// anything is tried that fails, and that are merged in the end.
+func TestBusyBase(t *testing.T) {
+	worlds, long := 0, 0
+	for seed := uint64(10); seed <= 320; seed += 16 {
+		w := newWorld(seed)
+		w.populate()
+		if err := w.play(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		worlds++
+		if w.origin.Turns.Most >= 8 {
+			long++
+		}
+	}
+	if worlds < 10 || long < worlds/2 {
+		t.Errorf("%d of %d busy worlds have changes that were overtaken 8 times; want half of them", long, worlds)
+	}
+}
+
 // TestLongTrains makes sure that the crowded worlds have what they are for: changes that are tried on top of three others
 // and more. The rules about trains are seldom reached otherwise.
 func TestLongTrains(t *testing.T) {

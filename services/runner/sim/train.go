@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -22,12 +23,14 @@ type train struct {
 }
 
 // crowd makes every sixteenth world one with long trains: many small changes that have little to do with each other, of
-// which more are ready than are merged. It takes nothing from the chances of the others.
+// which more are ready than are merged. It takes nothing from the chances of the others. Where the base branch is busy, there are as many.
 func (w *world) crowd() {
-	if w.seed%16 != 5 {
+	switch crowded := w.seed%16 == 5; {
+	case crowded:
+		w.workers.train.crowded, w.money.parallel = true, 8
+	case !origins.Busy(w.seed):
 		return
 	}
-	w.workers.train.crowded, w.money.parallel = true, 8
 	for i := len(w.people.ids); i < 5; i++ {
 		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 	}

@@ -382,6 +382,10 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if r := w.refusal(head, head.id != merge.Head); r != nil {
 		return r
 	}
+	if w.origin.Overtakes(w.rng, w.seed, w.faults) { // by what conflicts with nothing
+		w.repo.main = append(w.repo.main, commit{id: w.repo.id(), files: []string{"outside"}, parent: w.repo.tip()})
+		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeOvertaken}}
+	}
 	head.by = c.Attempt
 	w.repo.push(head)
 	r := w.mergedAs(&head)

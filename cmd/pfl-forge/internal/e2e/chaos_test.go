@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +52,7 @@ type fault struct {
 	name    string
 	servers int  // of NATS, in a cluster; 0 for one by itself
 	linked  bool // whether the services reach NATS through a link
+	small   bool // whether NATS has a disk of its own, which is small
 	during  func(x *trouble)
 }
 
@@ -66,6 +69,8 @@ func faults() []fault {
 		{name: "origin-away", during: func(x *trouble) { x.move(x.origin, x.origin+".away"); x.hold(); x.move(x.origin+".away", x.origin) }},
 		{name: "hook-refuses", during: (*trouble).refusePushes},
 		{name: "disk-away", during: (*trouble).diskAway},
+		{name: "server-full", small: true, during: (*trouble).fillServer},
+		{name: "hook-hangs", during: (*trouble).hangPushes},
 		{name: "people-push", during: (*trouble).peoplePush},
 		{name: "leaders-lost", servers: 3, during: (*trouble).loseLeaders},
 		{name: "quorum-lost", servers: 3, during: (*trouble).loseQuorum},
@@ -90,17 +95,56 @@ func (x *trouble) move(from, to string) {
 
 // refusePushes has the origin refuse every push, as it does while somebody maintains it.
 func (x *trouble) refusePushes() {
-	hook := filepath.Join(x.origin, "hooks", "pre-receive")
-	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
-		x.t.Error(err)
-	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho closed for maintenance >&2\nexit 1\n"), 0o700); err != nil {
-		x.t.Error(err)
-	}
+	hook := x.hook("echo closed for maintenance >&2; exit 1")
 	x.hold()
 	if err := os.Remove(hook); err != nil {
 		x.t.Error(err)
 	}
+}
+
+// hook has the origin run a script at each push, and returns its path.
+func (x *trouble) hook(script string) string {
+	hook := filepath.Join(x.origin, "hooks", "pre-receive")
+	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
+		x.t.Error(err)
+	}
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		x.t.Error(err)
+	}
+	return hook
+}
+
+// hangPushes has a hook of the origin keep every push waiting.
+func (x *trouble) hangPushes() {
+	closed := filepath.Join(x.origin, "closed")
+	write(x.t, closed, "")
+	x.hook("while [ -e " + closed + " ]; do sleep 0.1; done")
+	x.hold()
+	if err := os.Remove(closed); err != nil {
+		x.t.Error(err)
+	}
+}
+
+// fillServer fills the disk of NATS, and starts NATS again when there is room: it does not
+// find that out by itself, and whoever watches it has it start again.
+func (x *trouble) fillServer() {
+	filler := filepath.Join(x.dir, "nats-0", "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 64<<10))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		x.t.Errorf("the disk is not full: %v", err)
+	}
+	x.hold()
+	if err := errors.Join(f.Close(), os.Remove(filler)); err != nil {
+		x.t.Error(err)
+	}
+	x.procs[0].kill()
+	x.start(x.procs[0])
 }
 
 // diskAway takes the state of one of two implementers away.
@@ -205,6 +249,9 @@ func (f *fault) meet(t *testing.T, seed uint64) {
 	if f.linked {
 		x.link = newLink(t, strings.TrimPrefix(x.url, "nats://"))
 		x.via = "nats://" + x.link.listener.Addr().String()
+	}
+	if f.small {
+		smallDisk(t, filepath.Join(x.dir, "nats-0"))
 	}
 	x.run()
 	began := time.Now()

@@ -140,7 +140,7 @@ func (c *cluster) configureServers() (list []*process) {
 	}
 	for i, url := range urls {
 		name := fmt.Sprintf("nats-%d", i)
-		conf := fmt.Sprintf("listen: %q\nserver_name: %s\njetstream { store_dir: %q, sync_interval: always }\n"+
+		conf := fmt.Sprintf("listen: %q\nserver_name: %s\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
 			"tls { cert_file: %q, key_file: %q }\ninclude ./auth.conf\n",
 			strings.TrimPrefix(url, "nats://"), name, filepath.Join(c.dir, name),
 			filepath.Join(c.keys, "tls.crt"), filepath.Join(c.keys, "tls.key"))

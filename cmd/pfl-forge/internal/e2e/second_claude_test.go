@@ -64,5 +64,10 @@ func TestSecondReviewerOfAnotherMaker(t *testing.T) {
 	if !strings.Contains(inbox, "again") || !strings.Contains(inbox, "is not polite") {
 		t.Errorf("the inbox says:\n%s", inbox)
 	}
+	r.must(0, "answer", "again", "1", "approve")
+	r.must(0, "run")
+	if got := r.git("rev-parse", "main"); got == merged {
+		t.Error("a person's approval did not merge it")
+	}
 	r.tidy()
 }

@@ -304,7 +304,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return verifyFailed("verify failed on the new base", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
-	case forge.MergeTried, forge.MergeRefused: // no answers to a task
+	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}

@@ -56,18 +56,15 @@ func (f *Refusal) Stands() bool { return f != nil && f.Rests > 0 }
 // refused gives a change whose push was refused its place in the queue back, and reports whether it did: not if the refusal is
 // the change's own, or if the change is not wanted any more.
 func (s *State) refused(m *Merge, r *forge.Result, now time.Time) bool {
-	if m.Gone || s.task(m.Intent, m.Task).Number != m.Number || m.Doubted && s.Refused == nil {
+	if !(turns{s}).isWanted(m) || m.Doubted && s.Refused == nil {
 		return false
 	}
-	q, in := m.Request, forge.As[*forge.MergeResult](r.Output)
+	q, in := turns{s}.putBack(), forge.As[*forge.MergeResult](r.Output)
 	q.Refusals++
-	q.Doubted, q.Car = false, &Car{Claims: m.Claim}
+	q.Doubted = false
 	if in.Candidate != nil {
 		q.Verified, q.VerifiedIn = in.Candidate, r.Executor
 	}
-	s.Current = nil
-	i, _ := slices.BinarySearchFunc(s.Queued, q.Order, func(o *Request, order int) int { return o.Order - order })
-	s.Queued = slices.Insert(s.Queued, i, &q)
 	if s.Refused == nil {
 		s.Refused = &Refusal{Since: now}
 	}
@@ -112,7 +109,11 @@ func (s *State) next() int {
 			return i
 		}
 	}
-	return slices.IndexFunc(s.Queued, s.mayMerge)
+	first := slices.IndexFunc(s.Queued, s.mayMerge)
+	if i := (turns{s}).instead(first); i >= 0 {
+		return i
+	}
+	return first
 }
 
 // NextRound begins the next round because its timer fired, and reports whether it does.

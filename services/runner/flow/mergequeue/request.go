@@ -115,7 +115,7 @@ func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 	if r.Car != nil && (r.Car.is(Trying) || len(r.Car.Ahead) > 0) {
 		s.uncouple(r) // it stands on what was not merged
 	}
-	s.Queued = slices.Delete(s.Queued, i, i+1)
+	s.Queued, s.Overtaken = slices.Delete(s.Queued, i, i+1), Ref{}
 	s.Current = &Merge{Request: *r, Claim: r.Car.claims() + 1}
 	return s.Current
 }

@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -22,6 +23,7 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	forge.MergePatchChanged: {},
 	forge.MergeVerifyFailed: {},
 	forge.MergeRefused:      {}, // never an answer: see refused
+	forge.MergeOvertaken:    {}, // the same: see overtaken
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
@@ -39,10 +41,14 @@ func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (re
 		return time.Time{}, d, err
 	}
 	f := r.Failure()
-	if in := forge.As[*forge.MergeResult](r.Output); f == nil && (!r.Answers() || in != nil && in.Outcome == forge.MergeTried) {
+	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
+	case f != nil:
+	case !r.Answers() || in.Outcome == forge.MergeTried:
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
-	}
-	if in := forge.As[*forge.MergeResult](r.Output); f == nil && in != nil && in.Outcome == forge.MergeRefused {
+	case in.Outcome == forge.MergeOvertaken:
+		turns{s}.overtaken(out, m)
+		return time.Time{}, forge.Applied, nil
+	case in.Outcome == forge.MergeRefused:
 		if s.refused(m, r, now) {
 			if s.Refused.rests() {
 				retryAt = s.Refused.NextAt

@@ -29,6 +29,8 @@ type State struct {
 	Red string
 	// Refused is that the origin refuses pushes; nil if it does not.
 	Refused *Refusal
+	// Overtaken is the change that the base branch overtook last, until the next merge begins.
+	Overtaken Ref
 
 	// void are trials to cancel, since the last Couple.
 	void []forge.Attempt
@@ -72,6 +74,8 @@ type Request struct {
 
 	// Order is the place among all requests to merge, by Orders.
 	Order int
+	// Moves counts how often the base branch moved while the change was verified in its merge.
+	Moves int
 	// Refusals counts how often the origin refused its push while it accepted no other.
 	Refusals int
 	// Doubted says that another change was accepted since it was refused.

@@ -149,8 +149,8 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 
 // Couple puts the train together after a step: the first changes that may be merged get a car each, behind the merge
 // that is under way and on top of those before them that have not stopped. A car that was put on top of anything else
-// is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused
-// no trial begins.
+// is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused, or the base
+// branch is busy, no trial begins.
 func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	var ahead []Ref
 	free := s.parallel()
@@ -179,7 +179,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 		}
 	}
 	// The oldest come first: what is found of them is needed first.
-	if !paused {
+	if !paused && !(turns{s}).isBusy() {
 		issue = untried[:max(min(free, len(untried)), 0)]
 	}
 	for _, q := range issue {

@@ -24,11 +24,13 @@ func (s *State) Places() map[string]string {
 			places[string(m.Task)] = "first in the merge queue, waits for the origin"
 		case m.IsPaused():
 			places[string(m.Task)] = "first in the merge queue, tried again after a failure"
+		default:
+			places[string(m.Task)] += m.moved()
 		}
 	}
 	for _, q := range s.Queued[:min(len(s.Queued), maxPlaces)] {
 		n++
-		places[string(q.Task)] = fmt.Sprintf("%s in the merge queue%s", ordinal(n), s.waitsFor(q))
+		places[string(q.Task)] = fmt.Sprintf("%s in the merge queue%s", ordinal(n), s.waitsFor(q)+q.moved())
 	}
 	if len(places) == 0 {
 		return nil

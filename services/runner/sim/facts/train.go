@@ -75,6 +75,9 @@ func (t *Train) learn(r *forge.Result) {
 		}
 		return
 	}
+	if in.Outcome == forge.MergeOvertaken { // on the tip of now the others may pass, and they need not be asked in the same order
+		clear(t.trials)
+	}
 	if in.Outcome == forge.MergeRefused { // it passed on the base branch since: what its trial said is older
 		delete(t.trials, name)
 	}

@@ -7,13 +7,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
 
-// lateRefusals bounds the refusals after the other faults stopped: most changes are merged only then.
-const lateRefusals = 6
+// lateRefusals bounds the refusals after the other faults stopped: most changes are merged only then. latePushes does so for pushes that
+// overtake a change.
+const (
+	lateRefusals = 6
+	latePushes   = 40
+)
 
 // Origin is the git origin of a world. In some worlds it does not answer for a while, in others a hook refuses every push for a
-// while, and those of some tasks for ever.
+// while, and those of some tasks for ever. In others people push faster than changes are verified, for a long time. Then they stop.
 type Origin struct {
 	facts.Pushes
+
+	// Turns are those of the changes that are overtaken.
+	Turns facts.Turns
 
 	away, closed bool
 	late         int
@@ -49,4 +56,18 @@ func (o *Origin) Refuses(rng *rand.Rand, seed uint64, faults bool, task forge.Ta
 		o.late++
 	}
 	return refuses
+}
+
+// Busy reports whether a world is one in which people push faster than changes are verified.
+func Busy(seed uint64) bool { return seed%16 == 10 }
+
+// Overtakes reports whether a person pushes while a change is verified.
+func (o *Origin) Overtakes(rng *rand.Rand, seed uint64, faults bool) bool {
+	if !Busy(seed) || !faults && o.late == latePushes || rng.IntN(12) == 0 {
+		return false
+	}
+	if !faults {
+		o.late++
+	}
+	return true
 }

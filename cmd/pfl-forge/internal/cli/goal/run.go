@@ -156,7 +156,7 @@ func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 }
 
 // sameGoal returns the id of a goal under way with the same text and criteria, empty if
-// there is none. With an id it looks at that goal alone.
+// there is none. With an id it looks at that goal alone, and an error says how it goes on if it has ended.
 func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forge.IntentID) (forge.IntentID, error) {
 	list, err := goals(ctx, t)
 	if err != nil {
@@ -164,16 +164,23 @@ func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forg
 	}
 	for n := range list {
 		s := &list[n]
-		if s.Title != i.Title || s.Goal.Status != "" || named != "" && s.Key.Intent != named {
+		if s.Title != i.Title || named == "" && s.Goal.Status != "" || named != "" && s.Key.Intent != named {
 			continue
 		}
 		v, err := t.View(ctx, s.Key.Intent)
 		if err != nil {
 			return "", err
 		}
-		if v.Intent.Body == i.Body && slices.Equal(v.Intent.Criteria, i.Criteria) && slices.Equal(v.Intent.Checks, i.Checks) {
-			return v.Intent.ID, nil
+		if v.Intent.Body != i.Body || !slices.Equal(v.Intent.Criteria, i.Criteria) || !slices.Equal(v.Intent.Checks, i.Checks) {
+			continue
 		}
+		switch s.Goal.Status {
+		case forge.LoopCompleted, forge.LoopCancelled:
+			return "", fmt.Errorf("id: %s is this goal, and it is %s; begin it again with another id", v.Intent.ID, s.Goal.Status)
+		case forge.LoopMaxIterations, forge.LoopError:
+			return "", fmt.Errorf("id: %s is this goal, and it has ended: %s; `pfl-forge goal resume %s` goes on with it", v.Intent.ID, s.Goal.Status, v.Intent.ID)
+		}
+		return v.Intent.ID, nil
 	}
 	return "", nil
 }
