@@ -142,44 +142,37 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 // recover dispatches again what every machine waits for. A machine whose journal
 // cannot be read does not delay the others.
 func (r *runner) recover(ctx context.Context) error {
-	keys, err := r.open(ctx)
-	failures := []error{err}
-	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b forge.Key) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		failures = append(failures, r.skipUnreadable(ctx, key, r.driver.Recover(ctx, key)))
-	}
-	if len(keys) > 0 {
-		r.log.InfoContext(ctx, "recovered", "machines", len(keys))
-	}
-	return errors.Join(failures...)
-}
-
-// open returns the machines that may wait for something, and the errors for those
-// that could not be read.
-func (r *runner) open(ctx context.Context) (map[forge.Key]bool, error) {
-	keys := map[forge.Key]bool{}
 	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
 	failures := []error{err}
+	open := map[forge.Key]bool{}
 	for _, project := range projects {
-		keys[project.Key] = true
-		records, _, err := r.bus.Journal.Load(ctx, project.Key)
-		if err != nil {
-			failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
+		m, err := r.driver.Recover(ctx, project.Key)
+		failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
+		if m == nil {
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
-		for _, id := range machine.Fold(project.Key, records).(*flow.Project).Active() {
-			keys[forge.Key{Project: project.Key.Project, Intent: id}] = true
+		for _, id := range m.(*flow.Project).Active() {
+			open[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
 	}
 	intents, err := r.bus.Journal.Summaries(ctx, "")
+	failures = append(failures, err)
 	for _, s := range intents {
 		if !s.Idle || !s.Status.Ended() {
-			keys[s.Key] = true
+			open[s.Key] = true
 		}
 	}
-	return keys, errors.Join(append(failures, err)...)
+	for _, key := range slices.SortedFunc(maps.Keys(open), func(a, b forge.Key) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
+		_, err := r.driver.Recover(ctx, key)
+		failures = append(failures, r.skipUnreadable(ctx, key, err))
+	}
+	if n := len(projects) + len(open); n > 0 {
+		r.log.InfoContext(ctx, "recovered", "machines", n)
+	}
+	return errors.Join(failures...)
 }
 
 // skipUnreadable logs an error that a retry does not mend, and returns nil for it: a

@@ -202,7 +202,7 @@ func TestDamagedJournalIsLeftAlone(t *testing.T) {
 	if !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("deciding on it: %v", err)
 	}
-	if err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
+	if _, err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("recovering it: %v", err)
 	}
 	if after, err := b.Journal.Last(t.Context(), key); err != nil || after != before {
@@ -283,7 +283,7 @@ func TestAlteredJournalIsLeftAlone(t *testing.T) {
 	if !errors.Is(err, machine.ErrDamaged) || !strings.Contains(err.Error(), "the chain of the journal is broken at message") {
 		t.Errorf("deciding on it: %v", err)
 	}
-	if err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
+	if _, err := driver.Recover(t.Context(), key); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("recovering it: %v", err)
 	}
 	if after, err := b.Journal.Last(t.Context(), key); err != nil || after != before {

@@ -336,13 +336,14 @@ func (d *Driver) load(ctx context.Context, key forge.Key) (Machine, chain.Head, 
 }
 
 // Recover dispatches everything that has to be in force for a machine, because a
-// crash or the loss of a stream may have swallowed it.
-func (d *Driver) Recover(ctx context.Context, key forge.Key) error {
+// crash or the loss of a stream may have swallowed it. It returns the machine, also if only the
+// dispatch failed: a caller that looks at it need not fold a long journal a second time.
+func (d *Driver) Recover(ctx context.Context, key forge.Key) (Machine, error) {
 	m, head, err := d.load(ctx, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.dispatch(ctx, key, &head, m.Pending())
+	return m, d.dispatch(ctx, key, &head, m.Pending())
 }
 
 // Merge appends effects to others, in order.

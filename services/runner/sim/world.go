@@ -289,7 +289,7 @@ func (w *world) recover(n int) {
 	w.down[n] = false
 	for !w.alive(n, func(d *machine.Driver) error {
 		for _, key := range w.keys {
-			if err := d.Recover(context.Background(), key); err != nil {
+			if _, err := d.Recover(context.Background(), key); err != nil {
 				return err
 			}
 		}
