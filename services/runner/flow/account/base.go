@@ -62,6 +62,9 @@ type Waiter struct {
 	Intent forge.IntentID
 	// Tries is how often its change was verified on a red base.
 	Tries int
+	// Silent says that it was asked to look and did not answer, as while a person has paused it. It is not asked again before it
+	// has said something; it looks as soon as it can.
+	Silent bool
 }
 
 // join notes that an intent waits, and how often its change was tried more.
@@ -73,6 +76,7 @@ func (r *Red) join(id forge.IntentID, tries int) {
 		return
 	}
 	r.Waits[i].Tries += tries
+	r.Waits[i].Silent = false
 }
 
 // leave forgets an intent that does not wait any more.
@@ -84,15 +88,15 @@ func (r *Red) leave(id forge.IntentID) {
 }
 
 // next returns the intent to look: the one that was asked least, of these the one that came last. Who wants to mend a red base branch
-// comes after it was found red.
-func (r *Red) next() forge.IntentID {
-	best := 0
-	for i, w := range r.Waits {
-		if w.Tries <= r.Waits[best].Tries {
-			best = i
+// comes after it was found red. It is empty if all of them owe an answer: nobody is asked in vain for ever.
+func (r *Red) next() (id forge.IntentID) {
+	least := 0
+	for _, w := range r.Waits {
+		if !w.Silent && (id == "" || w.Tries <= least) {
+			id, least = w.Intent, w.Tries
 		}
 	}
-	return r.Waits[best].Intent
+	return id
 }
 
 // rest ends a look in vain.
@@ -186,10 +190,13 @@ func (s *State) Look(out *outbox.Messages, project forge.Key, active []forge.Int
 		s.tellAll(out, active)
 	}
 	if r.For == "" && !paused && (r.Due || !r.NextAt.After(now)) {
-		r.For, r.Due, r.NextAt = r.next(), false, now.Add(longestLook)
-		r.Number++
-		s.Number++
-		s.tell(out, r.For)
+		r.For, r.Due, r.NextAt = r.next(), false, time.Time{}
+		if r.For != "" {
+			r.NextAt = now.Add(longestLook)
+			r.Number++
+			s.Number++
+			s.tell(out, r.For)
+		}
 	}
 	return s.LookTimer(project)
 }
@@ -210,6 +217,9 @@ func (s *State) NextLook(fired *forge.TimerFired) bool {
 	}
 	if r.For != "" {
 		r.join(r.For, 1)
+		for i := range r.Waits { // join has made the list its own
+			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For
+		}
 		r.For = ""
 	}
 	r.NextAt = time.Time{}
