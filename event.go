@@ -72,17 +72,17 @@ type Cancel struct {
 	Task   TaskID // the task to stop; empty stops the whole intent
 }
 
+// The words by which what holds up a project is told.
 const (
 	// ProjectPaused is the reason that an intent shows while its project is paused.
 	ProjectPaused = "the project is paused"
 	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 	AccountClosed = "the account of "
-
-	GitOrigin  = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
-	GitPush    = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
-	GitBase    = "git base"                // GitBase stands there as well: the base branch is red
-	OriginAway = "the " + GitOrigin + " "  // OriginAway begins the reason of an intent that tells a person about the origin, for all
-	BaseRed    = "the base branch is red " // BaseRed begins that of one which tells a person about the base branch, for all
+	GitOrigin     = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
+	GitPush       = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
+	GitBase       = "git base"                // GitBase stands there as well: the base branch is red
+	OriginAway    = "the " + GitOrigin + " "  // OriginAway begins the reason of an intent that tells a person about the origin, for all
+	BaseRed       = "the base branch is red " // BaseRed begins that of one which tells a person about the base branch, for all
 )
 
 // Outside reports whether a reason that an intent waits is one that it tells for all: of an account, or of the origin.

@@ -88,7 +88,7 @@ func (r *Red) leave(id forge.IntentID) {
 }
 
 // next returns the intent to look: the one that was asked least, of these the one that came last. Who wants to mend a red base branch
-// comes after it was found red. It is empty if all of them owe an answer: nobody is asked in vain for ever.
+// comes after it was found red. It is empty if all of them owe an answer, so that none is asked in vain for ever.
 func (r *Red) next() (id forge.IntentID) {
 	least := 0
 	for _, w := range r.Waits {
