@@ -72,20 +72,18 @@ type Cancel struct {
 	Task   TaskID // the task to stop; empty stops the whole intent
 }
 
-// ProjectPaused is the reason that an intent shows while its project is paused.
-const ProjectPaused = "the project is paused"
-
-// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
-const AccountClosed = "the account of "
-
-// GitOrigin stands in a ClosedAccount in the place of an agent: the server of the git origin does not answer.
-const GitOrigin = "git origin"
-
-// GitPush stands there as well: the origin refuses pushes to the base branch.
-const GitPush = "git push"
-
-// OriginAway begins the reason of an intent that tells a person about the origin, for all that wait for it.
-const OriginAway = "the " + GitOrigin + " "
+// The words by which what holds up a project is told.
+const (
+	// ProjectPaused is the reason that an intent shows while its project is paused.
+	ProjectPaused = "the project is paused"
+	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
+	AccountClosed = "the account of "
+	GitOrigin     = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
+	GitPush       = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
+	GitBase       = "git base"                // GitBase stands there as well: the base branch is red
+	OriginAway    = "the " + GitOrigin + " "  // OriginAway begins the reason of an intent that tells a person about the origin, for all
+	BaseRed       = "the base branch is red " // BaseRed begins that of one which tells a person about the base branch, for all
+)
 
 // Outside reports whether a reason that an intent waits is one that it tells for all: of an account, or of the origin.
 func Outside(reason string) bool {
@@ -324,11 +322,11 @@ type CommitBudget struct {
 // AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It is
 // answered with AccountsChanged; until the account takes calls again, the step is held.
 type AccountRefused struct {
-	Run     int     // the run that tells it
-	Number  int     // counts the intent's messages of this type, from 1
-	Seen    int     // the AccountsChanged.Number that the call was issued under
-	Agent   string  // the back end whose account it is, or GitOrigin
-	Failure Failure // why: credentials, or a quota until a known time; held if no call was made; origin
+	Run, Number  int     // the run that tells it; counts the intent's messages of this type, from 1
+	Seen         int     // the AccountsChanged.Number that the call was issued under
+	Agent        string  // the back end whose account it is, or GitOrigin or GitBase
+	Failure      Failure // why: credentials, or a quota until a known time; held if no call was made; origin; base_red
+	Base, Passed string  // of GitBase: the tip that was verified, and which verdict.Trial passed there; empty if none did
 }
 
 // AccountsChanged tells an intent which accounts refuse calls.
@@ -337,12 +335,13 @@ type AccountsChanged struct {
 	Heard  int             // the newest AccountRefused.Number of the intent that the project has heard
 	Asks   bool            // says that this intent asks the person, for all that wait
 	Closed []ClosedAccount // all accounts that refuse calls, as of Number
+	Look   int             // numbers the look at a red base branch that this intent is to take; 0 if it is not
 }
 
 // ClosedAccount says why the account of an agent is not called in a project.
 type ClosedAccount struct {
-	Agent        string        // the back end, or GitOrigin or GitPush
-	Reason       FailureReason // auth or quota; origin; push_refused
+	Agent        string        // the back end, or GitOrigin, GitPush or GitBase
+	Reason       FailureReason // auth or quota; origin; push_refused; base_red
 	Message      string        // as the account said it, for a person
 	Since, Until time.Time     // Until is zero if a person has to resume it, and of the origin
 }

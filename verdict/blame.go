@@ -93,6 +93,22 @@ func UnsteadyText(command, output string) string {
 		"Make what fails now and then dependable.\n%s", command, output)
 }
 
+// Passed returns which trial shows that the base branch, or a change on it, passes: that of the base, or of the change; empty
+// if neither does.
+func Passed(r *forge.VerifyReport, tree string) string {
+	if r != nil {
+		for i := range r.Trials {
+			if t := &r.Trials[i]; t.Name == TrialBase && t.Passed {
+				return TrialBase
+			}
+		}
+	}
+	if fault := Blame(r, tree); fault == NoFault || fault == FaultOfCheck {
+		return TrialChange
+	}
+	return ""
+}
+
 // StillRed reports whether trials show that the base branch fails on exactly this tree, and the change with it on
 // exactly that one: then there is nothing to run.
 func StillRed(tried []forge.CheckRun, change, base string) bool {

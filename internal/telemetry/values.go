@@ -17,13 +17,13 @@ var (
 	}
 	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed. A reason that is not among them is
 	// not shown, since an attribute has a closed set of values.
-	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush}
+	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush, forge.FailBase}
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
 	reasons      = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,
 		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost, forge.FailHeld, forge.FailOrigin,
-		forge.FailPush, forge.FailUnreserved,
+		forge.FailPush, forge.FailBase, forge.FailUnreserved,
 	}
 )

@@ -6758,6 +6758,8 @@ type AccountRefused struct {
 	xxx_hidden_Seen        int32                  `protobuf:"varint,3,opt,name=seen"`
 	xxx_hidden_Agent       *string                `protobuf:"bytes,4,opt,name=agent"`
 	xxx_hidden_Failure     *Failure               `protobuf:"bytes,5,opt,name=failure"`
+	xxx_hidden_Base        *string                `protobuf:"bytes,6,opt,name=base"`
+	xxx_hidden_Passed      *string                `protobuf:"bytes,7,opt,name=passed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -6827,28 +6829,58 @@ func (x *AccountRefused) GetFailure() *Failure {
 	return nil
 }
 
+func (x *AccountRefused) GetBase() string {
+	if x != nil {
+		if x.xxx_hidden_Base != nil {
+			return *x.xxx_hidden_Base
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *AccountRefused) GetPassed() string {
+	if x != nil {
+		if x.xxx_hidden_Passed != nil {
+			return *x.xxx_hidden_Passed
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *AccountRefused) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *AccountRefused) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *AccountRefused) SetSeen(v int32) {
 	x.xxx_hidden_Seen = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *AccountRefused) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *AccountRefused) SetFailure(v *Failure) {
 	x.xxx_hidden_Failure = v
+}
+
+func (x *AccountRefused) SetBase(v string) {
+	x.xxx_hidden_Base = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *AccountRefused) SetPassed(v string) {
+	x.xxx_hidden_Passed = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *AccountRefused) HasRun() bool {
@@ -6886,6 +6918,20 @@ func (x *AccountRefused) HasFailure() bool {
 	return x.xxx_hidden_Failure != nil
 }
 
+func (x *AccountRefused) HasBase() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *AccountRefused) HasPassed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *AccountRefused) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -6910,6 +6956,16 @@ func (x *AccountRefused) ClearFailure() {
 	x.xxx_hidden_Failure = nil
 }
 
+func (x *AccountRefused) ClearBase() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Base = nil
+}
+
+func (x *AccountRefused) ClearPassed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Passed = nil
+}
+
 type AccountRefused_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -6923,6 +6979,10 @@ type AccountRefused_builder struct {
 	Agent *string
 	// failure says why.
 	Failure *Failure
+	// base is the tip of a red base branch that was verified.
+	Base *string
+	// passed says what passed there; empty if nothing did.
+	Passed *string
 }
 
 func (b0 AccountRefused_builder) Build() *AccountRefused {
@@ -6930,22 +6990,30 @@ func (b0 AccountRefused_builder) Build() *AccountRefused {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Seen != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Seen = *b.Seen
 	}
 	if b.Agent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Agent = b.Agent
 	}
 	x.xxx_hidden_Failure = b.Failure
+	if b.Base != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
+		x.xxx_hidden_Base = b.Base
+	}
+	if b.Passed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Passed = b.Passed
+	}
 	return m0
 }
 
@@ -6956,6 +7024,7 @@ type AccountsChanged struct {
 	xxx_hidden_Heard       int32                  `protobuf:"varint,2,opt,name=heard"`
 	xxx_hidden_Asks        bool                   `protobuf:"varint,3,opt,name=asks"`
 	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,4,rep,name=closed"`
+	xxx_hidden_Look        int32                  `protobuf:"varint,5,opt,name=look"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -7017,23 +7086,35 @@ func (x *AccountsChanged) GetClosed() []*ClosedAccount {
 	return nil
 }
 
+func (x *AccountsChanged) GetLook() int32 {
+	if x != nil {
+		return x.xxx_hidden_Look
+	}
+	return 0
+}
+
 func (x *AccountsChanged) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *AccountsChanged) SetHeard(v int32) {
 	x.xxx_hidden_Heard = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *AccountsChanged) SetAsks(v bool) {
 	x.xxx_hidden_Asks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
 func (x *AccountsChanged) SetClosed(v []*ClosedAccount) {
 	x.xxx_hidden_Closed = &v
+}
+
+func (x *AccountsChanged) SetLook(v int32) {
+	x.xxx_hidden_Look = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *AccountsChanged) HasNumber() bool {
@@ -7057,6 +7138,13 @@ func (x *AccountsChanged) HasAsks() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *AccountsChanged) HasLook() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *AccountsChanged) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -7072,6 +7160,11 @@ func (x *AccountsChanged) ClearAsks() {
 	x.xxx_hidden_Asks = false
 }
 
+func (x *AccountsChanged) ClearLook() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Look = 0
+}
+
 type AccountsChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -7084,6 +7177,9 @@ type AccountsChanged_builder struct {
 	Asks *bool
 	// closed are all accounts that refuse calls.
 	Closed []*ClosedAccount
+	// look numbers the look at a red base branch that this intent is to take; 0
+	// if it is not.
+	Look *int32
 }
 
 func (b0 AccountsChanged_builder) Build() *AccountsChanged {
@@ -7091,18 +7187,22 @@ func (b0 AccountsChanged_builder) Build() *AccountsChanged {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Heard != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Heard = *b.Heard
 	}
 	if b.Asks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Asks = *b.Asks
 	}
 	x.xxx_hidden_Closed = &b.Closed
+	if b.Look != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_Look = *b.Look
+	}
 	return m0
 }
 
@@ -7326,18 +7426,21 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x17\n" +
 	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
-	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\x91\x01\n" +
+	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\xbd\x01\n" +
 	"\x0eAccountRefused\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04seen\x18\x03 \x01(\x05R\x04seen\x12\x14\n" +
 	"\x05agent\x18\x04 \x01(\tR\x05agent\x12+\n" +
-	"\afailure\x18\x05 \x01(\v2\x11.forge.v1.FailureR\afailure\"\x84\x01\n" +
+	"\afailure\x18\x05 \x01(\v2\x11.forge.v1.FailureR\afailure\x12\x12\n" +
+	"\x04base\x18\x06 \x01(\tR\x04base\x12\x16\n" +
+	"\x06passed\x18\a \x01(\tR\x06passed\"\x98\x01\n" +
 	"\x0fAccountsChanged\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05heard\x18\x02 \x01(\x05R\x05heard\x12\x12\n" +
 	"\x04asks\x18\x03 \x01(\bR\x04asks\x12/\n" +
-	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x12\x12\n" +
+	"\x04look\x18\x05 \x01(\x05R\x04lookB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_forge_v1_event_proto_goTypes = []any{

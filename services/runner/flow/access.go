@@ -116,7 +116,11 @@ func (s access) changed(m *forge.AccountsChanged) (forge.Decision, error) {
 		return rule.Ignore("what there is to know of accounts is known")
 	}
 	s.Accounts.Talks = true
+	look := s.Accounts.Look
 	free := s.Accounts.Learn(m, s.now)
+	if s.Accounts.Look > look && len(free) == 0 && len(s.Accounts.Looks) == 0 { // nothing of it waits any more
+		s.tellBase(&forge.AccountRefused{})
+	}
 	if s.Accounts.Heard >= s.Accounts.Reports {
 		s.Dispatch.Outbox.Answered(accountKey)
 	}

@@ -41,10 +41,17 @@ func (s *Intent) carryOut(e task.Effect) {
 	case task.Correct:
 		s.History.Correct(e.Outcome)
 	case task.Issue:
+		if (access{s}).awaitsBase(e.Task, e.Step) {
+			return
+		}
 		c := s.command(e.Task, e.Step)
 		c.Replica = e.Replica
 		s.send(&c)
 	case task.Wait:
+		if s.Accounts.Talks {
+			access{s}.baseRed(e)
+			return
+		}
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, e.Task, e.Step, e.At) })
 	case task.AskMerge:
 		s.request(e.Task, true, s.mergeOf(e.Task))

@@ -212,6 +212,7 @@ func (s *Intent) worked(t *task.Task, r *forge.Result) {
 		}
 	case *forge.Rebase:
 		t.Rebased(x, out)
+		defer access{s}.verified(t, out)
 	case *forge.Review:
 		unusable = t.Reviewed(x, out, forge.Reviewer{Agent: r.Agent, Model: r.Model})
 	case *forge.Summarization:

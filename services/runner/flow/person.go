@@ -232,6 +232,7 @@ func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
 	}
 	for _, t := range s.Tasks.At(task.Red) {
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) }) // its timer
+		access(s).lookNow(t.ID)
 		s.tasks(func(x *task.Turn) { task.Fault{Task: t}.LookAgain(x, r.Instructions != "") })
 	}
 	if stale && !s.Policy.Reading {

@@ -34,7 +34,7 @@ import (
 //	Result            accounts    of a probe; queue
 //	Result            queue       of a merge
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
-//	TimerFired        queue
+//	TimerFired        accounts    of a look at a red base branch; queue
 //	Pause             scheduler
 //	Resume            accounts    scheduler, queue
 //	Cancel            scheduler
@@ -85,6 +85,7 @@ func NewProject(key forge.Key) *Project { return &Project{key: key} }
 // answered once more.
 func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 	p.now = ev.At
+	timer := p.state.Accounts.LookTimer(p.key)
 	decision, err := p.decide(&ev)
 	if decision == forge.Applied {
 		if isByPerson(&ev) {
@@ -94,6 +95,7 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 			p.state.Decided[ev.ID] = true
 		}
 		p.probe()
+		p.look(timer)
 		p.couple()
 		p.state.Accounts.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
 		p.reflectIfDue()
@@ -180,6 +182,9 @@ func (p *Project) Pending() forge.Effects {
 		e.Commands = append(e.Commands, p.mergeCommand(m))
 	}
 	e.Timers = p.state.Queue.Timers(p.key)
+	if t := p.state.Accounts.LookTimer(p.key); t != nil {
+		e.Timers = append(e.Timers, *t)
+	}
 	for _, q := range p.state.Queue.Trials() {
 		e.Commands = append(e.Commands, p.trialCommand(q))
 	}

@@ -147,6 +147,10 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 		return forge.Applied, nil
 	}
 	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
+	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
+		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
+		p.state.Queue.Red = ""
+	}
 	if !retryAt.IsZero() {
 		p.eff.Timers = append(p.eff.Timers, p.state.Queue.Timers(p.key)...)
 	}
@@ -167,6 +171,16 @@ func (p *Project) probe() {
 	p.goOn()
 }
 
+// look has an intent look whether a red base branch passes, if it is time, and has the merges wait that cannot pass. It is called after
+// each decision, as probe is, with the timer that was set before that.
+func (p *Project) look(set *forge.Timer) {
+	t := p.state.Accounts.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now)
+	if t != nil && (set == nil || !set.At.Equal(t.At)) {
+		p.eff.Timers = append(p.eff.Timers, *t)
+	}
+	p.state.Queue.Red = p.state.Accounts.RedBase()
+}
+
 // goOn issues the merge again that stopped because the origin did not answer, if it does by now.
 func (p *Project) goOn() {
 	if p.state.Accounts.OriginAway() {
@@ -184,6 +198,9 @@ func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
 
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
+	if p.state.Accounts.NextLook(fired) {
+		return forge.Applied, nil
+	}
 	if p.state.Queue.NextRound(fired) {
 		p.startNextMerge()
 		return forge.Applied, nil

@@ -71,7 +71,7 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin {
+	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin || sum.Waiting == forge.WaitingBase && s.Accounts.Talks {
 		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
@@ -142,10 +142,13 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingBudget, "waits for budget"
 	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
+		if why, _ := s.outside(); strings.HasPrefix(why, forge.BaseRed) {
+			return forge.WaitingBase, "waits for the base branch to pass"
+		}
 		return forge.WaitingPaused, s.asks()
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
-	case len(s.Tasks.OfBase()) > 0: // one that is paused does not look
+	case len(s.Tasks.OfBase()) > 0 && !s.Accounts.Talks: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()
@@ -169,10 +172,11 @@ func (s view) asks() string {
 // of that. A change in the merge queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
 	why, person = s.Accounts.Why(s.Updated)
-	if why != "" || !s.Tasks.Has(task.Merging) {
+	// An intent that looks waits all the same, for those who are told.
+	if why != "" || !s.Tasks.Has(task.Merging) && len(s.Tasks.OfBase()) == 0 {
 		return why, person
 	}
-	for _, of := range []string{forge.GitOrigin, forge.GitPush} {
+	for _, of := range []string{forge.GitOrigin, forge.GitPush, forge.GitBase} {
 		if c := s.Accounts.Find(of, s.Updated); c != nil {
 			return account.Words(c), true
 		}

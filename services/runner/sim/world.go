@@ -35,6 +35,7 @@ type world struct {
 	people  people
 	money   money
 	origin  origins.Origin
+	looks   facts.Looks
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }

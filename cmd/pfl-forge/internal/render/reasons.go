@@ -157,6 +157,11 @@ var reasons = []Reason{
 		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or mend the hook and retry",
 	},
 	{
+		forge.FailBase, "the base branch fails its own verify commands",
+		"waits with all that would be verified, and goes on by itself when the base branch passes; uses no retry",
+		"mend the base branch",
+	},
+	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
 		"reserves it by the project's policy, which the worker told, and makes the call",
 		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",

@@ -23,6 +23,10 @@ type Known struct {
 	Reports, Heard int
 	// Held are the steps that wait for an account.
 	Held []Hold
+	// Look numbers the newest look at a red base branch that this intent was asked for.
+	Look int
+	// Looks are the tasks that look whether the base branch passes, by themselves.
+	Looks []forge.TaskID
 }
 
 // Hold is a step that waits for an account.
@@ -44,7 +48,7 @@ func (k *Known) Brief(c *forge.Command, now time.Time) {
 	c.Accounts, c.ClosedAgents = k.Number, nil
 	for i := range k.Closed {
 		a := &k.Closed[i]
-		if !isClosed(a, now) || a.Agent == forge.GitPush || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
+		if !isClosed(a, now) || a.Agent == forge.GitPush || a.Agent == forge.GitBase || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
@@ -93,7 +97,15 @@ func (k *Known) Learn(m *forge.AccountsChanged, now time.Time) (free []Hold) {
 	if k.Heard < k.Reports {
 		return nil // the project has not heard yet why they are held
 	}
+	asked := m.Look > k.Look // to look whether the base branch passes, with one of those that wait for it
+	k.Look = max(k.Look, m.Look)
 	for _, h := range k.Held {
+		if h.Agent == forge.GitBase && asked && k.Find(h.Agent, now) != nil {
+			asked = false
+			free = append(free, h)
+			k.Looks = append(slices.Clip(k.Looks), h.Task)
+			continue
+		}
 		// A step may wait for one account while others are opened.
 		if k.Find(h.Agent, now) == nil {
 			free = append(free, h)
@@ -124,14 +136,20 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 
 // outside returns the beginning of a reason to wait, by which lists and notifications recognise it.
 func outside(agent string) string {
-	if agent == forge.GitOrigin || agent == forge.GitPush {
+	switch agent {
+	case forge.GitOrigin, forge.GitPush:
 		return forge.OriginAway
+	case forge.GitBase:
+		return forge.BaseRed
 	}
 	return forge.AccountClosed + agent
 }
 
 // Words says in a line which account refuses calls, since when, how long and why, or what the origin does not do.
 func Words(c *forge.ClosedAccount) string {
+	if c.Agent == forge.GitBase {
+		return fmt.Sprintf("%ssince %s UTC, at %s", forge.BaseRed, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
+	}
 	if does := map[string]string{forge.GitOrigin: "cannot be reached", forge.GitPush: "refuses pushes"}[c.Agent]; does != "" {
 		return fmt.Sprintf("%s%s since %s UTC: %s", outside(c.Agent), does, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
 	}

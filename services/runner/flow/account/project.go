@@ -30,6 +30,10 @@
 // kept here (Pushes), so that intents and people hear of it in the same way. No command says it, since no worker
 // has to know.
 //
+// That the base branch is red is one more, forge.GitBase: no change can pass on it. What an intent would have verified it holds by itself, so
+// no command says it either, and one intent at a time looks (Red). Changes in the merge queue that were not verified on
+// the red tip wait there.
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package account
@@ -61,6 +65,8 @@ type State struct {
 	Waits []forge.IntentID
 	// Away is the search for an origin that does not answer.
 	Away Away
+	// Red is the search for the end of a red base branch.
+	Red Red
 	// Tells is the intent that tells a person that the origin refuses pushes; empty if none does.
 	Tells forge.IntentID
 	// Heard has the newest AccountRefused.Number of each intent.
@@ -69,7 +75,14 @@ type State struct {
 
 // Closes reports whether a failure is one of the account, which every other call would have too.
 func Closes(f *forge.Failure, now time.Time) bool {
-	return f.Reason == forge.FailAuth || f.Reason == forge.FailOrigin || f.Reason == forge.FailQuota && f.Until.After(now) && f.Until.Sub(now) <= longest
+	switch f.Reason {
+	case forge.FailAuth, forge.FailOrigin, forge.FailBase:
+		return true
+	case forge.FailQuota:
+		return f.Until.After(now) && f.Until.Sub(now) <= longest
+	default:
+		return false
+	}
 }
 
 // Refused keeps that an account refused a call, and tells who has to know. One that is repeated is
@@ -88,11 +101,13 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 	s.Number++
 	s.expire(now)
 	before, asked, told := len(s.Closed), s.asks(), s.Away.tells()
-	if m.Seen >= s.Opened && Closes(&m.Failure, now) {
+	if m.Agent == forge.GitBase {
+		s.base(id, m, now)
+	} else if m.Seen >= s.Opened && Closes(&m.Failure, now) {
 		s.close(m, now)
 	}
 	switch c := s.find(m.Agent); {
-	case c == nil || !c.Until.IsZero():
+	case c == nil || !c.Until.IsZero() || m.Agent == forge.GitBase:
 	case m.Agent == forge.GitOrigin:
 		s.Away.wait(id)
 	case !slices.Contains(s.Waits, id):
@@ -158,7 +173,7 @@ func (s *State) Blocks() bool { return s.refused() || s.OriginAway() }
 // refused reports whether an account waits for a person.
 func (s *State) refused() bool {
 	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool {
-		return c.Until.IsZero() && c.Agent != forge.GitOrigin && c.Agent != forge.GitPush
+		return c.Until.IsZero() && c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
 	})
 }
 
@@ -179,6 +194,7 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	s.Number++
 	s.Opened, s.Closed, s.Waits, s.Tells = s.Number, nil, nil, ""
 	s.Away = Away{Number: s.Away.Number}
+	s.Red = Red{Number: s.Red.Number}
 	s.tellAll(out, active)
 	return true
 }
@@ -187,6 +203,7 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.IntentID) {
 	asked, told := s.asks(), s.Away.tells()
 	s.Away.ended(id)
+	s.Red.leave(id)
 	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
 	if asked != s.asks() || told != s.Away.tells() {
 		s.Number++
@@ -216,8 +233,12 @@ func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
 // Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
 func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
-	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway())
-	return &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
+	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway() || s.Red.Told == id && s.quiet())
+	m := &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
+	if id != "" && s.Red.For == id {
+		m.Look = s.Red.Number
+	}
+	return m
 }
 
 // Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person hears of it. All that are

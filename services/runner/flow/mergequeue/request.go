@@ -146,8 +146,11 @@ func (s *State) giveLocks(out *outbox.Messages) {
 	s.Waiting = waiting
 }
 
-// mayMerge reports whether no other task holds an older lock on the files.
+// mayMerge reports whether no other task holds an older lock on the files, and no red base branch keeps the change from passing.
 func (s *State) mayMerge(r *Request) bool {
+	if s.Red != "" && r.Change.Base != s.Red {
+		return false
+	}
 	for _, l := range s.Locks {
 		if l.Task == r.Task {
 			return true

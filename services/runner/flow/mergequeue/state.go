@@ -25,6 +25,8 @@ type State struct {
 	Parallel int
 	// Orders counts the requests to merge.
 	Orders int
+	// Red is the tip of the base branch where that is red; empty if it passes. Only what passed there may be merged.
+	Red string
 	// Refused is that the origin refuses pushes; nil if it does not.
 	Refused *Refusal
 	// Overtaken is the change that the base branch overtook last, until the next merge begins.

@@ -65,6 +65,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailHeld:          {Then: CarryOn, Keep: true},
 	forge.FailOrigin:        {Then: TryLater, Keep: true},
 	forge.FailPush:          {Then: AskPerson, Keep: true},
+	forge.FailBase:          {Then: CarryOn, Keep: true},
 	forge.FailRefused:       {Then: AskPerson},
 	forge.FailAuth:          {Then: AskPerson, Keep: true},
 	forge.FailMissingCLI:    {Then: AskPerson},

@@ -27,11 +27,13 @@ type Issue struct {
 	Replica forge.ReplicaID
 }
 
-// Wait repeats a step at a time.
+// Wait has a change wait for a red base branch: until the project says so, or, where that does not keep such facts, until a time.
 type Wait struct {
 	Task forge.TaskID
 	Step forge.Step
 	At   time.Time
+	// Base is the tip that is red, and Command what fails there.
+	Base, Command string
 }
 
 // AskMerge asks the project to merge the task's candidate.

@@ -112,6 +112,7 @@ func (t Fault) red(x *Turn, rb *forge.Rebase) {
 	if t.Reds == 0 {
 		x.Adjust(rule.RedBase, t.ID, why)
 	}
+	t.RedAt, t.RedBy = rb.Base, rb.Verify.Command
 	t.step(x, Input{On: BaseRed, Why: why})
 }
 
@@ -121,7 +122,18 @@ func (t Fault) wait(x *Turn, why string) {
 	pause := min(firstLook<<min(t.Reds, 10), longestLook)
 	t.Reds++
 	t.Stage, t.Failure = Red, why
-	x.emit(Wait{Task: t.ID, Step: forge.StepRebase, At: x.Now.Add(pause)})
+	x.emit(Wait{Task: t.ID, Step: forge.StepRebase, At: x.Now.Add(pause), Base: t.RedAt, Command: t.RedBy})
+}
+
+// MayAwait reports whether the verification that a task is about to begin may wait for a red base branch.
+func (t Fault) MayAwait(strategy Strategy) bool {
+	return t.Stage == Rebasing && (strategy.Step(Implementing) != forge.StepExecute || t.Reds > 0)
+}
+
+// Await begins the stage in which a task waits for the base branch, because it is known to be red.
+func (t Fault) Await(why string) {
+	t.Reds = max(t.Reds, 1)
+	t.Stage, t.Failure = Red, why
 }
 
 // OfBase reports whether a task waits for the base branch to pass again, or just looks whether it does. While
@@ -136,8 +148,12 @@ func (t Fault) LookAgain(x *Turn, mend bool) {
 	switch {
 	case t.Stage != Red:
 	case mend:
+		feedback := t.Failure
+		if t.Candidate != nil && t.Candidate.Verify != nil {
+			feedback = VerifyFeedback(t.Candidate.Verify)
+		}
 		t.Reds, t.Failure = 0, ""
-		t.step(x, Input{On: VerifyFailed, Feedback: VerifyFeedback(t.Candidate.Verify)})
+		t.step(x, Input{On: VerifyFailed, Feedback: feedback})
 	default:
 		t.Again(x, forge.StepRebase)
 	}

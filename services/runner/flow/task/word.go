@@ -22,6 +22,8 @@ type Spent struct {
 	Asked int
 	// Reds counts in a row how often the change failed because the base branch does.
 	Reds int
+	// RedAt is the tip that was found red, and RedBy the command that fails there.
+	RedAt, RedBy string
 	// Tried are the trials of the newest change that did not pass at once.
 	Tried []forge.CheckRun
 	// TriedPatch is the patch id of that change.

@@ -13,6 +13,7 @@ import (
 type Accounts struct {
 	number int
 	closed []forge.ClosedAccount
+	base   base
 }
 
 // Learn records the newest list that the project told.
@@ -36,10 +37,14 @@ func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forg
 	if len(rec.Events) > 1 {
 		return nil
 	}
+	red := slices.ContainsFunc(a.closed, func(c forge.ClosedAccount) bool { return c.Agent == forge.GitBase })
+	if err := a.base.check(rec, red); err != nil {
+		return err
+	}
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		for _, closed := range a.closed {
-			if closed.Agent == forge.GitPush || !callsAgent(c) && closed.Agent != forge.GitOrigin {
+			if closed.Agent == forge.GitPush || closed.Agent == forge.GitBase || !callsAgent(c) && closed.Agent != forge.GitOrigin {
 				continue
 			}
 			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {

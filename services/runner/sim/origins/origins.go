@@ -26,7 +26,9 @@ func Check(key forge.Key, rec *forge.Record) error {
 			newest, refused = m.Number, false
 			clear(asked)
 		}
-		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.ClosedAccount) bool { return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush })
+		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.ClosedAccount) bool {
+			return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
+		})
 		if m.Asks && m.Number == newest {
 			asked[rec.Effects.Outbox[i].To.Intent] = true
 		}

@@ -45,6 +45,10 @@ func (a *Account) Line() string {
 		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; all goes on by itself when it answers")
 	}
+	if a.Agent == forge.GitBase {
+		return term.Line(forge.BaseRed + "since " + a.Since.Local().Format(time.DateTime) + ", at " + a.Message +
+			"; all that would be verified goes on by itself when it passes; look earlier: pfl-forge resume --all")
+	}
 	if a.Agent == forge.GitPush {
 		return term.Line("the " + forge.GitOrigin + " refuses pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; a push is tried again now and then; earlier: pfl-forge resume --all")

@@ -39,7 +39,7 @@ func retryTyped(s *forge.Summary) []string {
 		return []string{"git commit or git stash, then " + retry}
 	case s.Waiting == forge.WaitingBase:
 		return []string{
-			"mend the base branch: it goes on at once with " + retry + ", or when a run looks, within 15 minutes",
+			"mend the base branch: all go on at once with " + retry + ", or when one of them looks, within 5 minutes",
 			retry + " --with 'mend it'", // then this change is to do so
 		}
 	case s.Waiting == forge.WaitingBudget && strings.Contains(s.Reason, "budget."): // of all intents together

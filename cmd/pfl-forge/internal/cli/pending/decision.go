@@ -117,18 +117,19 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 			switch {
 			case d.Waiting == forge.WaitingBase:
 				red = d
+				d.Also = waitingFor(forge.BaseRed, all)
 			case strings.HasPrefix(d.Reason, forge.OriginAway):
-				d.Also = waitingForOrigin(all)
+				d.Also = waitingFor(forge.OriginAway, all)
 			}
 		}
 	}
 	return list, nil
 }
 
-// waitingForOrigin returns the intents that wait for the git origin, but for the one that says so.
-func waitingForOrigin(all []forge.Summary) (list []forge.IntentID) {
+// waitingFor returns the intents that wait for what a fact of the project begins with, but for the one that says so.
+func waitingFor(fact string, all []forge.Summary) (list []forge.IntentID) {
 	for i := range all {
-		if strings.HasPrefix(all[i].Activity, "waits: "+forge.OriginAway) {
+		if strings.HasPrefix(all[i].Activity, "waits: "+fact) {
 			list = append(list, all[i].Key.Intent)
 		}
 	}

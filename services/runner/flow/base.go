@@ -1,0 +1,77 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// awaitsBase reports whether a task that is about to have its change verified waits for a red base branch instead. The task that
+// looks does not, nor do the iterations of a goal, which may be to mend it.
+func (s access) awaitsBase(t *task.Task, step forge.Step) bool {
+	c := s.Accounts.Find(forge.GitBase, s.now)
+	if c == nil || step != forge.StepRebase || !(task.Fault{Task: t}).MayAwait(s.strategy()) || slices.Contains(s.Accounts.Looks, t.ID) {
+		return false
+	}
+	if t.Reds == 0 {
+		s.adjust(rule.RedBase, t.ID, "%s", account.Words(c))
+	}
+	task.Fault{Task: t}.Await(account.Words(c))
+	s.holdForBase(t.ID, &forge.AccountRefused{Failure: forge.Failure{Reason: forge.FailHeld}})
+	return true
+}
+
+// baseRed has a task wait whose change was found to fail as the base branch does.
+func (s access) baseRed(e task.Wait) {
+	f := forge.Failure{Reason: forge.FailBase, Message: account.RedWords(e.Base, e.Command)}
+	s.Accounts.Refused(forge.GitBase, &f, s.now)
+	s.looked(e.Task)
+	s.holdForBase(e.Task, &forge.AccountRefused{Failure: f, Base: e.Base})
+}
+
+// holdForBase holds the verification of a task, and tells the project so.
+func (s access) holdForBase(id forge.TaskID, m *forge.AccountRefused) {
+	s.Accounts.Hold(account.Hold{Task: id, Step: forge.StepRebase, Agent: forge.GitBase})
+	s.tellBase(m)
+}
+
+// tellBase tells the project of the base branch.
+func (s access) tellBase(m *forge.AccountRefused) {
+	s.Accounts.Reports++
+	m.Run, m.Number, m.Seen, m.Agent = s.Run, s.Accounts.Reports, s.Accounts.Number, forge.GitBase
+	s.tell(accountKey, m.Number, true, forge.Event{Message: m})
+}
+
+// lookNow has a task look at once, because a person says so.
+func (s access) lookNow(id forge.TaskID) {
+	s.drop(id)
+	if !slices.Contains(s.Accounts.Looks, id) {
+		s.Accounts.Looks = append(slices.Clip(s.Accounts.Looks), id)
+	}
+}
+
+// looked ends the look of a task.
+func (s access) looked(id forge.TaskID) {
+	s.Accounts.Looks = slices.DeleteFunc(slices.Clone(s.Accounts.Looks), func(l forge.TaskID) bool { return l == id })
+}
+
+// verified tells the project what a change was found to do on a tip that is known to be red. One that fails as the base does is
+// told by baseRed.
+func (s access) verified(t *task.Task, rb *forge.Rebase) {
+	s.looked(t.ID)
+	if t.Stage == task.Red || s.Accounts.Find(forge.GitBase, s.now) == nil {
+		return
+	}
+	m := &forge.AccountRefused{}
+	if len(rb.Conflicts) == 0 {
+		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
+	}
+	s.tellBase(m)
+	if i := slices.IndexFunc(s.Accounts.Held, func(h account.Hold) bool { return h.Agent == forge.GitBase }); i >= 0 { // another task waits still
+		s.tellBase(&forge.AccountRefused{Failure: forge.Failure{Reason: forge.FailHeld}})
+	}
+}
