@@ -54,12 +54,13 @@ func TestClaudeWithARefusedKey(t *testing.T) {
 			t.Errorf("the history of part-%d:\n%s", i, history)
 		}
 	}
+	checkCosts(t, r, model.Served("claude"))
 	r.tidy()
 }
 
 // TestWorkersWithARefusedKey has two implementers as processes of their own, whose provider refuses the key once
-// changes are planned: the project knows it as one fact, a person is asked once, and what each worker had begun with
-// before it heard of that is all that is tried. When the key is mended one resume lets everything go on.
+// changes are planned: the project knows it as one fact, a person is asked once, and the one call that each worker has
+// under way before it hears of that is all that is tried. When the key is mended one resume lets everything go on.
 func TestWorkersWithARefusedKey(t *testing.T) {
 	testsize.OnlyFull(t)
 	const intents = 6
@@ -75,7 +76,7 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 		return k.reply(r)
 	}))
 	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"})
+	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"}, "FORGE_WORKERS=1")
 	for i := range intents {
 		c.says(c.forge("create", fmt.Sprintf("part-%d", i), "--title", "Part", "--body", "Please."), 0)
 	}
@@ -109,4 +110,5 @@ func TestWorkersWithARefusedKey(t *testing.T) {
 			t.Errorf("an attempt was spent: %+v", got)
 		}
 	}
+	c.checkCosts(model.Served("claude"))
 }

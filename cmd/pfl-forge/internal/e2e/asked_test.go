@@ -80,4 +80,5 @@ func TestClaudeAsksForChecks(t *testing.T) {
 	if v := shown.Reviews; len(v) != 2 || v[0].Verdict != "rejected" || v[0].Checks[0].Passed || v[1].Verdict != "approved" || !v[1].Checks[0].Passed {
 		t.Errorf("show has %+v", v)
 	}
+	checkCosts(t, r, model.Served("claude"))
 }

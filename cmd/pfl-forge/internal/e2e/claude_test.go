@@ -190,19 +190,7 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 // ended while an answer is on its way; then its log says so, and the rest of that answer is not known to it.
 func checkCosts(t *testing.T, r *repo, served agenttest.Usage) {
 	t.Helper()
-	var costs struct {
-		Total struct {
-			Input      int `json:"input_tokens"`
-			Output     int `json:"output_tokens"`
-			CacheRead  int `json:"cache_read_tokens"`
-			CacheWrite int `json:"cache_write_tokens"`
-		} `json:"total"`
-	}
-	out := r.must(0, "costs", "--output", "json").stdout
-	if err := json.Unmarshal([]byte(out), &costs); err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
-	got := agenttest.Usage(costs.Total)
+	got := counted(t, r.must(0, "costs", "--output", "json"))
 	if got == served {
 		return
 	}
@@ -216,5 +204,30 @@ func checkCosts(t *testing.T, r *repo, served agenttest.Usage) {
 	}
 	if broke := bytes.Contains(log, []byte("may have cost more than is counted")); !broke || most != served {
 		t.Errorf("costs says %+v, the model served %+v; an answer broke off: %v; the log:\n%s", got, served, broke, log)
+	}
+}
+
+// counted returns the tokens that costs has in total.
+func counted(t testing.TB, costs result) agenttest.Usage {
+	t.Helper()
+	var said struct {
+		Total struct {
+			Input      int `json:"input_tokens"`
+			Output     int `json:"output_tokens"`
+			CacheRead  int `json:"cache_read_tokens"`
+			CacheWrite int `json:"cache_write_tokens"`
+		} `json:"total"`
+	}
+	if err := json.Unmarshal([]byte(costs.stdout), &said); err != nil {
+		t.Fatalf("%v:\n%s%s", err, costs.stdout, costs.stderr)
+	}
+	return agenttest.Usage(said.Total)
+}
+
+// checkCosts is checkCosts of a repository, where no answer breaks off.
+func (c *cluster) checkCosts(served agenttest.Usage) {
+	c.t.Helper()
+	if got := counted(c.t, c.forge("costs", "--output", "json")); got != served {
+		c.t.Errorf("costs says %+v, the model served %+v", got, served)
 	}
 }

@@ -52,5 +52,6 @@ func TestFallback(t *testing.T) {
 			t.Errorf("the history lacks %q:\n%s", want, history)
 		}
 	}
+	checkCosts(t, r, model.Served("claude").Add(model.Served("codex")))
 	r.tidy()
 }

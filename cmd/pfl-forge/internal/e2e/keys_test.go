@@ -96,6 +96,8 @@ func TestRotatedKeys(t *testing.T) {
 		t.Errorf("work failed by the Secret: %+v", got)
 	}
 
+	c.checkCosts(model.Served("keyed"))
+
 	seen := c.forge("logs", "one").stdout + c.forge("logs", "two").stdout
 	for _, r := range model.Requests("keyed") {
 		seen += string(r.Body)

@@ -69,5 +69,6 @@ func TestSecondReviewerOfAnotherMaker(t *testing.T) {
 	if got := r.git("rev-parse", "main"); got == merged {
 		t.Error("a person's approval did not merge it")
 	}
+	checkCosts(t, r, model.Served("claude").Add(model.Served("codex")))
 	r.tidy()
 }
