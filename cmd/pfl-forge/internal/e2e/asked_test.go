@@ -80,5 +80,6 @@ func TestClaudeAsksForChecks(t *testing.T) {
 	if v := shown.Reviews; len(v) != 2 || v[0].Verdict != "rejected" || v[0].Checks[0].Passed || v[1].Verdict != "approved" || !v[1].Checks[0].Passed {
 		t.Errorf("show has %+v", v)
 	}
+	contains(t, "logs", r.must(0, "logs", "greet").stdout, "Bash echo terve", "Bash ended", "2 greetings are not 3")
 	checkCosts(t, r, model.Served("claude"))
 }
