@@ -312,16 +312,14 @@ func TestEnsureMakesConsumers(t *testing.T) {
 	}
 	step := string(command(1).Attempt.Step)
 	for _, name := range names {
-		c, err := stream.Consumer(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		pending := uint64(0)
 		if name == step {
 			pending = 1
 		}
-		if got := c.CachedInfo().NumPending; got != pending {
-			t.Errorf("%d commands wait for %s, want %d", got, name, pending)
-		}
+		// A consumer hears a moment later of what is in its stream.
+		wait.Until(t, fmt.Sprintf("%d commands wait for %s", pending, name), func() bool {
+			c, err := stream.Consumer(ctx, name)
+			return err == nil && c.CachedInfo().NumPending == pending
+		})
 	}
 }
