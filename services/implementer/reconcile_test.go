@@ -264,7 +264,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Two replicas merge at once: one moves the branch first, the other follows on top.
+// Two replicas merge at once: one moves the branch first, the other says that it was overtaken, and follows on top.
 func TestReplicasRace(t *testing.T) {
 	testsize.OnlyFull(t)
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
@@ -281,6 +281,12 @@ func TestReplicasRace(t *testing.T) {
 		}
 	}
 	got := two.imp.merge(t.Context(), c, silent)
+	if out := forge.As[*forge.MergeResult](got.Output); out == nil || out.Outcome != forge.MergeOvertaken || origin.Head("main") != other {
+		t.Fatalf("got %+v, %+v", got.Failure(), out)
+	}
+	c.Attempt.Claim = 2
+	two.want(c)
+	got = two.imp.merge(t.Context(), c, silent)
 	if out := forge.As[*forge.MergeResult](got.Output); got.Failure() != nil || out.Parent != string(other) || origin.Head("main^") != other {
 		t.Errorf("got %+v, %+v", got.Failure(), out)
 	}
