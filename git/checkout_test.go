@@ -77,8 +77,28 @@ func TestCommitAll(t *testing.T) {
 		t.Error("the checkout is not at its commit")
 	}
 	res, err := c.Collect(t.Context(), attempt("t"))
-	if err != nil || res.Commits != 2 || res.Head != o {
+	if err != nil || res.Commits != 2 || res.Head != o || res.Leftover != "" {
 		t.Fatalf("%+v, %v", res, err)
+	}
+	agent.write("later", "l\n") // a second Collect looks at the files again
+	if res, err := c.Collect(t.Context(), attempt("t")); err != nil || agent.git("show", "--name-only", "--format=", string(res.Leftover)) != "later" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+}
+
+// After Restore the index has other files than the commit that the checkout is at.
+func TestCommitAllAfterRestore(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n", "b": "b\n"})
+	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
+	agent.write("a", "under way\n")
+	agent.write("n", "new\n")
+	saved, err := c.Checkpoint(t.Context(), attempt("t"), checkout.Checkpoint{})
+	must(t, err)
+	again, agent := prepare(t, newPool(t, r.store()), "u", r.head("main"))
+	must(t, again.Restore(t.Context(), saved.Work))
+	o, err := again.CommitAll(t.Context(), "all", git.Identity{})
+	if err != nil || agent.git("diff-tree", "-r", "--no-commit-id", "--name-only", string(o)) != "a\nn" {
+		t.Fatal(o, err)
 	}
 }
 

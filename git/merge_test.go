@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,10 @@ func (r repo) proposal(files map[string]string) git.OID {
 
 func TestMergeKeepsUncommittedWork(t *testing.T) {
 	files := map[string]string{"a": "a\n", "b": "b\n", "dir/c": "c\n"}
+	many := map[string]string{"a": "new\n"}
+	for i := range 300 { // more than are named to git one by one
+		many[fmt.Sprintf("many/%d", i)] = "m\n"
+	}
 	for _, tc := range []struct {
 		name    string
 		change  map[string]string
@@ -58,6 +63,8 @@ func TestMergeKeepsUncommittedWork(t *testing.T) {
 			r.write(".git/info/exclude", "*.log\n")
 			r.write("n.log", "mine\n")
 		}, []string{"n.log"}},
+		{"edit beside many", many, func(r repo) { r.write("b", "mine\n") }, nil},
+		{"edit of one of many", many, func(r repo) { r.write("a", "mine\n") }, []string{"a"}},
 		{"edit of a deleted file", map[string]string{"a": ""}, func(r repo) { r.write("a", "mine\n") }, []string{"a"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

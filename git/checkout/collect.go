@@ -55,7 +55,11 @@ func (c *Checkout) Collect(ctx context.Context, a store.Attempt) (_ Collected, e
 		return got, fault
 	}
 	var kept []store.Kept
-	leftover, err := c.leftover(ctx, got.Head)
+	var leftover git.OID
+	if !c.committed || c.head != got.Head {
+		leftover, err = c.leftover(ctx, got.Head)
+	}
+	c.committed = false
 	if infrastructure(err) {
 		return got, err
 	}
@@ -200,7 +204,8 @@ func (c *Checkout) commitTree(tree, parent git.OID, author git.Identity, message
 
 // CommitAll commits everything in the working tree except .forge/ and what is
 // ignored on top of the branch, and puts a new .git in place of the agent's. It
-// serves recipes, which change files and know no git. Errors:
+// serves recipes, which change files and know no git. Their processes must have ended: a
+// Collect that follows takes the working tree for committed and does not look at it again. Errors:
 // ErrNothingToCommit; *WorkError when a file may not be committed (then nothing
 // is).
 func (c *Checkout) CommitAll(ctx context.Context, message string, author git.Identity) (git.OID, error) {

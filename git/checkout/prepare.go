@@ -159,6 +159,7 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 	if err := c.files().fill(ctx, c.start, used); err != nil {
 		return err
 	}
+	c.indexed = c.start
 	if err := c.freshGit(); err != nil {
 		return err
 	}

@@ -39,8 +39,10 @@ func (c *Checkout) snapshot(ctx context.Context, head git.OID) (snapshot, error)
 		return snap, err
 	}
 	k := c.tree(snap.index)
-	if _, err := git.Run(ctx, k, "read-tree", "-i", "-m", string(head)); err != nil {
-		return snap, err
+	if c.indexed != head {
+		if _, err := git.Run(ctx, k, "read-tree", "-i", "-m", string(head)); err != nil {
+			return snap, err
+		}
 	}
 	out, err := git.Run(ctx, k, "ls-files", "-z", "-m", "-d", "-o", "--exclude-standard", "--deduplicate")
 	if err != nil {
@@ -187,7 +189,7 @@ func (c *Checkout) advance(commit git.OID, index string) error {
 	if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
 		return err
 	}
-	c.head = commit
+	c.head, c.indexed, c.committed = commit, commit, true
 	if err := c.freshGit(); err != nil {
 		return err
 	}

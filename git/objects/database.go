@@ -25,6 +25,10 @@ type Database struct {
 	readers catFiles
 	// line is the newest result of Trees; nil before the first.
 	line atomic.Pointer[line]
+	// patches are the patch ids of pairs of trees.
+	patches memo[string]
+	// changes are the results of Changes that are not long.
+	changes memo[[]FileChange]
 }
 
 // NewDatabase returns the object database of the repository with this git directory.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -74,9 +75,15 @@ type FileChange struct {
 	Binary bool
 }
 
+// keptChanges is the longest list of changes that is kept in memory.
+const keptChanges = 1000
+
 // Changes lists the paths that differ between two commits, sorted by path. Renames
 // appear as a deletion and an addition.
 func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChange, error) {
+	if list, ok := db.changes.get(base, head); ok {
+		return slices.Clone(list), nil
+	}
 	out, err := git.Run(ctx, db.ObjectCommand(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
 	if err != nil {
 		return nil, err
@@ -94,6 +101,9 @@ func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChan
 			}
 		}
 		list = append(list, c)
+	}
+	if len(list) <= keptChanges {
+		db.changes.put(base, head, slices.Clone(list))
 	}
 	return list, nil
 }

@@ -48,8 +48,6 @@ func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (_ Reb
 	if err := os.Mkdir(p.fresh, 0o700); err != nil {
 		return Rebased{}, err
 	}
-	patch := db.beginPatch(ctx, p.fresh) // while this git starts, the commits are copied
-	defer patch.cancel()
 	from, err := p.objects.Commit(base)
 	if err != nil {
 		return Rebased{}, err
@@ -71,7 +69,7 @@ func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (_ Reb
 	if err != nil {
 		return Rebased{}, err
 	}
-	id, err := patch.between(start, tip.Tree, p.flush)
+	id, err := db.patchID(ctx, start, tip.Tree, p.flush, p.fresh)
 	if err != nil {
 		return Rebased{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
 )
@@ -20,9 +21,16 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 	list := func(c git.Command, args ...string) (paths []string, err error) {
 		return git.SplitNUL(git.Run(ctx, c, append(args, "-z")...))
 	}
-	changed, err := list(repo.ObjectCommand(), "diff-tree", "-r", "--name-only", "--no-renames", string(m.Old), string(m.New))
+	changes, err := repo.changesOf(ctx, m)
 	if err != nil {
 		return nil, err
+	}
+	var changed, added []string
+	for _, c := range changes {
+		changed = append(changed, c.Path)
+		if strings.Trim(c.OldMode, "0") == "" {
+			added = append(added, c.Path)
+		}
 	}
 	staged, err := list(k, "diff-index", "--cached", "--name-only", "--no-renames", string(m.Old))
 	if err != nil {
@@ -35,11 +43,7 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 		}
 		staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(differs, p) })
 	}
-	edited, err := list(k, "ls-files", "-m", "-d")
-	if err != nil {
-		return nil, err
-	}
-	added, err := list(repo.ObjectCommand(), "diff-tree", "-r", "--name-only", "--no-renames", "--diff-filter=A", string(m.Old), string(m.New))
+	edited, err := repo.edited(ctx, k, changed)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +56,19 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 		files = append(files, untracked(found, tracked, staged)...)
 	}
 	return changed, repo.verdict(ctx, m, k, files)
+}
+
+// maxPathspecs bounds the paths in the arguments of a command.
+const maxPathspecs = 200
+
+// edited returns the tracked files in the working tree that are not as the index has them: those at and below the
+// paths, so that git does not look at every file of a large repository, or all if there are many paths.
+func (repo *Repository) edited(ctx context.Context, k git.Command, paths []string) ([]string, error) {
+	args := []string{"ls-files", "-z", "-m", "-d", "--"}
+	if len(paths) <= maxPathspecs {
+		args = append(args, paths...)
+	}
+	return git.SplitNUL(git.Run(ctx, k, args...))
 }
 
 // verdict returns an UncommittedError for the files. If there are none, it asks git
