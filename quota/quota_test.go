@@ -53,6 +53,7 @@ func TestBook(t *testing.T) {
 				}
 				b.Look(list, func(k forge.Key) bool { return there[k] })
 			}
+			// One that enters has to have room by the truth, and one that is refused must have none.
 			projects, systems := counted(h.Key.Project, h.System)
 			entered, full := b.Enter(h)
 			switch {

@@ -179,6 +179,7 @@ func TestQuotaOfTwoRunners(t *testing.T) {
 	if n := accepted.Load(); n < room || n > most {
 		t.Errorf("%d are accepted, want %d to %d", n, room, most)
 	}
+	// Now that both have seen what the other wrote, neither lets anything in.
 	for n := range 10 {
 		if r := asked(t, b, submission(forge.IntentID(fmt.Sprintf("late-%d", n)))); !quota.Exceeded(r) {
 			t.Errorf("%+v", r)
