@@ -15,7 +15,7 @@ import (
 // moment let in what this one cannot see yet: each of them as many as it decides on at once.
 type door struct {
 	// begun counts the looks at the journals that have begun. Together with done it says whether a look that ended
-	// began late enough to show what was there when somebody asked for it.
+	// began after it was asked for, and so shows what was there then.
 	begun atomic.Uint64
 
 	look     sync.Mutex // held while looking
