@@ -173,7 +173,7 @@ func (h *Health) serveState(w http.ResponseWriter, r *http.Request) {
 	if !s.Ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	if json.NewEncoder(w).Encode(s) != nil {
+	if err := json.NewEncoder(w).Encode(s); err != nil {
 		return // who has asked is gone
 	}
 }
