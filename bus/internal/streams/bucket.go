@@ -18,6 +18,9 @@ const (
 	BucketObjects Bucket = "FORGE"
 	// BucketTranscripts holds whole transcripts.
 	BucketTranscripts Bucket = "FORGE_TRANSCRIPTS"
+	// BucketSnapshots holds the states of machines, which spare runners a fold. Only runners write there: who could
+	// write a state could write decisions.
+	BucketSnapshots Bucket = "FORGE_SNAPSHOTS"
 )
 
 const (
@@ -29,6 +32,10 @@ const (
 	// maxStoredTranscripts and keepStoredTranscripts are the same of whole transcripts.
 	maxStoredTranscripts  = 1 << 30
 	keepStoredTranscripts = 90 * day
+
+	// maxSnapshots and keepSnapshots are the same of snapshots. One that is gone is made again.
+	maxSnapshots  = 256 << 20
+	keepSnapshots = 30 * day
 )
 
 // Stream returns the name of the bucket's stream.
@@ -46,7 +53,7 @@ func (b Bucket) Meta(path string) string {
 }
 
 // ForgetsOldest says that objects may lose their content to newer ones.
-func (b Bucket) ForgetsOldest() bool { return b == BucketTranscripts }
+func (b Bucket) ForgetsOldest() bool { return b != BucketObjects }
 
 // declare returns the stream of a bucket, as clients of NATS object stores
 // expect it.
@@ -61,6 +68,13 @@ func (b Bucket) declare(description string) jetstream.StreamConfig {
 func objects() jetstream.StreamConfig {
 	cfg := BucketObjects.declare("files that workers hand on to one another")
 	cfg.MaxAge, cfg.MaxBytes, cfg.Discard = keepObjects, maxObjects, jetstream.DiscardNew
+	return cfg
+}
+
+// snapshots declares the stream of the states of machines. It is not part of a backup.
+func snapshots() jetstream.StreamConfig {
+	cfg := BucketSnapshots.declare("states of machines, which spare a runner the reading of whole journals at its start")
+	cfg.MaxAge, cfg.MaxBytes = keepSnapshots, maxSnapshots
 	return cfg
 }
 

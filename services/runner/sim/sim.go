@@ -145,6 +145,7 @@ func (w *world) deliver() bool {
 		crashed = true
 		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
 		crashed = false
+		w.keep(d)
 		if err == nil && ruling.Decision != forge.Applied {
 			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, facts.Describe(ev.Event), ruling.Reason)
 		}

@@ -34,6 +34,7 @@ type world struct {
 	workers workers
 	people  people
 	money   money
+	shelf   shelf
 	origin  origins.Origin
 	looks   facts.Looks
 	// deep has intents divided into children also after the faults stopped.
@@ -128,6 +129,7 @@ func newWorld(seed uint64) *world {
 		streams:  streams{journal: map[forge.Key][]forge.Record{}, issued: map[string]bool{}, views: map[forge.Key]shown{}},
 		progress: progress{bound: quietActions},
 		known:    map[forge.Key]*knowledge{},
+		shelf:    newShelf(seed),
 	}
 	for range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
@@ -138,7 +140,11 @@ func newWorld(seed uint64) *world {
 
 // newDriver returns a runner that reads the world's journals and has an empty memory.
 func (w *world) newDriver() *machine.Driver {
-	return machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
+	d := machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
+	if shelved(w.seed) {
+		d.Resume(w)
+	}
+	return d
 }
 
 // chance returns true once in n times, and never after the faults stopped.
@@ -165,12 +171,6 @@ func (w *world) point() {
 // errLost is returned for a write that took place, but whose answer did not arrive.
 var errLost = errors.New("the answer was lost")
 
-// Load implements machine.Journal.
-func (w *world) Load(_ context.Context, key forge.Key) ([]forge.Record, chain.Head, error) {
-	records := w.journal[key]
-	return records, chain.Head{Seq: uint64(len(records))}, nil
-}
-
 // Append implements machine.Journal. A crash may come before or after the
 // write, and the answer to it may get lost: then the driver has to find out by
 // itself whether it was written.
@@ -193,12 +193,12 @@ func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec f
 	if w.chance(60) {
 		return chain.Head{}, errLost
 	}
-	return chain.Head{Seq: after.Seq + 1}, nil
+	return headAt(len(w.journal[key])), nil
 }
 
 // Last implements machine.Journal.
 func (w *world) Last(_ context.Context, key forge.Key) (chain.Head, error) {
-	return chain.Head{Seq: uint64(len(w.journal[key]))}, nil
+	return headAt(len(w.journal[key])), nil
 }
 
 // Dispatch implements machine.Outbox, with a crash point before each effect.
