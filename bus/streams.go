@@ -84,7 +84,7 @@ func (b *Bus) stream(ctx context.Context, name string) (s jetstream.Stream, err 
 // no room for it: what is bounded is nothing that work depends on, transcripts that have
 // ended least of all.
 func leastBytes(stream string) int64 {
-	if stream == streams.BucketTranscripts.Stream() || stream == streams.BucketSnapshots.Stream() {
+	if stream == streams.BucketTranscripts.Stream() {
 		return 4 << 20
 	}
 	return 64 << 20

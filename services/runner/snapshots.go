@@ -15,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -96,7 +95,7 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 
 // snapshotName names the object with the newest snapshot of a project by the present rules.
 func snapshotName(project forge.ProjectID) objects.Name {
-	return objects.Name{Project: project, Kind: objects.Snapshot, ID: flow.Rules()}
+	return objects.Name{Project: project, Kind: objects.Snapshot, ID: machine.Rules()}
 }
 
 // Newest implements machine.Snapshots.

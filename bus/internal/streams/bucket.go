@@ -33,8 +33,7 @@ const (
 	maxStoredTranscripts  = 1 << 30
 	keepStoredTranscripts = 90 * day
 
-	// maxSnapshots and keepSnapshots are the same of snapshots. One that is gone is made again.
-	maxSnapshots  = 256 << 20
+	// keepSnapshots is how long a snapshot stays of which there is no newer one. One that is gone is made again.
 	keepSnapshots = 30 * day
 )
 
@@ -53,7 +52,7 @@ func (b Bucket) Meta(path string) string {
 }
 
 // ForgetsOldest says that objects may lose their content to newer ones.
-func (b Bucket) ForgetsOldest() bool { return b != BucketObjects }
+func (b Bucket) ForgetsOldest() bool { return b == BucketTranscripts }
 
 // declare returns the stream of a bucket, as clients of NATS object stores
 // expect it.
@@ -71,10 +70,11 @@ func objects() jetstream.StreamConfig {
 	return cfg
 }
 
-// snapshots declares the stream of the states of machines. It is not part of a backup.
+// snapshots declares the stream of the states of machines. It is not part of a backup. It needs no bound, and no room set aside for
+// it: there is one snapshot of each project and version of the rules, a small part of the journal that it was made of.
 func snapshots() jetstream.StreamConfig {
 	cfg := BucketSnapshots.declare("states of machines, which spare a runner the reading of whole journals at its start")
-	cfg.MaxAge, cfg.MaxBytes = keepSnapshots, maxSnapshots
+	cfg.MaxAge = keepSnapshots
 	return cfg
 }
 

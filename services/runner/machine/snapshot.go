@@ -14,14 +14,14 @@ import (
 // Snapshot is the state of a machine at one message of its journal. It spares the fold up to there and
 // is never the truth: where anything about it does not fit, the whole journal is folded.
 type Snapshot struct {
-	// Rules names the rules that led to the state, see flow.Rules.
+	// Rules names the rules that led to the state, as the function Rules does.
 	Rules string
 	// Seq and Hash are those of the last message of the journal that the state follows from, and Messages counts
 	// those up to it.
 	Seq      uint64
 	Hash     chain.Hash
 	Messages uint64
-	// State is what Machine.Snapshot returned.
+	// State has the answer of Machine.Snapshot.
 	State json.RawMessage
 }
 
@@ -85,7 +85,7 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (l *Loaded, why stri
 		return nil, "the snapshot cannot be read: " + err.Error(), nil
 	case s == nil:
 		return nil, "there is no snapshot", nil
-	case s.Rules != flow.Rules():
+	case s.Rules != Rules():
 		return nil, "the snapshot was made by other rules", nil
 	}
 	tail, err := d.journal.After(ctx, key, s.Seq)
@@ -130,7 +130,7 @@ func (d *Driver) Keep(ctx context.Context, key forge.Key, l *Loaded) error {
 	if !bytes.Equal(read, state) {
 		return fmt.Errorf("the state of %s does not come out of a snapshot as it went in", key)
 	}
-	return d.snapshots.Keep(ctx, key, &Snapshot{Rules: flow.Rules(), Seq: l.Head.Seq, Hash: l.Head.Hash, Messages: l.Messages, State: state})
+	return d.snapshots.Keep(ctx, key, &Snapshot{Rules: Rules(), Seq: l.Head.Seq, Hash: l.Head.Hash, Messages: l.Messages, State: state})
 }
 
 // restore returns the project that a snapshot describes.
