@@ -29,16 +29,23 @@ type snapshots struct {
 	store *objects.Store
 	every int
 	// due has the projects of which one is to be made.
-	due chan forge.Key
+	due chan due
 
 	mu sync.Mutex
 	// since counts the records that this runner appended since the last one.
 	since map[forge.Key]int
 }
 
+// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then.
+type due struct {
+	forge.Key
+
+	loaded *machine.Loaded
+}
+
 func newSnapshots(cfg *Config) *snapshots {
 	return &snapshots{
-		store: cfg.Bus.Objects, every: cmp.Or(cfg.SnapshotEvery, snapshotEvery), due: make(chan forge.Key, 64), since: map[forge.Key]int{},
+		store: cfg.Bus.Objects, every: cmp.Or(cfg.SnapshotEvery, snapshotEvery), due: make(chan due, 64), since: map[forge.Key]int{},
 	}
 }
 
@@ -47,20 +54,21 @@ func (s *snapshots) appended(key forge.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.since[key]++; s.since[key] >= s.every {
-		s.ask(key)
+		s.ask(due{Key: key})
 	}
 }
 
 // ask has a snapshot made soon. Where too many are to be made already, it is asked for again by a later record.
-func (s *snapshots) ask(key forge.Key) {
+func (s *snapshots) ask(d due) {
 	select {
-	case s.due <- key:
-		s.since[key] = 0
+	case s.due <- d:
+		s.since[d.Key] = 0
 	default:
 	}
 }
 
-// resumed notes how a project was loaded, and has a snapshot made if much had to be folded.
+// resumed notes how a project was loaded, and has a snapshot made if much had to be folded. Nobody else may use that machine
+// any more.
 func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) {
 	if l.Folded < r.snapshots.every {
 		return
@@ -71,7 +79,7 @@ func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) 
 	}
 	r.snapshots.mu.Lock()
 	defer r.snapshots.mu.Unlock()
-	r.snapshots.ask(key)
+	r.snapshots.ask(due{key, l})
 }
 
 // keepSnapshots makes the snapshots that are due, until ctx ends.
@@ -80,17 +88,24 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case key := <-r.snapshots.due:
-			// Another runner may have made one meanwhile: then little is folded.
-			l, err := r.driver.Load(ctx, key)
-			if err == nil && l.Folded >= r.snapshots.every/2 {
-				err = r.driver.Keep(ctx, key, l)
-			}
-			if err != nil && ctx.Err() == nil {
-				r.log.WarnContext(logging.Machine(ctx, key), "the state of the project is not kept; a start takes longer", "error", err)
+		case d := <-r.snapshots.due:
+			if err := r.keep(ctx, d); err != nil && ctx.Err() == nil {
+				r.log.WarnContext(logging.Machine(ctx, d.Key), "the state of the project is not kept; a start takes longer", "error", err)
 			}
 		}
 	}
+}
+
+// keep makes a snapshot, unless another runner has made one meanwhile, so that little had to be folded.
+func (r *runner) keep(ctx context.Context, d due) error {
+	if d.loaded == nil {
+		l, err := r.driver.Load(ctx, d.Key)
+		if err != nil || l.Folded < r.snapshots.every/2 {
+			return err
+		}
+		d.loaded = l
+	}
+	return r.driver.Keep(ctx, d.Key, d.loaded)
 }
 
 // snapshotName names the object with the newest snapshot of a project by the present rules.
@@ -102,7 +117,7 @@ func snapshotName(project forge.ProjectID) objects.Name {
 func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapshot, error) {
 	o, err := s.store.Read(ctx, snapshotName(key.Project))
 	if errors.Is(err, bus.ErrNotFound) {
-		return nil, nil
+		return nil, machine.ErrNoSnapshot
 	}
 	if err != nil {
 		return nil, err

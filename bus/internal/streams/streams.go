@@ -163,9 +163,9 @@ func All(replicas int) []jetstream.StreamConfig {
 			DenyPurge:   true,
 			AllowDirect: true,
 		},
-		objects(),
-		storedTranscripts(),
 		snapshots(),
+		objects(), // the last ones take the room that is left
+		storedTranscripts(),
 	}
 	for i := range list {
 		list[i].Replicas = replicas

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -25,9 +26,12 @@ type Snapshot struct {
 	State json.RawMessage
 }
 
+// ErrNoSnapshot is returned by Snapshots.Newest where none was kept.
+var ErrNoSnapshot = errors.New("there is no snapshot")
+
 // Snapshots keeps the newest snapshot of each machine. What it has may be old, damaged, or not be there at all.
 type Snapshots interface {
-	// Newest returns the last one that was kept; nil if there is none.
+	// Newest returns the last one that was kept. Error: ErrNoSnapshot.
 	Newest(ctx context.Context, key forge.Key) (*Snapshot, error)
 	// Keep has a snapshot take the place of the one before.
 	Keep(ctx context.Context, key forge.Key, s *Snapshot) error
@@ -56,11 +60,12 @@ func (d *Driver) Resume(from Snapshots) { d.snapshots = from }
 func (d *Driver) Load(ctx context.Context, key forge.Key) (*Loaded, error) {
 	var whole string
 	if d.snapshots != nil && key.IsProject() {
-		l, why, err := d.resume(ctx, key)
-		if l != nil || err != nil {
+		l, err := d.resume(ctx, key)
+		no, ok := errors.AsType[*unfit](err)
+		if !ok {
 			return l, err
 		}
-		whole = why
+		whole = no.why
 	}
 	tail, err := d.journal.After(ctx, key, 0)
 	if err != nil {
@@ -76,40 +81,45 @@ func (d *Driver) Load(ctx context.Context, key forge.Key) (*Loaded, error) {
 	return &Loaded{Machine: m, Head: tail.Head, Messages: tail.Behind, Folded: len(tail.Records), Whole: whole}, nil
 }
 
-// resume returns the machine that a snapshot and the journal behind it lead to. It returns none, and says why, where
-// the whole journal has to be folded.
-func (d *Driver) resume(ctx context.Context, key forge.Key) (l *Loaded, why string, err error) {
+// unfit is the error that a snapshot cannot be gone on with, so that the whole journal has to be folded.
+type unfit struct{ why string }
+
+func (u *unfit) Error() string { return u.why }
+
+// resume returns the machine that a snapshot and the journal behind it lead to. Errors: *unfit, and those of the
+// journal.
+func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	s, err := d.snapshots.Newest(ctx, key)
 	switch {
+	case errors.Is(err, ErrNoSnapshot):
+		return nil, &unfit{err.Error()}
 	case err != nil:
-		return nil, "the snapshot cannot be read: " + err.Error(), nil
-	case s == nil:
-		return nil, "there is no snapshot", nil
+		return nil, &unfit{"the snapshot cannot be read: " + err.Error()}
 	case s.Rules != Rules():
-		return nil, "the snapshot was made by other rules", nil
+		return nil, &unfit{"the snapshot was made by other rules"}
 	}
 	tail, err := d.journal.After(ctx, key, s.Seq)
 	if err != nil {
-		return nil, "", fmt.Errorf("loading %s: %w", key, err)
+		return nil, fmt.Errorf("loading %s: %w", key, err)
 	}
 	if tail.At.Seq != s.Seq || tail.At.Hash != s.Hash || s.Seq == 0 {
-		return nil, "the snapshot is of another history than the journal", nil
+		return nil, &unfit{"the snapshot is of another history than the journal"}
 	}
 	if tail.Upto < s.Messages {
-		return nil, "the journal had more messages when the snapshot was made", nil
+		return nil, &unfit{"the journal had more messages when the snapshot was made"}
 	}
 	m, err := restore(key, s.State)
 	if err != nil {
-		return nil, "the snapshot is damaged: " + err.Error(), nil
+		return nil, &unfit{"the snapshot is damaged: " + err.Error()}
 	}
 	if tail.Of != nil && !Intact(m, []forge.Record{*tail.Of}) {
-		return nil, "the snapshot is not the state of its record", nil
+		return nil, &unfit{"the snapshot is not the state of its record"}
 	}
 	fold(m, tail.Records)
-	if tail.Head.Broken != nil || !Intact(m, tail.Records) {
-		return nil, "what follows on the snapshot does not fit it", nil // a fold of all says what is damaged
+	if tail.Head.Broken != nil || !Intact(m, tail.Records) { // a fold of all says what is damaged
+		return nil, &unfit{"what follows on the snapshot does not fit it"}
 	}
-	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records)}, "", nil
+	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records)}, nil
 }
 
 // Keep makes the snapshot of a project that was loaded. It is read back first: what does not come out as it went in

@@ -89,6 +89,9 @@ func (s *Shelf) Newest(_ context.Context, key forge.Key) (*machine.Snapshot, err
 	n := len(records)
 	which := s.rng.IntN(10)
 	if which > 4 || n < 2 {
+		if s.kept == nil {
+			return nil, machine.ErrNoSnapshot
+		}
 		return s.kept, nil
 	}
 	other := machine.Snapshot{Rules: machine.Rules(), Seq: uint64(n), Hash: Head(n).Hash, Messages: uint64(n)}
