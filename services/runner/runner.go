@@ -26,6 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -48,6 +49,8 @@ type Config struct {
 	Key proof.Source
 	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
 	Authors *signed.Keys
+	// Quotas bound the open intents; the zero value has the defaults.
+	Quotas quota.Limits
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
@@ -73,6 +76,7 @@ func Run(ctx context.Context, cfg Config) error {
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
+		door:    newDoor(cfg.Bus.Journal, cfg.Quotas),
 		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
@@ -113,6 +117,7 @@ type runner struct {
 	log     *slog.Logger
 	metrics *telemetry.Recorder
 	driver  *machine.Driver
+	door    *door
 	// snapshots are those of projects.
 	snapshots *snapshots
 }
@@ -123,7 +128,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	if d.Attempt > 1 {
 		r.metrics.Redelivered(telemetry.KindEvent)
 	}
-	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	ruling, err := r.decide(ctx, d)
 	if errors.Is(err, machine.ErrDamaged) {
 		return bus.Terminate(err.Error())
 	}
@@ -145,6 +150,31 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	d.Respond(ruling)
 	r.traceEnd(ctx, &d.Event, ruling.Decision)
 	return nil
+}
+
+// decide decides on an event, unless it is a new submission that a quota has no room for.
+func (r *runner) decide(ctx context.Context, d *decide.Delivery) (forge.Ruling, error) {
+	submit := forge.As[*forge.Submit](d.Event.Message)
+	if submit == nil || !d.Asked {
+		return r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	}
+	holder := quota.Holder{Key: d.Event.To}
+	if submit.Intent.Source == forge.SourceSystem {
+		holder.System = submit.Intent.Origin.System
+	}
+	leave, full, err := r.door.enter(ctx, holder)
+	if err != nil {
+		return forge.Ruling{}, err
+	}
+	if full != nil {
+		r.metrics.OverQuota(d.Event.To.Project, full.Field)
+		return forge.Ruling{EventID: d.Event.ID, Decision: forge.Refused, Field: full.Field, Reason: full.Error(), Intent: d.Event.To.Intent}, nil
+	}
+	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	if err != nil || ruling.Decision != forge.Applied {
+		leave() // nobody knows whether it is there, or it is not
+	}
+	return ruling, err
 }
 
 // recover dispatches again what every machine waits for. A machine whose journal
