@@ -67,8 +67,8 @@ func (s *snapshots) ask(d due) {
 	}
 }
 
-// resumed notes how a project was loaded, and has a snapshot made if much had to be folded. Nobody else may use that machine
-// any more.
+// resumed notes how a project was loaded, and has a snapshot made if much had to be folded. From then on the machine is not for
+// the caller any more.
 func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) {
 	if l.Folded < r.snapshots.every {
 		return
