@@ -156,6 +156,12 @@ var (
 		nil,
 		"reads of people that were refused: many of `busy` may be a flood, of `request` an attempt to read what is not theirs",
 	}
+	overQuota = &Instrument{
+		"forge.submissions.over_quota", Counter, "{submission}", byRunner, Sum,
+		[]*Attribute{attrProject, attrQuota},
+		nil,
+		"submissions that were refused because as many intents are open as may be: the sender is told to try again",
+	}
 	attempts = &Instrument{
 		"forge.attempts", Counter, "{attempt}", byWorkers, Sum,
 		[]*Attribute{attrProject, attrStep, attrOutcome, attrReason},
@@ -212,6 +218,12 @@ var (
 		nil,
 		"messages that came once more, because whoever had them failed, ended or had to wait",
 	}
+	unready = &Instrument{
+		"forge.service.unready", Gauge, "", byAll, Each,
+		[]*Attribute{attrCheck},
+		nil,
+		"1 while a copy of a service lacks something, so that it takes no work: `/readyz?verbose` says since when, and why",
+	}
 	build = &Instrument{
 		"forge.build.info", Gauge, "1", byAll, Each,
 		[]*Attribute{attrVersion, attrRevision, attrRuntime},
@@ -225,7 +237,8 @@ func Instruments() []*Instrument {
 	return []*Instrument{
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
-		readsRefused, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
+		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused,
+		redeliveries, unready, build,
 	}
 }
 
