@@ -32,9 +32,10 @@ func BenchmarkLargeRepository(b *testing.B) {
 // largeRepository makes a repository with so many files, in 1,600 folders.
 func largeRepository(b *testing.B, files int) *repo {
 	b.Helper()
-	content := map[string]string{"pfl-forge.yaml": "parallel_workers: 4\nverify: [\"true\"]\nrecipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n"}
+	content := map[string]string{"pfl-forge.yaml": "parallel_workers: 4\nverify: [\"true\"]\n" +
+		"recipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n"}
 	for i := range files {
-		content[largeFile(i)] = fmt.Sprintf("package p\n\n// V%d is the value of file %[1]d.\nconst V%[1]d = %[1]d\n%s", i, bytes.Repeat([]byte("// more\n"), i%400))
+		content[largeFile(i)] = fmt.Sprintf("package p\n\n// V%d is a value.\nconst V%[1]d = %[1]d\n%s", i, bytes.Repeat([]byte("// more\n"), i%400))
 	}
 	return newRepo(b, content)
 }
