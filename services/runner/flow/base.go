@@ -67,7 +67,7 @@ func (s access) verified(t *task.Task, rb *forge.Rebase) {
 		return
 	}
 	m := &forge.AccountRefused{}
-	if len(rb.Conflicts) == 0 {
+	if len(rb.Conflicts) == 0 && !rb.Unverified {
 		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
 	}
 	s.tellBase(m)

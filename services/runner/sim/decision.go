@@ -42,7 +42,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -98,6 +98,8 @@ type knowledge struct {
 
 	// accounts are those that refuse calls.
 	accounts facts.Accounts
+	// once has the changes whose verify commands were left to the merge.
+	once facts.Once
 
 	// paused says that a person paused this intent.
 	paused bool

@@ -165,7 +165,10 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	if w.Attempts > 1 {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
-	if w.Verify != nil && !w.Verify.Passed {
+	switch {
+	case w.Unverified:
+		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what lands")
+	case w.Verify != nil && !w.Verify.Passed:
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}
 	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)
