@@ -42,8 +42,13 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
 		return err
+	}
+	if w.money.best.When == nil { // of two changes the one that failed need not be the one that goes on
+		if err := know.once.Check(rec); err != nil {
+			return err
+		}
 	}
 	for _, a := range rec.Effects.Cancels {
 		know.withdrawn[a] = true
