@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 func TestImportedDraftsMove(t *testing.T) {
@@ -80,6 +81,22 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 	d.put(layout.Drafts+"/x.md", "second\n")
 	if inputs, problems := d.drafts(); len(inputs) != 1 || len(problems) > 0 {
 		t.Errorf("after it changed: %v %v", inputs, problems)
+	}
+}
+
+// A draft that a quota has no room for is asked for again as it is.
+func TestDraftOverQuotaComesAgain(t *testing.T) {
+	d := newDesk(t)
+	d.put(layout.Drafts+"/x.md", "first\n")
+	inputs, _ := d.drafts()
+	refused := rulings(inputs[0], forge.Refused)
+	refused[0].Field, refused[0].Reason = quota.OfProject, quota.OfProject+": project shop has 3 open intents"
+	got, err := d.Decided(inputs[0], refused)
+	if err != nil || len(got) != 1 || got[0].Reason != "project shop has 3 open intents" {
+		t.Fatal(got, err)
+	}
+	if inputs, problems := d.drafts(); len(inputs) != 1 || len(problems) > 0 {
+		t.Errorf("the next scan: %v %v", inputs, problems)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 	"github.com/pfl-forge/pfl-forge/forgedir/records"
 	"github.com/pfl-forge/pfl-forge/forgedir/schemas"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 // Input holds the requests of one file as events, see person.Input.
@@ -165,6 +166,9 @@ func (d *Dir) Decided(in Input, rulings []forge.Ruling) ([]Problem, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i, r := range rulings[:min(len(rulings), len(in.Events))] {
+		if quota.Exceeded(r) {
+			return []Problem{in.Refused(i, r, in.Source.Fields[:i])}, nil // and asked for again by the next scan
+		}
 		if r.Decision == forge.Refused {
 			return d.refusals.Add(&in, in.Refused(i, r, in.Source.Fields[:i])), nil
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/credentials"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 // Config has the settings of a service. [Parse] fills and checks it; after that it is
@@ -55,8 +56,8 @@ type Config struct {
 	Replicas int
 	// DrainTimeout is how long running attempts may go on after SIGTERM.
 	DrainTimeout time.Duration
-	// Runner has the files that only runners read.
-	Runner RunnerFiles
+	// Runner has the settings that only runners read.
+	Runner RunnerConfig
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// LogFormat is json or text.
@@ -78,12 +79,14 @@ type Project struct {
 	Group subjects.Group
 }
 
-// RunnerFiles are the paths of files for a runner.
-type RunnerFiles struct {
+// RunnerConfig has the settings of a runner: paths of files, and quotas.
+type RunnerConfig struct {
 	// Notifications says which people are notified; empty: none.
 	Notifications string
 	// TrustedKeys has the keys by which senders are proven; empty: see Env.Authors.
 	TrustedKeys string
+	// Quotas bound the open intents.
+	Quotas quota.Limits
 }
 
 // Pods describes the pods in which agents and commands run.

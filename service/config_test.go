@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 func env(m map[string]string) func(string) string {
@@ -85,14 +86,15 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 		"FORGE_PROJECTS": "shop=https://git.example.com/shop.git,docs=/srv/docs.git", "FORGE_STATE_DIR": "/var/lib/forge",
 		"FORGE_LISTEN": ":8080", "FORGE_WORKERS": "8", "FORGE_DRAIN_TIMEOUT": "2m", "FORGE_LOG_LEVEL": "debug", "FORGE_LOG_FORMAT": "text",
 	}
+	quotas := RunnerConfig{Quotas: quota.Limits{Project: 10_000, System: 5_000}}
 	plain := Config{
 		Server: "nats://127.0.0.1:4222", Replica: "a", StateDir: "/home/dev/.local/state/pfl-forge/reviewer/a",
-		Workers: 4, DrainTimeout: 25 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "json",
+		Workers: 4, DrainTimeout: 25 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "json", Runner: quotas,
 	}
 	told := Config{
 		Server: "nats://n1:4222,nats://n2:4222", Creds: creds, Replica: "impl-0",
 		Projects: []Project{{ID: "shop", URL: "https://git.example.com/shop.git"}, {ID: "docs", URL: "/srv/docs.git"}},
-		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, LogLevel: slog.LevelDebug, LogFormat: "text",
+		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, LogLevel: slog.LevelDebug, LogFormat: "text", Runner: quotas,
 	}
 	with := func(c Config, change func(*Config)) Config {
 		change(&c)
@@ -112,8 +114,13 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 				c.Projects = []Project{{ID: "one", URL: "/srv/one"}, {ID: "two", URL: "git@example.com:two"}}
 			}),
 		},
-		"clones at first use":  {[]string{"--clone=first-use"}, home, with(plain, func(c *Config) { c.CloneAtFirstUse = true })},
-		"a cluster":            {[]string{"--stream-replicas=3"}, home, with(plain, func(c *Config) { c.Replicas = 3 })},
+		"clones at first use": {[]string{"--clone=first-use"}, home, with(plain, func(c *Config) { c.CloneAtFirstUse = true })},
+		"a cluster":           {[]string{"--stream-replicas=3"}, home, with(plain, func(c *Config) { c.Replicas = 3 })},
+		"quotas": {
+			[]string{"--quota-project=7", "--quota-system=3"},
+			home,
+			with(plain, func(c *Config) { c.Runner.Quotas = quota.Limits{Project: 7, System: 3} }),
+		},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
 			[]string{"--creds=", "--token-file", token, "--listen="},
@@ -199,6 +206,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"workers", "FORGE_WORKERS", "257", "1 to 256"},
 		{"workers", "FORGE_WORKERS", "many", "1 to 256"},
 		{"stream-replicas", "FORGE_STREAM_REPLICAS", "2", "1, 3 or 5"},
+		{"quota-project", "FORGE_QUOTA_PROJECT", "0", "a number from 1"},
+		{"quota-system", "FORGE_QUOTA_SYSTEM", "many", "a number from 1"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "-1s", "duration"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "10", "duration"},
 		{"log-level", "FORGE_LOG_LEVEL", "loud", "debug, info"},

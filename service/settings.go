@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 // setting is one setting of a service, given as a flag or in the environment.
@@ -91,6 +92,14 @@ func settings() []setting {
 		{
 			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people",
 			set: setFile(func(c *Config) *string { return &c.Runner.Notifications }),
+		},
+		{
+			flag: "quota-project", env: "FORGE_QUOTA_PROJECT", value: "N", usage: "open intents of a project, above which the runner refuses more",
+			initial: fixed(strconv.Itoa(quota.DefaultProject)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.Project }),
+		},
+		{
+			flag: "quota-system", env: "FORGE_QUOTA_SYSTEM", value: "N", usage: "open intents that one system submitted, above which the runner refuses more",
+			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.System }),
 		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
@@ -251,6 +260,18 @@ func setWorkers(c *Config, s string) error {
 	}
 	c.Workers = n
 	return nil
+}
+
+// setQuota returns a setter for a number of open intents.
+func setQuota(field func(*Config) *int) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not a number from 1", s)
+		}
+		*field(c) = n
+		return nil
+	}
 }
 
 func setStreamReplicas(c *Config, s string) error {

@@ -41,7 +41,9 @@ type Delivery struct {
 	// Attempt counts from 1; more than 1 means that the event was delivered
 	// before, so that effects of its decision may be missing.
 	Attempt int
-	conn    *conn.Conn
+	// Asked says that a person or another system sent it, and no machine, worker or timer.
+	Asked bool
+	conn  *conn.Conn
 	// reply is the inbox of a sender that waits for the ruling; empty if none
 	// does.
 	reply string
@@ -235,7 +237,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	}
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
-		Event: ev, Attempt: int(meta.NumDelivered),
+		Event: ev, Attempt: int(meta.NumDelivered), Asked: in.people,
 		conn: c.events.conn, reply: replyOf(m),
 	}
 	err = c.call(ctx, d)

@@ -18,6 +18,8 @@ type Standing struct {
 	Status    forge.Status
 	Waiting   forge.Waiting
 	CreatedAt time.Time
+	// System is the one that submitted the intent; empty: none did.
+	System string
 	// Project is nil for an intent.
 	Project *forge.ProjectSummary
 }
@@ -89,12 +91,20 @@ func (o *Overview) refresh(ctx context.Context, filter string, there map[string]
 		if err != nil && !newer && !errors.Is(err, conn.ErrNotFound) {
 			return err
 		}
-		o.known[m.Subject] = standing{
-			records: counts[m.Subject], legible: err == nil,
-			Standing: Standing{Key: s.Key, Status: s.Status, Waiting: s.Waiting, CreatedAt: s.CreatedAt, Project: s.Project},
+		one := Standing{Key: s.Key, Status: s.Status, Waiting: s.Waiting, CreatedAt: s.CreatedAt, Project: s.Project}
+		if s.Source == forge.SourceSystem && s.Parent == "" { // its parts are the plan's, not the system's
+			one.System = s.Requester
 		}
+		o.known[m.Subject] = standing{records: counts[m.Subject], legible: err == nil, Standing: one}
 	}
 	return nil
+}
+
+// Knows reports whether a machine had a journal when it was refreshed, whoever understands it.
+func (o *Overview) Knows(key forge.Key) bool {
+	subject, err := subjects.Journal(key)
+	_, known := o.known[subject]
+	return err == nil && known
 }
 
 // All returns the machines that this version understands, in no order.

@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 const (
@@ -50,7 +51,7 @@ type Accepted struct {
 
 // Refused answers a request that is refused, beside an error code as HTTP has
 // them: 400 for a mistake in the request, 404, 409 for a request that a runner
-// refuses, 500.
+// refuses, 429 for one that it may accept later, 500.
 type Refused struct {
 	Errors []RefusedField `json:"errors"`
 }
@@ -273,6 +274,8 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 		result.Result = "accepted"
 	case err != nil:
 		return nil, err
+	case quota.Exceeded(ruling):
+		return nil, &errCode{"429", []RefusedField{refusedField(ruling)}}
 	case ruling.Decision == forge.Refused:
 		return nil, &errCode{"409", []RefusedField{refusedField(ruling)}}
 	case ruling.Decision == forge.Ignored:

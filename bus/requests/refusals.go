@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 const (
@@ -31,6 +32,8 @@ type Refusal struct {
 	Origin document.Origin `json:"origin"`
 	// Errors has every mistake, or the reason of the runner.
 	Errors []RefusedField `json:"errors"`
+	// RetryAfterSeconds is when the same submission may be accepted; 0: it has to be another one.
+	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 }
 
 // TellRefusal stores the event that tells a system why its submission m was
@@ -95,5 +98,9 @@ func Rejected(ev *forge.Event, r forge.Ruling) *Refusal {
 		return nil
 	}
 	o := submit.Intent.Origin
-	return &Refusal{Origin: document.Origin(o), Errors: []RefusedField{refusedField(r)}}
+	told := &Refusal{Origin: document.Origin(o), Errors: []RefusedField{refusedField(r)}}
+	if quota.Exceeded(r) {
+		told.RetryAfterSeconds = int(quota.TryAgainAfter.Seconds())
+	}
+	return told
 }

@@ -101,6 +101,7 @@ forge_leases_lost_total{forge_step="implement",instance="w1"} 1x240
 forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x240
 forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5x240
 forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 5x240
+forge_submissions_over_quota_total{forge_project="shop",forge_quota="quota.system",instance="r1"} 7x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="0.01",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 1x240
@@ -131,6 +132,7 @@ forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0
 	"ForgePodsLost":         `forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x230 6x10`,
 	"ForgePodsRefused":      `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
 	"ForgeReadsRefused":     `forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 0+20x240`,
+	"ForgeQuotaReached":     `forge_submissions_over_quota_total{forge_project="shop",forge_quota="quota.system",instance="r1"} 7+2x240`,
 	"ForgeJournalSlow": `forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="2.5",instance="r1"} 0+90x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+90x240`,
 	"ForgeJournalFails":   `forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 0+1x240`,

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 // Other is the value of every attribute whose own value is not one of those that it can have.
@@ -99,6 +100,7 @@ var (
 	attrLoss        = closed("forge.pod.loss", "what ended it, as Kubernetes says; `connection`: nothing but the connection to it", losses...)
 	attrReadRefusal = closed("forge.read.refusal",
 		"`busy`: too much was read at once; `request`: it asked for something that is none, or not of its project", "busy", "request")
+	attrQuota   = closed("forge.quota", "the quota of open intents that was reached", quota.OfProject, quota.OfSystem)
 	attrRefusal = closed("forge.pod.refusal",
 		"`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
 	// These have one value in a process.

@@ -156,6 +156,12 @@ var (
 		nil,
 		"reads of people that were refused: many of `busy` may be a flood, of `request` an attempt to read what is not theirs",
 	}
+	overQuota = &Instrument{
+		"forge.submissions.over_quota", Counter, "{submission}", byRunner, Sum,
+		[]*Attribute{attrProject, attrQuota},
+		nil,
+		"submissions that were refused because as many intents are open as may be: the sender is told to try again",
+	}
 	attempts = &Instrument{
 		"forge.attempts", Counter, "{attempt}", byWorkers, Sum,
 		[]*Attribute{attrProject, attrStep, attrOutcome, attrReason},
@@ -225,7 +231,7 @@ func Instruments() []*Instrument {
 	return []*Instrument{
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
-		readsRefused, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
+		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
 	}
 }
 

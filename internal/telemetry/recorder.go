@@ -185,6 +185,13 @@ func (r *Recorder) ReadRefused(reason string) {
 	}
 }
 
+// OverQuota counts a submission that a quota, named by its field, had no room for.
+func (r *Recorder) OverQuota(project forge.ProjectID, field string) {
+	if r != nil {
+		r.count(overQuota, 1, r.names.project(project), of(attrQuota, field))
+	}
+}
+
 // Verified records a run of a project's verify commands. err says why they could not be
 // tried.
 func (r *Recorder) Verified(project forge.ProjectID, took time.Duration, report *forge.VerifyReport, err error) {

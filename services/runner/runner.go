@@ -26,6 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -48,6 +49,8 @@ type Config struct {
 	Key proof.Source
 	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
 	Authors *signed.Keys
+	// Quotas bound the open intents; the zero value has the defaults.
+	Quotas quota.Limits
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
@@ -56,6 +59,8 @@ type Config struct {
 	// ObserveEvery is how old the state of the installation is at most, as metrics show it;
 	// 0: 15 s.
 	ObserveEvery time.Duration
+	// SnapshotEvery is after how many records the state of a project is kept anew; 0: 2,000.
+	SnapshotEvery int
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -66,14 +71,18 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
+	kept := newSnapshots(&cfg)
 	r := &runner{
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
+		door:    newDoor(cfg.Bus.Journal, cfg.Quotas),
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
+		snapshots: kept,
 	}
+	r.driver.Resume(kept)
 	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
@@ -90,6 +99,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}()
 	var serving sync.WaitGroup
+	serving.Go(func() { r.keepSnapshots(ctx) })
 	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx, cfg.Authors) })
@@ -107,6 +117,9 @@ type runner struct {
 	log     *slog.Logger
 	metrics *telemetry.Recorder
 	driver  *machine.Driver
+	door    *door
+	// snapshots are those of projects.
+	snapshots *snapshots
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided
@@ -115,7 +128,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	if d.Attempt > 1 {
 		r.metrics.Redelivered(telemetry.KindEvent)
 	}
-	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	ruling, err := r.decide(ctx, d)
 	if errors.Is(err, machine.ErrDamaged) {
 		return bus.Terminate(err.Error())
 	}
@@ -139,6 +152,31 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	return nil
 }
 
+// decide decides on an event, unless it is a new submission that a quota has no room for.
+func (r *runner) decide(ctx context.Context, d *decide.Delivery) (forge.Ruling, error) {
+	submit := forge.As[*forge.Submit](d.Event.Message)
+	if submit == nil || !d.Asked {
+		return r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	}
+	holder := quota.Holder{Key: d.Event.To}
+	if submit.Intent.Source == forge.SourceSystem {
+		holder.System = submit.Intent.Origin.System
+	}
+	leave, full, err := r.door.enter(ctx, holder)
+	if err != nil {
+		return forge.Ruling{}, err
+	}
+	if full != nil {
+		r.metrics.OverQuota(d.Event.To.Project, full.Field)
+		return forge.Ruling{EventID: d.Event.ID, Decision: forge.Refused, Field: full.Field, Reason: full.Error(), Intent: d.Event.To.Intent}, nil
+	}
+	ruling, err := r.driver.Decide(ctx, d.Event, d.Attempt > 1)
+	if err != nil || ruling.Decision != forge.Applied {
+		leave() // nobody knows whether it is there, or it is not
+	}
+	return ruling, err
+}
+
 // recover dispatches again what every machine waits for. A machine whose journal
 // cannot be read does not delay the others.
 func (r *runner) recover(ctx context.Context) error {
@@ -146,15 +184,16 @@ func (r *runner) recover(ctx context.Context) error {
 	failures := []error{err}
 	open := map[forge.Key]bool{}
 	for _, project := range projects {
-		m, err := r.driver.Recover(ctx, project.Key)
+		l, err := r.driver.Recover(ctx, project.Key)
 		failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
-		if m == nil {
+		if l == nil {
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
-		for _, id := range m.(*flow.Project).Active() {
+		for _, id := range l.Machine.(*flow.Project).Active() {
 			open[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
+		r.resumed(ctx, project.Key, l)
 	}
 	intents, err := r.bus.Journal.Summaries(ctx, "")
 	failures = append(failures, err)
@@ -194,7 +233,9 @@ func (r *runner) skipUnreadable(ctx context.Context, key forge.Key, err error) e
 // ledger gives the bus's journal the shape that package machine asks for.
 type ledger struct {
 	*journal.Journal
-	metrics *telemetry.Recorder
+
+	metrics   *telemetry.Recorder
+	snapshots *snapshots
 }
 
 // Append appends a record as the bus does, and measures how long that took. A conflict is the
@@ -208,6 +249,9 @@ func (j ledger) Append(ctx context.Context, key forge.Key, after chain.Head, rec
 	}
 	if _, large := errors.AsType[*bus.TooLargeError](err); large {
 		return chain.Head{}, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
+	}
+	if err == nil && key.IsProject() {
+		j.snapshots.appended(key)
 	}
 	return head, err
 }

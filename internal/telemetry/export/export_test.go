@@ -25,6 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/metrics.md anew")
@@ -118,6 +119,7 @@ func record(t *testing.T, e *export.Export) {
 	r.LeaseLost(forge.StepImplement)
 	r.Redelivered(telemetry.KindEvent)
 	r.ReadRefused("busy")
+	r.OverQuota("shop", quota.OfSystem)
 	r.Pod()
 	r.PodStarted(2 * time.Second)
 	r.PodLost(telemetry.PodEvicted)

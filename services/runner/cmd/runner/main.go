@@ -24,7 +24,7 @@ func main() {
 		// The consumer that all runners share has to be there.
 		env.Health.Add("events", env.Bus.Events.Ready)
 		cfg := runner.Config{
-			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(),
+			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(), Quotas: env.Config.Runner.Quotas,
 			Ready: func() { recovered.Store(true) },
 		}
 		var err error

@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/quota"
+)
+
+// door lets submissions in as far as quotas have room. Of one runner the bound is exact. Others may at the same
+// moment let in what this one cannot see yet: each of them as many as it decides on at once.
+type door struct {
+	// begun counts the looks at the journals that have begun.
+	begun atomic.Uint64
+
+	look     sync.Mutex // held while looking
+	overview *journal.Overview
+	// done is the number of the last look that succeeded.
+	done uint64
+
+	mu   sync.Mutex
+	book *quota.Book
+}
+
+func newDoor(j *journal.Journal, l quota.Limits) *door {
+	return &door{overview: j.NewOverview(), book: quota.NewBook(l)}
+}
+
+// enter lets an intent in until leave is called or a look shows it; or it returns which quota has no room. An intent
+// that has a journal already is let in always: it was accepted, or its id is taken, and the rules say which.
+func (d *door) enter(ctx context.Context, h quota.Holder) (leave func(), full *forge.FieldError, err error) {
+	d.mu.Lock()
+	must := d.book.MustLook(h)
+	d.mu.Unlock()
+	if must {
+		if known, err := d.lookFor(ctx, h.Key); known || err != nil {
+			return func() {}, nil, err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	entered, full := d.book.Enter(h)
+	return func() {
+		if entered {
+			d.leave(h)
+		}
+	}, full, nil
+}
+
+// leave takes back that an intent was let in.
+func (d *door) leave(h quota.Holder) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Leave(h)
+}
+
+// lookFor looks at the journals, and reports whether an intent has one. Submissions that come during a look share the next.
+func (d *door) lookFor(ctx context.Context, key forge.Key) (bool, error) {
+	asked := d.begun.Load()
+	d.look.Lock()
+	defer d.look.Unlock()
+	if d.done > asked { // it began after this one was asked for
+		return d.overview.Knows(key), nil
+	}
+	number := d.begun.Add(1)
+	if err := d.overview.Refresh(ctx); err != nil {
+		return false, fmt.Errorf("counting open intents: %w", err)
+	}
+	var open []quota.Holder
+	for _, one := range d.overview.All() {
+		if !one.Key.IsProject() && !one.Status.Ended() {
+			open = append(open, quota.Holder{Key: one.Key, System: one.System})
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Look(open, d.overview.Knows)
+	d.done = number
+	return d.overview.Knows(key), nil
+}
