@@ -148,8 +148,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
-			in.Tried = task.Fault{Task: t}.Known()
-			in.VerifyInMerge = s.Policy.VerifyInMerge && s.Accounts.Find(forge.GitBase, s.now) == nil && task.Fault{Task: t}.MayLeave(strategy)
+			in.Tried, in.VerifyInMerge = task.Fault{Task: t}.Known(), task.Fault{Task: t}.MayLeave(&s.Policy.Policy, strategy) && s.Accounts.Find(forge.GitBase, s.now) == nil
 		}
 		c.Input = in
 		return c

@@ -42,13 +42,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, w.money.best.When != nil), know.accounts.Check(key, rec, agentStep)); err != nil {
 		return err
-	}
-	if w.money.best.When == nil { // of two changes the one that failed need not be the one that goes on
-		if err := know.once.Check(rec); err != nil {
-			return err
-		}
 	}
 	for _, a := range rec.Effects.Cancels {
 		know.withdrawn[a] = true
@@ -103,8 +98,7 @@ type knowledge struct {
 
 	// accounts are those that refuse calls.
 	accounts facts.Accounts
-	// once has the changes whose verify commands were left to the merge.
-	once facts.Once
+	once     facts.Once // of changes whose verify commands were left to the merge
 
 	// paused says that a person paused this intent.
 	paused bool

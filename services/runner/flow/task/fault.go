@@ -163,9 +163,9 @@ func (t Fault) LookAgain(x *Turn, mend bool) {
 // which nothing bad is known. One that failed is verified before it is reviewed again, so that a change that never passes costs
 // one review in vain and no more. What criteria, two changes for one task, or a search for a red base branch are decided by
 // is decided before the review.
-func (t Fault) MayLeave(strategy Strategy) bool {
+func (t Fault) MayLeave(p *forge.Policy, strategy Strategy) bool {
 	_, ordinary := strategy.(Change)
-	return ordinary && t.Reds == 0 && len(t.Tried) == 0 && len(t.Checks) == 0 && (!t.Round.Begun || t.Round.Over) &&
+	return p.VerifyInMerge && ordinary && t.Reds == 0 && len(t.Tried) == 0 && len(t.Checks) == 0 && (!t.Round.Begun || t.Round.Over) &&
 		(t.Candidate == nil || !Broken(t.Candidate))
 }
 

@@ -17,8 +17,8 @@ type Once struct {
 }
 
 // Check returns an error if a change of which something bad is known is left to the merge, if a reviewer is not told that the change was
-// left to it, or if such a change is said to have passed.
-func (o *Once) Check(rec *forge.Record) error {
+// left to it, or if such a change is said to have passed. Of two changes for a task the one that failed need not be the one that goes on.
+func (o *Once) Check(rec *forge.Record, two bool) error {
 	if o.failed == nil {
 		o.failed, o.left = map[forge.TaskID]bool{}, map[forge.TaskID]bool{}
 	}
@@ -38,7 +38,7 @@ func (o *Once) Check(rec *forge.Record) error {
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		switch {
-		case c.Attempt.Step == forge.StepRebase && c.Rebase().VerifyInMerge && o.failed[c.Attempt.Task]:
+		case c.Attempt.Step == forge.StepRebase && c.Rebase().VerifyInMerge && o.failed[c.Attempt.Task] && !two:
 			return fmt.Errorf("%s may leave its verify to the merge although it failed there", c.Attempt)
 		case c.Attempt.Step == forge.StepReview && o.left[c.Attempt.Task] && !c.Review().Unverified && !c.Review().Unchanged:
 			return fmt.Errorf("%s is not told that nobody has verified the change", c.Attempt)
