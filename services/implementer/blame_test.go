@@ -25,9 +25,10 @@ func counted(t *testing.T, line string, files map[string]string, more ...string)
 	if err := os.WriteFile(count, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	verify := fmt.Sprintf("verify:\n  - 'n=$(( $(cat %s) + 1 )); echo $n > %s; %s'\n", count, count, line)
 	all := map[string]string{
 		"a.txt":          "1\n",
-		"pfl-forge.yaml": strings.Replace(settings, "verify:\n", fmt.Sprintf("verify:\n  - 'n=$(( $(cat %s) + 1 )); echo $n > %s; %s'\n", count, count, line), 1) + strings.Join(more, ""),
+		"pfl-forge.yaml": strings.Replace(settings, "verify:\n", verify, 1) + strings.Join(more, ""),
 	}
 	maps.Copy(all, files)
 	r := gittest.New(t, all)

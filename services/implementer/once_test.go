@@ -25,17 +25,17 @@ func unverified(number int, rb *forge.Rebase) forge.Command {
 	return c
 }
 
-// onceCounted is counted with that configuration, and more of it.
-func onceCounted(t *testing.T, line, more string) (*world, func() int) {
+// onceCounted is counted with that configuration.
+func onceCounted(t *testing.T, line string) (*world, func() int) {
 	t.Helper()
-	return counted(t, line, nil, once+more)
+	return counted(t, line, nil, once)
 }
 
 // A change is verified once: on what lands, whether or not the base branch has moved since its review.
 func TestVerifiedOnce(t *testing.T) {
 	for name, moves := range map[string]bool{"where it was": false, "moved": true} {
 		t.Run(name, func(t *testing.T) {
-			w, runs := onceCounted(t, "true", "")
+			w, runs := onceCounted(t, "true")
 			rb := w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")))
 			if !rb.Unverified || rb.Verify != nil || runs() != 0 {
 				t.Fatalf("before its review: %+v after %d runs", rb, runs())
@@ -54,7 +54,7 @@ func TestVerifiedOnce(t *testing.T) {
 	}
 }
 
-// What fails lands nowhere, also where the base branch is as it was for the review. Whose fault it is is found out as ever.
+// What fails lands nowhere, also where the base branch is as it was for the review. Whose fault that is shows as ever.
 func TestUnverifiedDoesNotLand(t *testing.T) {
 	for line, want := range map[string]verdict.Fault{
 		"! test -e new.txt":                        verdict.FaultOfChange,
@@ -63,7 +63,7 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 		"test $((n % 3)) != 1":                     verdict.FaultOfCheck,
 		"false":                                    verdict.FaultOfBase,
 	} {
-		w, _ := onceCounted(t, line, "")
+		w, _ := onceCounted(t, line)
 		rb := w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")))
 		got := w.merges(unverified(1, rb))
 		lands := want == verdict.NoFault || want == verdict.FaultOfCheck
@@ -78,7 +78,7 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 
 // What a trial found of a change that nobody had verified counts as ever: only for its tree.
 func TestUnverifiedTakesWhatATrialFound(t *testing.T) {
-	w, runs := onceCounted(t, "true", "")
+	w, runs := onceCounted(t, "true")
 	ready := func(id forge.IntentID, file string) forge.Command {
 		c := w.readyAs(id, file, "1")
 		rb := *c.Merge().Change
@@ -145,7 +145,7 @@ func TestUnverifiedIsNotStated(t *testing.T) {
 // A replica that dies while it merges such a change leaves nothing on the base branch that was not verified.
 func TestDeathWithAnUnverifiedChange(t *testing.T) {
 	for _, at := range []string{"kept", "moved"} {
-		w, runs := onceCounted(t, "true", "")
+		w, runs := onceCounted(t, "true")
 		c := unverified(1, w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))))
 		w.want(c)
 		w.crashAt(at)

@@ -59,8 +59,7 @@ func (s access) looked(id forge.TaskID) {
 	s.Accounts.Looks = slices.DeleteFunc(slices.Clone(s.Accounts.Looks), func(l forge.TaskID) bool { return l == id })
 }
 
-// verified tells the project what a change was found to do on a tip that is known to be red. One that fails as the base does is
-// told by baseRed.
+// verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	s.looked(t.ID)
 	if t.Stage == task.Red || s.Accounts.Find(forge.GitBase, s.now) == nil {

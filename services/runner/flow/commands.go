@@ -148,7 +148,8 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
-			in.Tried, in.VerifyInMerge = task.Fault{Task: t}.Known(), task.Fault{Task: t}.MayLeave(&s.Policy.Policy, strategy) && s.Accounts.Find(forge.GitBase, s.now) == nil
+			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
+			in.Tried, in.VerifyInMerge = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy)
 		}
 		c.Input = in
 		return c

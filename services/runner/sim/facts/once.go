@@ -13,7 +13,10 @@ import (
 // It knows what workers reported, and neither stages nor candidates. A record of several events says of none of
 // them which command follows from it, so what is known is forgotten there.
 type Once struct {
-	failed, left map[forge.TaskID]bool
+	// failed are those whose newest change failed, before its review or in its merge: what follows is verified first.
+	failed map[forge.TaskID]bool
+	// left are those whose newest change was left to its merge: whoever reviews it is told so.
+	left map[forge.TaskID]bool
 }
 
 // Check returns an error if a change of which something bad is known is left to the merge, if a reviewer is not told that the change was

@@ -166,6 +166,8 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
 	switch {
+	// Who approves a change of protected files has to know that nothing has run on it. Nothing lands because of that: what fails
+	// in the merge goes back to its agent, and is asked for again.
 	case w.Unverified:
 		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what lands")
 	case w.Verify != nil && !w.Verify.Passed:
