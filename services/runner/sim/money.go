@@ -36,8 +36,7 @@ func (m *money) init(rng *rand.Rand) {
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	m.second, m.checks = anySecond(rng), rng.IntN(3)
 	m.refuses = rng.IntN(6) == 0
-	m.parallel = rng.IntN(5)
-	m.once = rng.IntN(3) == 0
+	m.parallel, m.once = rng.IntN(5), rng.IntN(3) == 0
 	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
 	case 0:
