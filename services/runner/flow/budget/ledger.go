@@ -48,7 +48,8 @@ type Ledger struct {
 	// intent whose budget it draws on.
 	ReflectionUSD float64
 	Reflected     forge.IntentID
-	// Running are the intents with an active account, by id.
+	// Running are the intents with an active account, by id. Accounts has all that there ever were, and a decision must not
+	// look at each of them.
 	Running []forge.IntentID
 	// Opened counts the runs that were admitted, so that the older one of two is known.
 	Opened int
@@ -57,24 +58,24 @@ type Ledger struct {
 // Account is the entry of one intent in the ledger. A snapshot leaves out what is zero.
 type Account struct {
 	// SpentUSD is the sum that the intent has spent in all its runs.
-	SpentUSD float64 `json:",omitzero"`
+	SpentUSD float64 `json:"spent_usd,omitzero"`
 	// Number is the number of the newest commit.
-	Number int `json:",omitzero"`
+	Number int `json:"number,omitzero"`
 	// Open are the attempts that the intent still needed then.
-	Open []forge.Attempt `json:",omitzero"`
+	Open []forge.Attempt `json:"open,omitzero"`
 	// Parent is the intent that this one is a child of; empty if it is none.
-	Parent forge.IntentID `json:",omitzero"`
+	Parent forge.IntentID `json:"parent,omitzero"`
 	// TreeUSD is the sum that the intent and all below it have spent. It is kept for an intent
 	// without a parent.
-	TreeUSD float64 `json:",omitzero"`
+	TreeUSD float64 `json:"tree_usd,omitzero"`
 	// OwnUSD is the budget that the intent has by itself, as of the message OwnNumber about
 	// money; 0 if it has none.
-	OwnUSD    float64 `json:",omitzero"`
-	OwnNumber int     `json:",omitzero"`
+	OwnUSD    float64 `json:"own_usd,omitzero"`
+	OwnNumber int     `json:"own_number,omitzero"`
 	// Run counts the runs that were admitted before this one; an older intent has a smaller one.
-	Run int `json:",omitzero"`
+	Run int `json:"run,omitzero"`
 	// Active says that a run of the intent has begun and not ended.
-	Active bool `json:",omitzero"`
+	Active bool `json:"active,omitzero"`
 }
 
 // Call is a call of an agent that costs something.
@@ -118,6 +119,7 @@ func (l *Ledger) account(id forge.IntentID, a Account) {
 		l.Accounts = map[forge.IntentID]Account{}
 	}
 	l.Accounts[id] = a
+	// The list follows from the accounts. It is kept beside them, and nowhere else is one of the two changed alone.
 	switch i, known := slices.BinarySearch(l.Running, id); {
 	case a.Active && !known:
 		l.Running = slices.Insert(l.Running, i, id)

@@ -26,30 +26,30 @@ type State struct {
 // leaves out what is zero.
 type Intent struct {
 	// Run is the newest run.
-	Run int `json:",omitzero"`
+	Run int `json:"run,omitzero"`
 	// Ends is the number of the newest end.
-	Ends int `json:",omitzero"`
+	Ends int `json:"ends,omitzero"`
 	// Active says that the run has not ended.
-	Active bool `json:",omitzero"`
+	Active bool `json:"active,omitzero"`
 	// Status is proposed until the plan is known, then approved; of a run that
 	// ended, how it ended.
-	Status forge.Status `json:",omitzero"`
-	Title  string       `json:",omitzero"`
+	Status forge.Status `json:"status,omitzero"`
+	Title  string       `json:"title,omitzero"`
 	// About says what else it is about, to find what has to do with it.
-	About string `json:",omitzero"`
+	About string `json:"about,omitzero"`
 	// DependsOn are the intents that this one waits for by its plan.
-	DependsOn []forge.IntentID `json:",omitzero"`
-	Type      string           `json:",omitzero"`
-	Parent    forge.IntentID   `json:",omitzero"`
-	Children  []forge.IntentID `json:",omitzero"`
-	Source    forge.Source     `json:",omitzero"`
+	DependsOn []forge.IntentID `json:"depends_on,omitzero"`
+	Type      string           `json:"type,omitzero"`
+	Parent    forge.IntentID   `json:"parent,omitzero"`
+	Children  []forge.IntentID `json:"children,omitzero"`
+	Source    forge.Source     `json:"source,omitzero"`
 	// Generation counts the reflections between the intent and what a person wanted.
-	Generation int  `json:",omitzero"`
-	Goal       bool `json:",omitzero"`
+	Generation int  `json:"generation,omitzero"`
+	Goal       bool `json:"goal,omitzero"`
 	// Requesters are the people whose words are in the intent.
-	Requesters []forge.Identity `json:",omitzero"`
+	Requesters []forge.Identity `json:"requesters,omitzero"`
 	// CancelReason says why the intent is to be cancelled; empty if it is not.
-	CancelReason string `json:",omitzero"`
+	CancelReason string `json:"cancel_reason,omitzero"`
 }
 
 // IsActive reports whether a run of an intent has begun and not ended.

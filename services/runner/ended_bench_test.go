@@ -1,4 +1,4 @@
-package flow
+package runner_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
 // BenchmarkEnded has a project, in which many intents have ended, lead another one from its admission to its end. It reports
@@ -15,7 +16,7 @@ import (
 func BenchmarkEnded(b *testing.B) {
 	for _, ended := range []int{1_000, 10_000, 50_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) {
-			old := NewProject(forge.Key{Project: "p"})
+			old := openProject(b)
 			for i := range ended {
 				runThrough(b, old, fmt.Sprintf("old-%d", i))
 			}
@@ -27,7 +28,7 @@ func BenchmarkEnded(b *testing.B) {
 			var ratios []float64
 			rounds := 0
 			for b.Loop() {
-				young := NewProject(forge.Key{Project: "p"})
+				young := openProject(b)
 				for i := range 100 {
 					began := time.Now()
 					runThrough(b, young, fmt.Sprintf("new-%d-%d", rounds, i))
@@ -40,7 +41,7 @@ func BenchmarkEnded(b *testing.B) {
 					b.Fatal(err)
 				}
 				written := time.Now()
-				if _, err := RestoreProject(old.key, snapshot); err != nil {
+				if _, err := flow.RestoreProject(forge.Key{Project: project}, snapshot); err != nil {
 					b.Fatal(err)
 				}
 				wrote, read = wrote+written.Sub(ended), read+time.Since(written)
@@ -55,26 +56,26 @@ func BenchmarkEnded(b *testing.B) {
 	}
 }
 
-// open has an intent with a call under way, so that the money of others is looked at before the first call of the next one.
-func open(b *testing.B, p *Project) {
+// openProject returns a project of which an intent has a call under way, so that the money of others is looked at before
+// the first call of the next one.
+func openProject(b *testing.B) *flow.Project {
 	b.Helper()
-	if p.state.Scheduler.Intents["open"] != nil {
-		return
-	}
+	p := flow.NewProject(forge.Key{Project: project})
 	for n, m := range []forge.Message{&forge.AdmitRun{Run: 1, Title: "open"}, &forge.ReserveBudget{
 		Run: 1, Number: 1, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, Budget: forge.Budget{ProjectUSD: 1e9}, USD: 1,
 	}} {
-		if _, ruling := p.Step(forge.Event{ID: fmt.Sprintf("open/%d", n), To: p.key, Actor: "open", Message: m}); ruling.Decision != forge.Applied {
+		ev := forge.Event{ID: fmt.Sprintf("open/%d", n), To: forge.Key{Project: project}, Actor: "open", Message: m}
+		if _, ruling := p.Step(ev); ruling.Decision != forge.Applied {
 			b.Fatalf("%T: %+v", m, ruling)
 		}
 	}
+	return p
 }
 
 // runThrough tells a project with budgets what it is told of an intent with one task.
-func runThrough(b *testing.B, p *Project, id string) {
+func runThrough(b *testing.B, p *flow.Project, id string) {
 	b.Helper()
-	open(b, p)
-	intent := forge.Key{Project: "p", Intent: forge.IntentID(id)}
+	intent := forge.Key{Project: project, Intent: forge.IntentID(id)}
 	limits := forge.Budget{ProjectUSD: 1e9, DayUSD: 1e9, IntentUSD: 10}
 	task := forge.TaskID(id + "-001")
 	call := func(task forge.TaskID, step forge.Step, number int) *forge.ReserveBudget {
@@ -94,10 +95,10 @@ func runThrough(b *testing.B, p *Project, id string) {
 		&forge.RunEnded{Run: 1, Number: 1, Status: forge.StatusDone, SpentUSD: 0.3},
 	} {
 		number++
-		ev := forge.Event{ID: fmt.Sprintf("%s/%d", id, number), To: p.key, Actor: id, Message: m, At: time.Unix(int64(number), 0).UTC()}
+		ev := forge.Event{ID: fmt.Sprintf("%s/%d", id, number), To: forge.Key{Project: project}, Actor: id, Message: m, At: time.Unix(int64(number), 0).UTC()}
 		if m == nil {
 			ev.Message = &forge.Result{
-				To: intent, Attempt: p.state.Queue.Current.Attempt(), Output: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "c", Files: []string{id}},
+				To: intent, Attempt: p.Summary().Open[0], Output: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "c", Files: []string{id}},
 			}
 		}
 		if _, ruling := p.Step(ev); ruling.Decision != forge.Applied {
