@@ -68,7 +68,7 @@ type count struct {
 
 func newCount() count { return count{map[forge.ProjectID]int{}, map[string]int{}} }
 
-// add counts an intent n times.
+// add counts an intent n times, also minus one time: what one machine let in may turn out to be refused by the rules.
 func (c count) add(h Holder, n int) {
 	c.projects[h.Key.Project] += n
 	if h.System != "" {

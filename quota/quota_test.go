@@ -16,6 +16,7 @@ func TestBook(t *testing.T) {
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limits := quota.Limits{Project: 1 + rnd.IntN(40), System: 1 + rnd.IntN(20)}
+		// The truth, which a book sees when it looks: what is open, and what has a journal.
 		open, there := map[forge.Key]quota.Holder{}, map[forge.Key]bool{}
 		books := make([]*quota.Book, 1+rnd.IntN(8))
 		for i := range books {
@@ -34,7 +35,7 @@ func TestBook(t *testing.T) {
 		}
 		for n := range 300 {
 			if rnd.IntN(3) == 0 {
-				for key := range open {
+				for key := range open { // one ends, and the books hear of it when they look
 					delete(open, key)
 					break
 				}
@@ -52,6 +53,7 @@ func TestBook(t *testing.T) {
 				}
 				b.Look(list, func(k forge.Key) bool { return there[k] })
 			}
+			// One that enters has to have room by the truth, and one that is refused must have none.
 			projects, systems := counted(h.Key.Project, h.System)
 			entered, full := b.Enter(h)
 			switch {

@@ -179,6 +179,12 @@ func (e *Env) measure(ctx context.Context) error {
 	for _, p := range e.Config.Served() {
 		e.Metrics.Serves(p.ID)
 	}
+	e.Metrics.Watch(func(ctx context.Context) (failing []string) {
+		for _, m := range e.Health.Missing(ctx) {
+			failing = append(failing, m.Check)
+		}
+		return failing
+	})
 	if out.Metrics != nil {
 		e.Health.ServeMetrics(out.Metrics)
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 )
 
@@ -26,7 +28,9 @@ type Health struct {
 
 	mu       sync.Mutex
 	draining bool
-	checks   []check
+	checks   []*check
+	// facts reads why work waits that no service is to blame for; nil: this service does not know.
+	facts func(context.Context) ([]Fact, error)
 	// metrics answers /metrics; nil: nothing does.
 	metrics http.Handler
 }
@@ -35,6 +39,41 @@ type Health struct {
 type check struct {
 	name string
 	ask  func(context.Context) error
+
+	mu sync.Mutex
+	// since is when it was first seen to fail; zero while it does not.
+	since time.Time
+}
+
+// Missing is a condition of readiness that does not hold.
+type Missing struct {
+	Check string    `json:"check"` // as metrics name it
+	Why   string    `json:"why"`   // for a person
+	Since time.Time `json:"since"` // when this process first saw it fail
+}
+
+// Fact keeps work of a project waiting, and is the fault of no intent and of no service.
+type Fact struct {
+	Project forge.ProjectID     `json:"project"`
+	Fact    forge.FailureReason `json:"fact"`
+	// Of is the account that refuses calls, or what of git it is about.
+	Of string `json:"of"`
+	// Why has the words of the origin or the account.
+	Why string `json:"why"`
+	// Since is when the project heard of it first.
+	Since time.Time `json:"since"`
+	// Until is when it ends by itself; nil: it may take any time.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// state is the answer to /readyz?verbose. Operators' scripts read it: fields are added, and keep their meaning.
+type state struct {
+	Ready    bool      `json:"ready"`
+	Draining bool      `json:"draining"` // it ends, and takes nothing new
+	Missing  []Missing `json:"missing"`  // never null, as Facts
+	Facts    []Fact    `json:"facts"`
+	// Unknown says why there are no facts although there may be some.
+	Unknown string `json:"facts_unknown,omitempty"`
 }
 
 // Add makes readiness depend on a check: nil means ready. ask must return when its
@@ -42,7 +81,15 @@ type check struct {
 func (h *Health) Add(name string, ask func(context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.checks = append(h.checks, check{name, ask})
+	h.checks = append(h.checks, &check{name: name, ask: ask})
+}
+
+// Know has /readyz?verbose tell facts as well, on which readiness does not depend: a service that others wait for is
+// not sick, and taking it out of service would mend nothing.
+func (h *Health) Know(facts func(context.Context) ([]Fact, error)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.facts = facts
 }
 
 // ServeMetrics has /metrics answered by a handler.
@@ -63,24 +110,76 @@ func (h *Health) Drain() {
 // Ready returns nil, or one line for everything that is missing.
 func (h *Health) Ready(ctx context.Context) error {
 	h.mu.Lock()
-	checks, draining := h.checks, h.draining
+	draining := h.draining
 	h.mu.Unlock()
 	if draining {
 		return errors.New("draining")
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	var missing []error
-	for _, c := range checks {
-		if err := c.ask(ctx); err != nil {
-			missing = append(missing, fmt.Errorf("%s: %w", c.name, err))
-		}
+	for _, m := range h.Missing(ctx) {
+		missing = append(missing, fmt.Errorf("%s: %s", m.Check, m.Why))
 	}
 	return errors.Join(missing...)
 }
 
-// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason, and
-// /metrics.
+// Missing asks each check, and returns those that fail, since when and why. Since is the time of the first question
+// that was answered badly: a check that is seldom asked has failed for longer than it says. A service that drains
+// misses nothing, it only takes nothing new.
+func (h *Health) Missing(ctx context.Context) []Missing {
+	h.mu.Lock()
+	checks := h.checks
+	h.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	missing := []Missing{}
+	for _, c := range checks {
+		if err := c.ask(ctx); err != nil {
+			missing = append(missing, Missing{c.name, err.Error(), c.failed(time.Now().UTC())})
+		} else {
+			c.failed(time.Time{})
+		}
+	}
+	return missing
+}
+
+// failed keeps since when a check fails, and returns that; with the zero time, it does not.
+func (c *check) failed(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.IsZero() || c.since.IsZero() {
+		c.since = now
+	}
+	return c.since
+}
+
+// serveState answers with everything that is missing, and with the facts. The code follows from readiness alone: a
+// probe may ask this way as well. Facts that cannot be read are said to be unknown, since an empty list would look
+// like good news.
+func (h *Health) serveState(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	draining, facts := h.draining, h.facts
+	h.mu.Unlock()
+	s := state{Draining: draining, Missing: h.Missing(r.Context()), Facts: []Fact{}}
+	s.Ready = !draining && len(s.Missing) == 0
+	if facts != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+		defer cancel()
+		found, err := facts(ctx)
+		if s.Facts = append(s.Facts, found...); err != nil {
+			s.Unknown = err.Error()
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !s.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if err := json.NewEncoder(w).Encode(s); err != nil {
+		return // who has asked is gone
+	}
+}
+
+// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason, /readyz?verbose with
+// the same codes and everything that is known as JSON, and /metrics.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -103,6 +202,10 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintln(w, "ok")
 	case "/readyz":
+		if r.URL.Query().Has("verbose") {
+			h.serveState(w, r)
+			return
+		}
 		if err := h.Ready(r.Context()); err != nil {
 			http.Error(w, strings.TrimSpace(err.Error()), http.StatusServiceUnavailable)
 			return

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -178,7 +179,30 @@ func TestHealthEndpoint(t *testing.T) {
 	expect("GET", "/readyz", 200, "ok")
 	expect("GET", "/", 404, "404 page not found")
 	expect("POST", "/readyz", 405, "only GET is answered")
+	expect("GET", "/readyz?verbose", 200, `{"ready":true,"draining":false,"missing":[],"facts":[]}`)
+	since := time.Date(2026, 11, 26, 7, 2, 0, 0, time.UTC)
+	unknown := error(nil)
+	h.Know(func(context.Context) ([]Fact, error) {
+		return []Fact{{Project: "shop", Fact: forge.FailOrigin, Of: forge.GitOrigin, Why: "no route", Since: since}}, unknown
+	})
+	expect("GET", "/readyz?verbose", 200, `{"ready":true,"draining":false,"missing":[],`+
+		`"facts":[{"project":"shop","fact":"origin","of":"git origin","why":"no route","since":"2026-11-26T07:02:00Z"}]}`)
+	expect("GET", "/readyz", 200, "ok") // a fact of a project makes no service unready
+	connected, unknown = errors.New("gone"), errors.New("no answer")
+	var first, second state
+	for _, into := range []*state{&first, &second} {
+		code, body := ask("GET", "/readyz?verbose")
+		if err := json.Unmarshal([]byte(body), into); err != nil || code != 503 || into.Ready || into.Unknown != "no answer" {
+			t.Fatal(code, body, err)
+		}
+	}
+	if m := first.Missing; len(m) != 1 || m[0].Check != "nats" || m[0].Why != "gone" || m[0].Since.IsZero() || !m[0].Since.Equal(second.Missing[0].Since) {
+		t.Errorf("%+v, then %+v", first, second)
+	}
+	connected = nil
 	h.Drain()
+	expect("GET", "/readyz?verbose", 503, `{"ready":false,"draining":true,"missing":[],`+
+		`"facts":[{"project":"shop","fact":"origin","of":"git origin","why":"no route","since":"2026-11-26T07:02:00Z"}],"facts_unknown":"no answer"}`)
 	expect("GET", "/readyz", 503, "draining")
 	expect("GET", "/livez", 200, "ok")
 

@@ -94,6 +94,8 @@ forge_merge_queue_length{forge_project="shop",instance="r2"} 2x240
 forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x240
 forge_project_facts{forge_project="shop",forge_fact="origin",instance="r1"} 0x100 1x20 0x120
 forge_project_facts{forge_project="shop",forge_fact="push_refused",instance="r1"} 0x240
+forge_service_unready{forge_check="state",instance="w1"} 0x100 1x5 0x135
+forge_service_unready{forge_check="state",instance="w2"} 0x240
 forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x240
 forge_dead_letters{instance="r1"} 3x240
 forge_dead_letters{instance="r2"} 3x240
@@ -126,6 +128,7 @@ forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0
 	"ForgeModelLimited":     `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited"} 0+1x240`,
 	"ForgeMergesStandStill": `forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x120 120x120`,
 	"ForgeProjectHeld":      `forge_project_facts{forge_project="shop",forge_fact="push_refused",instance="r1"} 0x200 1x40`,
+	"ForgeServiceUnready":   `forge_service_unready{forge_check="state",instance="w1"} 0x220 1x20`,
 	"ForgeBudgetUsedUp":     `forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x239 0.5`,
 	"ForgeDeadLetters":      `forge_dead_letters{instance="r1"} 3x230 4x10`,
 	"ForgeLeasesLost":       `forge_leases_lost_total{forge_step="implement",instance="w1"} 1x230 6x10`,

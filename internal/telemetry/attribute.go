@@ -100,6 +100,8 @@ var (
 	attrLoss        = closed("forge.pod.loss", "what ended it, as Kubernetes says; `connection`: nothing but the connection to it", losses...)
 	attrReadRefusal = closed("forge.read.refusal",
 		"`busy`: too much was read at once; `request`: it asked for something that is none, or not of its project", "busy", "request")
+	attrCheck = closed("forge.check", "what a copy of a service needs to work: its connection, streams and consumers, its state directory, repositories and keys",
+		"nats", "events", "recovery", "commands", "state", "repositories", "credentials")
 	attrQuota   = closed("forge.quota", "the quota of open intents that was reached", quota.OfProject, quota.OfSystem)
 	attrRefusal = closed("forge.pod.refusal",
 		"`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)

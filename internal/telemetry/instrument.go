@@ -218,6 +218,12 @@ var (
 		nil,
 		"messages that came once more, because whoever had them failed, ended or had to wait",
 	}
+	unready = &Instrument{
+		"forge.service.unready", Gauge, "", byAll, Each,
+		[]*Attribute{attrCheck},
+		nil,
+		"1 while a copy of a service lacks something, so that it takes no work: `/readyz?verbose` says since when, and why",
+	}
 	build = &Instrument{
 		"forge.build.info", Gauge, "1", byAll, Each,
 		[]*Attribute{attrVersion, attrRevision, attrRuntime},
@@ -231,7 +237,8 @@ func Instruments() []*Instrument {
 	return []*Instrument{
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
-		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused, redeliveries, build,
+		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused,
+		redeliveries, unready, build,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,8 @@ type Recorder struct {
 	pods atomic.Int64
 	// shown is the snapshot that is read; nil: none.
 	shown atomic.Pointer[Snapshot]
+	// failing returns the checks of readiness that fail; nil: there are none.
+	failing atomic.Pointer[func(context.Context) []string]
 }
 
 // NewRecorder returns a Recorder that records with a provider's instruments.
@@ -65,6 +68,8 @@ func NewRecorder(p metric.MeterProvider) (*Recorder, error) {
 	// A gauge is read when it is asked for: a value that is no longer shown is absent
 	// instead of old.
 	_, err := r.meter.RegisterCallback(r.observeBuild, r.gauges[build])
+	errs = append(errs, err)
+	_, err = r.meter.RegisterCallback(r.observeChecks, r.gauges[unready])
 	errs = append(errs, err)
 	_, err = r.meter.RegisterCallback(r.observePods, r.gauges[podsActive])
 	errs = append(errs, err)
@@ -208,6 +213,30 @@ func (r *Recorder) Verified(project forge.ProjectID, took time.Duration, report 
 		outcome = outcomeFailed
 	}
 	r.record(verifyDuration, took.Seconds(), r.names.project(project), of(attrOutcome, outcome))
+}
+
+// Watch has the metrics show which checks of readiness fail.
+func (r *Recorder) Watch(failing func(context.Context) []string) {
+	if r != nil {
+		r.failing.Store(&failing)
+	}
+}
+
+// observeChecks observes each check of readiness: 1 if it fails.
+func (r *Recorder) observeChecks(ctx context.Context, o metric.Observer) error {
+	failing := r.failing.Load()
+	if failing == nil {
+		return nil
+	}
+	found := (*failing)(ctx)
+	for _, check := range attrCheck.Values {
+		value := 0.0
+		if slices.Contains(found, check) {
+			value = 1
+		}
+		o.ObserveFloat64(r.gauges[unready], value, metric.WithAttributes(of(attrCheck, check)))
+	}
+	return nil
 }
 
 // observeBuild observes the version of the process.

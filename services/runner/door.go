@@ -14,7 +14,8 @@ import (
 // door lets submissions in as far as quotas have room. Of one runner the bound is exact. Others may at the same
 // moment let in what this one cannot see yet: each of them as many as it decides on at once.
 type door struct {
-	// begun counts the looks at the journals that have begun.
+	// begun counts the looks at the journals that have begun. Together with done it says whether a look that ended
+	// began after it was asked for, and so shows what was there then.
 	begun atomic.Uint64
 
 	look     sync.Mutex // held while looking
@@ -26,6 +27,7 @@ type door struct {
 	book *quota.Book
 }
 
+// newDoor returns a door that looks before it lets the first one in: what is open may be of former runners.
 func newDoor(j *journal.Journal, l quota.Limits) *door {
 	return &door{overview: j.NewOverview(), book: quota.NewBook(l)}
 }
@@ -36,6 +38,8 @@ func (d *door) enter(ctx context.Context, h quota.Holder) (leave func(), full *f
 	d.mu.Lock()
 	must := d.book.MustLook(h)
 	d.mu.Unlock()
+	// The look is taken without the lock of the book, because it asks the server. What others let in meanwhile is
+	// counted by Enter below all the same.
 	if must {
 		if known, err := d.lookFor(ctx, h.Key); known || err != nil {
 			return func() {}, nil, err
@@ -70,6 +74,7 @@ func (d *door) lookFor(ctx context.Context, key forge.Key) (bool, error) {
 	if err := d.overview.Refresh(ctx); err != nil {
 		return false, fmt.Errorf("counting open intents: %w", err)
 	}
+	// An intent that waits for a person is open as well: its journal, its checkout and its place in lists are paid for.
 	var open []quota.Holder
 	for _, one := range d.overview.All() {
 		if !one.Key.IsProject() && !one.Status.Ended() {

@@ -87,6 +87,7 @@ func TestQuotaOfProject(t *testing.T) {
 	if _, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: "d"}); err == nil {
 		t.Error("the refused one has a journal")
 	}
+	// Nothing is kept in memory alone: a runner that starts anew looks before it lets anything in.
 	stop()
 	bounded(t, b, quota.Limits{Project: 3})
 	refused()
@@ -133,6 +134,7 @@ func TestQuotaOfSystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Refusals of requests are told there too, so the one that was stored comes after that of the request.
 	for id := ""; id != "3"; { // that of the request is told there as well
 		m, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
 		if err != nil {
@@ -177,6 +179,7 @@ func TestQuotaOfTwoRunners(t *testing.T) {
 	if n := accepted.Load(); n < room || n > most {
 		t.Errorf("%d are accepted, want %d to %d", n, room, most)
 	}
+	// Now that both have seen what the other wrote, neither lets anything in.
 	for n := range 10 {
 		if r := asked(t, b, submission(forge.IntentID(fmt.Sprintf("late-%d", n)))); !quota.Exceeded(r) {
 			t.Errorf("%+v", r)

@@ -152,7 +152,8 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	return nil
 }
 
-// decide decides on an event, unless it is a new submission that a quota has no room for.
+// decide decides on an event, unless it is a new submission that a quota has no room for. That is refused here and not by
+// the rules: they see one machine, and a refusal that is journaled could not be taken back by the same event later.
 func (r *runner) decide(ctx context.Context, d *decide.Delivery) (forge.Ruling, error) {
 	submit := forge.As[*forge.Submit](d.Event.Message)
 	if submit == nil || !d.Asked {

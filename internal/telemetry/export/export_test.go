@@ -119,6 +119,7 @@ func record(t *testing.T, e *export.Export) {
 	r.LeaseLost(forge.StepImplement)
 	r.Redelivered(telemetry.KindEvent)
 	r.ReadRefused("busy")
+	r.Watch(func(context.Context) []string { return []string{"state"} })
 	r.OverQuota("shop", quota.OfSystem)
 	r.Pod()
 	r.PodStarted(2 * time.Second)
@@ -172,6 +173,8 @@ func TestValues(t *testing.T) {
 		{"forge_intents", "forge_intent_status=error forge_project=shop", 0},
 		{"forge_intents", "forge_intent_status=proposed forge_project=other", 1},
 		{"forge_intents_waiting", "forge_project=shop forge_waiting=approval", 1},
+		{"forge_service_unready", "forge_check=state", 1},
+		{"forge_service_unready", "forge_check=nats", 0},
 		{"forge_step_queue_depth", "forge_step=review", 7},
 		{"forge_step_active", "forge_step=review", 2},
 		{"forge_merge_queue_length", "forge_project=shop", 3},

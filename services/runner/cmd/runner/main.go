@@ -23,6 +23,7 @@ func main() {
 		})
 		// The consumer that all runners share has to be there.
 		env.Health.Add("events", env.Bus.Events.Ready)
+		env.Health.Know(runner.Facts(env.Bus.Journal))
 		cfg := runner.Config{
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(), Quotas: env.Config.Runner.Quotas,
 			Ready: func() { recovered.Store(true) },
