@@ -6,8 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// memo keeps what is known of pairs of trees or commits. Names of objects are hashes of
-// their content, so what is true of a pair stays true. The zero value is ready to use, by
+// memo remembers results about pairs of trees or commits. Names of objects are hashes of
+// their content, so a result about a pair stays true. The zero value is ready to use, by
 // several goroutines.
 type memo[V any] struct {
 	mu    sync.Mutex
