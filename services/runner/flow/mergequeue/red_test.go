@@ -28,3 +28,15 @@ func TestRedBase(t *testing.T) {
 		t.Errorf("%+v is merged when the base branch passes", m)
 	}
 }
+
+// What was verified nowhere may be what mends the base branch, wherever it was made: it is not held back by the very fact that it may end.
+func TestUnverifiedOnARedBase(t *testing.T) {
+	var out outbox.Messages
+	s := State{Red: "red"}
+	if _, err := s.Merge(&out, "a", &forge.QueueMerge{Task: "a-001", Number: 1, Base: "green", Unverified: true}); err != nil {
+		t.Fatal(err)
+	}
+	if m := s.StartNext(&out, false); m == nil || m.Task != "a-001" {
+		t.Errorf("%+v is merged on a red base branch", m)
+	}
+}
