@@ -42,7 +42,7 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 	if err != nil {
 		return fmt.Errorf("read journals: %w", err)
 	}
-	r := reading{journal: j, walks: map[string]*chain.Walk{}, do: do}
+	r := reading{ctx: ctx, journal: j, walks: map[string]*chain.Walk{}, do: do}
 	// A message names another one only after that was stored. So whatever a message of a
 	// project names is found among the intents' that are read after it; and for what those
 	// name, the projects' are read once more.
@@ -58,6 +58,7 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 
 // reading is one call of Each.
 type reading struct {
+	ctx     context.Context // of the call
 	journal *Journal
 	// walks follow the chains of the journals, by their subjects.
 	walks map[string]*chain.Walk
@@ -104,7 +105,18 @@ func (r *reading) take(m conn.Stored) error {
 	}
 	e := Entry{Key: key, Link: chain.Link{Late: r.late}}
 	rec, err := readRecord(m)
+	mark, aside, readErr := readAside(m), (*Aside)(nil), error(nil)
+	if _, newer := errors.AsType[*wire.UnknownError](err); newer || err == nil && walk.Follows(m.Seq, rec.Previous) != nil {
+		aside, readErr = r.journal.asideOf(r.ctx, m)
+	}
+	if readErr != nil {
+		return readErr
+	}
 	switch _, newer := errors.AsType[*wire.UnknownError](err); {
+	case mark != nil:
+		e.Other = fmt.Sprintf("%s set message %d aside: %s", mark.By, mark.Seq, mark.Why)
+	case aside != nil:
+		e.Other = fmt.Sprintf("%s has set it aside: %s", aside.By, aside.Why)
 	case err == nil:
 		e.Record, e.Previous = &rec, rec.Previous
 		for i := range rec.Events {

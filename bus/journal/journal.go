@@ -38,7 +38,7 @@ func journalStream(subject string) string {
 // Load returns a machine's journal in order, and its head to append to; none and
 // the zero head when there is no journal. It sees everything that was appended
 // before it was called. Records that are garbage are left out and put among the
-// dead letters; one that this version does not understand is an *UnknownError,
+// dead letters, one that is set aside (Aside) is left out; one that this version does not understand is an *UnknownError,
 // because a decision without it would be wrong. A journal whose chain is broken is
 // returned as it is, with the break in its head, and the break is put among the dead
 // letters: who only shows it may go on, and who decides may not.
@@ -55,7 +55,7 @@ func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, chai
 		var list []forge.Record
 		walk := chain.NewWalk(subject)
 		last, err := j.conn.Each(ctx, journalStream(subject), subject, func(m conn.Stored) error {
-			rec, ok, err := j.record(ctx, m)
+			rec, ok, err := j.record(ctx, walk, m)
 			if ok {
 				list = append(list, rec)
 			}
@@ -89,13 +89,24 @@ func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec
 	return nil
 }
 
-// record reads one message of a journal. It is not ok when it is garbage.
-func (j *Journal) record(ctx context.Context, m conn.Stored) (rec forge.Record, ok bool, err error) {
-	rec, err = readRecord(m)
-	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
-		return rec, err == nil, err
+// record reads one message of a journal. It is not ok when it is garbage, or decides nothing because it is set aside,
+// or sets another one aside.
+func (j *Journal) record(ctx context.Context, walk *chain.Walk, m conn.Stored) (rec forge.Record, ok bool, err error) {
+	if readAside(m) != nil {
+		return rec, false, nil
 	}
-	return rec, false, j.bury(ctx, m, err)
+	rec, err = readRecord(m)
+	if _, garbage := errors.AsType[*wire.GarbageError](err); garbage {
+		return rec, false, j.bury(ctx, m, err)
+	}
+	if err == nil && (walk == nil || walk.Follows(m.Seq, rec.Previous) == nil) {
+		return rec, true, nil
+	}
+	aside, readErr := j.asideOf(ctx, m)
+	if aside != nil || readErr != nil {
+		return forge.Record{}, false, readErr
+	}
+	return rec, err == nil, err
 }
 
 // readRecord returns a message as a record. The error is a *wire.GarbageError or a

@@ -1,0 +1,196 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// appendNewer appends a record that follows from the last one of a journal, and has a field that this version does not
+// know.
+func appendNewer(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Hashes are of one length, so that the new one fits where the old one was: the last field of a record.
+	all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
+	data := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
+	put(t, s, subject, append(data, 0xf8, 0x3f, 0x01))
+}
+
+// put appends a message to a journal, as one who has the right to and is no runner.
+func put(t *testing.T, s *bustest.Server, subject string, data []byte) {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request(subject, data, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hear appends a newer record to an intent's journal, and has the project decide on what that one sent it.
+func hear(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	appendNewer(t, s, subject)
+	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.Connect(t)
+	of := forge.Key{Project: project}
+	_, head, err := b.Journal.Load(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := chain.Ref{Subject: subject, Seq: last.Sequence, Hash: chain.Of(subject, last.Data)}
+	rec := forge.Record{Events: []forge.Event{{ID: "heard", To: of, At: time.Now().UTC(), Message: &forge.Pause{}, Anchor: ref.String()}}}
+	if _, err := b.Journal.Append(t.Context(), of, head, rec); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leaveOpen has a runner decide on an intent until it waits for a worker.
+func leaveOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	}()
+	if ruling, err := b.Submissions.Ask(t.Context(), submission(id)); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	awaitOpen(t, b, id)
+	stop()
+	<-ended
+}
+
+// TestProjectGoesOnWithoutANewerRecord: the journal of a project ends with a record that only a newer version
+// understands, so nothing of the project is decided. Set aside, it decides nothing, its bytes stay, the chain is whole,
+// and all intents end.
+func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	leaveOpen(t, b, "one")
+	subject, of := "forge.project."+string(project), forge.Key{Project: project}
+	appendNewer(t, s, subject)
+	if _, _, err := b.Journal.Load(t.Context(), of); err == nil {
+		t.Fatal("this version understands it")
+	}
+	list, err := b.Journal.Troubles(t.Context(), of)
+	if err != nil || len(list) != 1 || !list[0].Loose || list[0].Key != of || list[0].Reason == "" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	wrong := list[0]
+	wrong.Seq--
+	if err := b.Journal.SetAside(t.Context(), wrong, "ada", time.Now()); !errors.Is(err, bus.ErrConflict) {
+		t.Errorf("one before the last: %v", err)
+	}
+	if err := b.Journal.SetAside(t.Context(), list[0], "ada", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Journal.SetAside(t.Context(), list[0], "ada", time.Now()); !errors.Is(err, bus.ErrConflict) {
+		t.Errorf("twice: %v", err)
+	}
+	if list, err := b.Journal.Troubles(t.Context(), of); err != nil || len(list) > 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if all, err := b.Journal.ProjectSummaries(t.Context(), ""); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+
+	s.Restart(t) // the commands are gone
+	fresh := s.Connect(t)
+	start(t, fresh, 1)
+	await(t, fresh, forge.StatusDone, "one")
+	if ruling, err := fresh.Submissions.Ask(t.Context(), submission("two")); err != nil || ruling.Decision != forge.Applied {
+		t.Fatal(ruling, err)
+	}
+	await(t, fresh, forge.StatusDone, "two")
+	_, head, err := fresh.Journal.Load(t.Context(), of)
+	if err != nil || head.Broken != nil {
+		t.Errorf("%v, %v", head.Broken, err)
+	}
+	var kept []string
+	err = fresh.Journal.Each(t.Context(), of, func(e *journal.Entry) error {
+		if e.Key == of && e.Other != "" {
+			kept = append(kept, e.Other)
+		}
+		return nil
+	})
+	if err != nil || len(kept) != 2 || !strings.Contains(kept[0], "ada has set it aside: ") || !strings.Contains(kept[1], "ada set message ") {
+		t.Errorf("%q, %v", kept, err)
+	}
+	if dead, err := fresh.Dead(t.Context()); err != nil || len(dead) > 0 {
+		t.Errorf("dead letters: %+v, %v", dead, err)
+	}
+}
+
+// TestWhatIsSetAside: of what can be wrong with a journal, a last message that no runner wrote, or only a newer one
+// understands, can be set aside. What others were decided on, and what may be right behind one that was altered, cannot.
+func TestWhatIsSetAside(t *testing.T) {
+	const subject = "forge.journal.web.one"
+	key := forge.Key{Project: project, Intent: "one"}
+	for name, c := range map[string]struct {
+		harm  func(*testing.T, *bustest.Server)
+		loose []bool
+	}{
+		"nothing":                  {func(*testing.T, *bustest.Server) {}, nil},
+		"garbage holds nothing up": {func(t *testing.T, s *bustest.Server) { put(t, s, subject, []byte("{}")) }, nil},
+		"a mark of nothing holds nothing up": {
+			func(t *testing.T, s *bustest.Server) { put(t, s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
+		},
+		"a newer one": {
+			func(t *testing.T, s *bustest.Server) { appendNewer(t, s, subject) }, []bool{true},
+		},
+		"a newer one that is not the last": {
+			func(t *testing.T, s *bustest.Server) { appendNewer(t, s, subject); appendNewer(t, s, subject) }, []bool{false, true},
+		},
+		"a newer one that another machine has heard of": {
+			func(t *testing.T, s *bustest.Server) { hear(t, s, subject) }, []bool{false},
+		},
+		"a copy of the last one": {func(t *testing.T, s *bustest.Server) { extend(t, s, subject) }, []bool{false}},
+		"one that was altered": {
+			func(t *testing.T, s *bustest.Server) { s.Alter(t, "FORGE_JOURNAL", subject, "do it", "do 1t") }, []bool{false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bustest.StartServer(t)
+			leaveOpen(t, s.Connect(t), "one")
+			c.harm(t, s)
+			b := s.Connect(t)
+			list, err := b.Journal.Troubles(t.Context(), key)
+			if err != nil || len(list) != len(c.loose) {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			for i := range list {
+				if list[i].Loose != c.loose[i] {
+					t.Errorf("%+v", list[i])
+				}
+				if err := b.Journal.SetAside(t.Context(), list[i], "ada", time.Now()); (err == nil) != c.loose[i] {
+					t.Errorf("setting it aside: %v", err)
+				}
+			}
+		})
+	}
+}
