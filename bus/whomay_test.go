@@ -75,6 +75,10 @@ var mayPublish = map[string]string{
 	"$JS.API.DIRECT.GET.OBJ_FORGE":                                                 everyWorker,
 	"$JS.API.STREAM.MSG.GET.OBJ_FORGE":                                             everyWorker,
 	"$O.FORGE.C.x":                                                                 everyWorker,
+	"$O.FORGE_SNAPSHOTS.C.x":                                                       "runner",
+	"$JS.API.STREAM.MSG.GET.OBJ_FORGE_SNAPSHOTS":                                   "runner",
+	"$JS.API.STREAM.PURGE.OBJ_FORGE_SNAPSHOTS":                                     "runner",
+	"$JS.API.STREAM.DELETE.OBJ_FORGE_SNAPSHOTS":                                    nobody,
 	// Nobody takes anything away.
 	"$JS.API.STREAM.DELETE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.DELETE.FORGE_PROJECTS": nobody, "$JS.API.STREAM.DELETE.FORGE_INTENTS": nobody,
 	"$JS.API.STREAM.DELETE.FORGE_LEASES": nobody, "$JS.API.STREAM.DELETE.FORGE_DEAD": nobody, "$JS.API.STREAM.DELETE.FORGE_EVENTS": nobody,

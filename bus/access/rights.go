@@ -49,9 +49,9 @@ func (a Account) Rights(all []Account) []Right {
 
 // runner returns the rights of a runner, besides its inbox.
 func runner(all []Account) []Right {
-	var stores, commands []string
+	var made, commands []string
 	for _, cfg := range streams.All(1) {
-		stores = append(stores, api("STREAM.CREATE", cfg.Name), api("STREAM.UPDATE", cfg.Name), api("STREAM.INFO", cfg.Name))
+		made = append(made, api("STREAM.CREATE", cfg.Name), api("STREAM.UPDATE", cfg.Name), api("STREAM.INFO", cfg.Name))
 	}
 	for _, step := range forge.Steps() {
 		commands = append(commands, sharedConsumer(step), groupConsumers(step))
@@ -65,7 +65,7 @@ func runner(all []Account) []Right {
 	}
 	inboxes = append(inboxes, LoginInbox(">"))
 	return []Right{
-		{Why: "makes the streams", Publish: append(stores, "$JS.API.STREAM.NAMES")},
+		{Why: "makes the streams", Publish: append(made, "$JS.API.STREAM.NAMES")},
 		{Why: "makes streams in memory anew that have no leader", Publish: []string{
 			api("STREAM.DELETE", streams.Commands), api("STREAM.DELETE", streams.Wakes), "forge.epoch.*",
 		}},
@@ -81,6 +81,7 @@ func runner(all []Account) []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
 			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects),
 		}},
+		{Why: "keeps the states of projects, and begins with them", Publish: stores(streams.BucketSnapshots)},
 		{Why: "issues commands, timers and events between machines, and takes them back", Publish: []string{
 			"forge.command.>", "forge.wake.>", "forge.timer.*.*.*", "forge.control.*.*",
 			api("STREAM.PURGE", streams.Commands), api("STREAM.PURGE", streams.Wakes),

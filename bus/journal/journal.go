@@ -51,27 +51,87 @@ func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, chai
 	if err != nil || newest.Seq == 0 {
 		return nil, chain.Head{}, err
 	}
-	for attempt := 0; ; attempt++ {
-		var list []forge.Record
-		walk := chain.NewWalk(subject)
-		last, err := j.conn.Each(ctx, journalStream(subject), subject, func(m conn.Stored) error {
-			rec, ok, err := j.record(ctx, walk, m)
-			if ok {
-				list = append(list, rec)
-			}
-			if err == nil {
-				err = j.link(ctx, walk, m, &rec, ok)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, chain.Head{}, fmt.Errorf("load journal of %s: %w", key, err)
+	tail, err := j.read(ctx, subject, 0, newest.Seq)
+	if err != nil {
+		return nil, chain.Head{}, fmt.Errorf("load journal of %s: %w", key, err)
+	}
+	return tail.Records, tail.Head, nil
+}
+
+// After is Load for the messages behind one of them, which has to be there: otherwise the tail is the zero one. It
+// reads nothing of what is before that message, but counts it.
+func (j *Journal) After(ctx context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
+	subject, err := subjects.Journal(key)
+	if err != nil {
+		return chain.Tail{}, fmt.Errorf("load journal: %w", err)
+	}
+	newest, err := j.Last(ctx, key)
+	if err != nil || newest.Seq < seq || newest.Seq == 0 {
+		return chain.Tail{}, err
+	}
+	var there map[string]uint64
+	if seq > 0 {
+		// Asked after the newest one is known, and nothing is ever removed: it counts that one and all before it.
+		if there, err = j.conn.Counts(ctx, journalStream(subject), subject); err != nil {
+			return chain.Tail{}, fmt.Errorf("count journal of %s: %w", key, err)
 		}
-		if last >= newest.Seq {
-			return list, walk.Head(), nil
+	}
+	tail, err := j.read(ctx, subject, seq, newest.Seq)
+	if err != nil {
+		return chain.Tail{}, fmt.Errorf("load journal of %s: %w", key, err)
+	}
+	tail.Upto = there[subject] - min(tail.Upto, there[subject])
+	return tail, nil
+}
+
+// errNotThere says that a journal does not have a message.
+var errNotThere = errors.New("the journal does not have this message")
+
+// read returns a journal from a message on, 0 standing for the first, and at least up to another one. Of the tail, Upto counts
+// those behind the first up to that other one.
+func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (chain.Tail, error) {
+	for attempt := 0; ; attempt++ {
+		var tail chain.Tail
+		walk := chain.NewWalk(subject)
+		last, err := j.conn.EachAfter(ctx, max(from, 1)-1, journalStream(subject), subject, func(m conn.Stored) error {
+			known := walk
+			if from > 0 && tail.At.Seq == 0 {
+				known = nil // of the message before it nothing is known
+			}
+			rec, ok, err := j.record(ctx, known, m)
+			if err != nil {
+				return err
+			}
+			if from > 0 && tail.At.Seq == 0 {
+				if m.Seq != from {
+					return errNotThere
+				}
+				walk = chain.WalkFrom(subject, m.Seq, m.Data)
+				if tail.At = walk.Head(); ok {
+					tail.Of = &rec
+				}
+				return nil
+			}
+			if tail.Behind++; m.Seq <= upTo {
+				tail.Upto++
+			}
+			if ok {
+				tail.Records = append(tail.Records, rec)
+			}
+			return j.link(ctx, walk, m, &rec, ok)
+		})
+		if errors.Is(err, errNotThere) {
+			return chain.Tail{}, nil
+		}
+		if err != nil {
+			return chain.Tail{}, err
+		}
+		if last >= upTo {
+			tail.Head = walk.Head()
+			return tail, nil
 		}
 		if err := conn.Sleep(ctx, conn.Backoff(attempt)); err != nil { // a replica answered that is behind
-			return nil, chain.Head{}, fmt.Errorf("load journal of %s: no replica has message %d: %w", key, newest.Seq, err)
+			return chain.Tail{}, fmt.Errorf("no replica has message %d: %w", upTo, err)
 		}
 	}
 }

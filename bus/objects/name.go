@@ -20,6 +20,9 @@ const (
 	Session Kind = "session"
 	// Transcript has the lines of an attempt: NDJSON, compressed by gzip.
 	Transcript Kind = "transcript"
+	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
+	// to it.
+	Snapshot Kind = "snapshot"
 )
 
 // Name names an object.
@@ -55,10 +58,14 @@ func (n Name) Attempt() (a forge.Attempt, ok bool) {
 
 // bucket is where objects of the kind are.
 func (n Name) bucket() streams.Bucket {
-	if n.Kind == Transcript {
+	switch n.Kind {
+	case Transcript:
 		return streams.BucketTranscripts
+	case Snapshot:
+		return streams.BucketSnapshots
+	default:
+		return streams.BucketObjects
 	}
-	return streams.BucketObjects
 }
 
 // Info describes an object without its content.
@@ -72,12 +79,17 @@ type Info struct {
 
 // path is the name in the bucket, or an error if a part is no id.
 //
-//	<project>/<intent>/<task or ->/<kind>/<id or ->
+//	<project>/<intent or ->/<task or ->/<kind>/<id or ->
 func (n Name) path() (string, error) {
-	if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
+	intent, task, id := string(n.Intent), subjects.None, subjects.None
+	if n.Kind == Snapshot {
+		intent = subjects.None
+		if _, err := forge.ParseProjectID(string(n.Project)); err != nil || n.Intent != "" || n.Task != "" {
+			return "", fmt.Errorf("a snapshot is of a project, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
+		}
+	} else if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
 		return "", err
 	}
-	task, id := subjects.None, subjects.None
 	if n.Task != "" {
 		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
 			return "", err
@@ -85,7 +97,7 @@ func (n Name) path() (string, error) {
 		task = string(n.Task)
 	}
 	switch n.Kind {
-	case Session:
+	case Session, Snapshot:
 	case Transcript:
 		if _, ok := n.Attempt(); !ok {
 			return "", fmt.Errorf("%q names no attempt's transcript", n.ID)
@@ -99,7 +111,7 @@ func (n Name) path() (string, error) {
 		}
 		id = n.ID
 	}
-	return strings.Join([]string{string(n.Project), string(n.Intent), task, string(n.Kind), id}, "/"), nil
+	return strings.Join([]string{string(n.Project), intent, task, string(n.Kind), id}, "/"), nil
 }
 
 // parseName is the reverse of path.
@@ -108,7 +120,10 @@ func parseName(path string) (Name, error) {
 	if len(t) != 5 {
 		return Name{}, fmt.Errorf("%q names no object", path)
 	}
-	n := Name{Project: forge.ProjectID(t[0]), Intent: forge.IntentID(t[1]), Kind: Kind(t[3])}
+	n := Name{Project: forge.ProjectID(t[0]), Kind: Kind(t[3])}
+	if t[1] != subjects.None {
+		n.Intent = forge.IntentID(t[1])
+	}
 	if t[2] != subjects.None {
 		n.Task = forge.TaskID(t[2])
 	}

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -18,7 +20,7 @@ import (
 
 // BenchmarkRestart measures how long a runner needs until it is ready beside intents that have all
 // ended, and which part of that is the server's own start, the list of summaries, and the
-// journal of the project. It fills a store of each size with real work first.
+// journal of the project; and the same without the project's snapshot. It fills a store of each size with real work first.
 func BenchmarkRestart(b *testing.B) {
 	for _, ended := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) { restart(b, ended) })
@@ -30,7 +32,7 @@ func restart(b *testing.B, ended int) {
 	dir := b.TempDir()
 	fill(b, dir, ended)
 	took := map[string]time.Duration{}
-	rounds := 0
+	rounds, size := 0, 0
 	for b.Loop() {
 		rounds++
 		lap := time.Now()
@@ -54,10 +56,16 @@ func restart(b *testing.B, ended int) {
 		part("load-project")
 		machine.Fold(key, records)
 		part("fold-project")
+		lap = time.Now() // the fold is garbage by now
 		runBriefly(b, conn, func() { part("ready") })
+		size = withoutSnapshots(b, conn, func() {
+			lap = time.Now()
+			runBriefly(b, conn, func() { part("ready-without-snapshot") })
+		})
 		conn.Close()
 		s.Shutdown()
 	}
+	b.ReportMetric(float64(size)/float64(ended), "snapshot-bytes/ended")
 	for name, d := range took {
 		b.ReportMetric(float64(d.Milliseconds())/float64(rounds), name+"-ms")
 	}
@@ -92,6 +100,32 @@ func (s *scope) end() {
 	for _, f := range slices.Backward(s.cleanups) {
 		f()
 	}
+}
+
+// withoutSnapshots does something while the snapshots of all projects are gone, and returns their size in bytes.
+func withoutSnapshots(b *testing.B, conn *bus.Bus, do func()) (size int) {
+	b.Helper()
+	list, err := conn.Objects.List(b.Context(), objects.Name{Kind: objects.Snapshot})
+	if err != nil || len(list) == 0 {
+		b.Fatal(list, err)
+	}
+	for _, one := range list {
+		o, err := conn.Objects.Read(b.Context(), one.Name)
+		if err == nil {
+			err = conn.Objects.Delete(b.Context(), one.Name)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		size += len(o.Content)
+		defer func() {
+			if err := conn.Objects.Put(b.Context(), one.Name, bytes.NewReader(o.Content)); err != nil {
+				b.Error(err)
+			}
+		}()
+	}
+	do()
+	return size
 }
 
 func startStore(b *testing.B, dir string) *natsd.Server {

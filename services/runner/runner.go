@@ -59,6 +59,8 @@ type Config struct {
 	// ObserveEvery is how old the state of the installation is at most, as metrics show it;
 	// 0: 15 s.
 	ObserveEvery time.Duration
+	// SnapshotEvery is after how many records the state of a project is kept anew; 0: 2,000.
+	SnapshotEvery int
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -69,15 +71,18 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
+	kept := newSnapshots(&cfg)
 	r := &runner{
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
 		door:    newDoor(cfg.Bus.Journal, cfg.Quotas),
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
+		snapshots: kept,
 	}
+	r.driver.Resume(kept)
 	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
@@ -94,6 +99,7 @@ func Run(ctx context.Context, cfg Config) error {
 		})
 	}()
 	var serving sync.WaitGroup
+	serving.Go(func() { r.keepSnapshots(ctx) })
 	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx, cfg.Authors) })
@@ -112,6 +118,8 @@ type runner struct {
 	metrics *telemetry.Recorder
 	driver  *machine.Driver
 	door    *door
+	// snapshots are those of projects.
+	snapshots *snapshots
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided
@@ -177,15 +185,16 @@ func (r *runner) recover(ctx context.Context) error {
 	failures := []error{err}
 	open := map[forge.Key]bool{}
 	for _, project := range projects {
-		m, err := r.driver.Recover(ctx, project.Key)
+		l, err := r.driver.Recover(ctx, project.Key)
 		failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
-		if m == nil {
+		if l == nil {
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
-		for _, id := range m.(*flow.Project).Active() {
+		for _, id := range l.Machine.(*flow.Project).Active() {
 			open[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
+		r.resumed(ctx, project.Key, l)
 	}
 	intents, err := r.bus.Journal.Summaries(ctx, "")
 	failures = append(failures, err)
@@ -225,7 +234,9 @@ func (r *runner) skipUnreadable(ctx context.Context, key forge.Key, err error) e
 // ledger gives the bus's journal the shape that package machine asks for.
 type ledger struct {
 	*journal.Journal
-	metrics *telemetry.Recorder
+
+	metrics   *telemetry.Recorder
+	snapshots *snapshots
 }
 
 // Append appends a record as the bus does, and measures how long that took. A conflict is the
@@ -239,6 +250,9 @@ func (j ledger) Append(ctx context.Context, key forge.Key, after chain.Head, rec
 	}
 	if _, large := errors.AsType[*bus.TooLargeError](err); large {
 		return chain.Head{}, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
+	}
+	if err == nil && key.IsProject() {
+		j.snapshots.appended(key)
 	}
 	return head, err
 }

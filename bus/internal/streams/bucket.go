@@ -18,6 +18,9 @@ const (
 	BucketObjects Bucket = "FORGE"
 	// BucketTranscripts holds whole transcripts.
 	BucketTranscripts Bucket = "FORGE_TRANSCRIPTS"
+	// BucketSnapshots holds the states of machines, which spare runners a fold. Only runners write there: who could
+	// write a state could write decisions.
+	BucketSnapshots Bucket = "FORGE_SNAPSHOTS"
 )
 
 const (
@@ -29,6 +32,9 @@ const (
 	// maxStoredTranscripts and keepStoredTranscripts are the same of whole transcripts.
 	maxStoredTranscripts  = 1 << 30
 	keepStoredTranscripts = 90 * day
+
+	// keepSnapshots is how long a snapshot stays of which there is no newer one. One that is gone is made again.
+	keepSnapshots = 30 * day
 )
 
 // Stream returns the name of the bucket's stream.
@@ -61,6 +67,14 @@ func (b Bucket) declare(description string) jetstream.StreamConfig {
 func objects() jetstream.StreamConfig {
 	cfg := BucketObjects.declare("files that workers hand on to one another")
 	cfg.MaxAge, cfg.MaxBytes, cfg.Discard = keepObjects, maxObjects, jetstream.DiscardNew
+	return cfg
+}
+
+// snapshots declares the stream of the states of machines. It is not part of a backup. It needs no bound, and no room set aside for
+// it: there is one snapshot of each project and version of the rules, a small part of the journal that it was made of.
+func snapshots() jetstream.StreamConfig {
+	cfg := BucketSnapshots.declare("states of machines, which spare a runner the reading of whole journals at its start")
+	cfg.MaxAge = keepSnapshots
 	return cfg
 }
 

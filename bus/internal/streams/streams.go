@@ -163,7 +163,8 @@ func All(replicas int) []jetstream.StreamConfig {
 			DenyPurge:   true,
 			AllowDirect: true,
 		},
-		objects(),
+		snapshots(),
+		objects(), // the last ones take the room that is left
 		storedTranscripts(),
 	}
 	for i := range list {
@@ -173,7 +174,7 @@ func All(replicas int) []jetstream.StreamConfig {
 }
 
 // Copied returns the streams of a backup, in the order in which they are copied. Package backup says
-// why it is this one. Commands and Wakes are made anew from the journals, and Leases end.
+// why it is this one. Commands, Wakes and snapshots are made anew from the journals, and Leases end.
 func Copied() []string {
 	return []string{
 		Intents, Events, Refusals, Journal, Projects, Dead, Transcripts, BucketObjects.Stream(), BucketTranscripts.Stream(),

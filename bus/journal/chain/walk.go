@@ -13,6 +13,13 @@ type Walk struct {
 // NewWalk returns a Walk that has seen no message yet.
 func NewWalk(subject string) *Walk { return &Walk{subject: subject} }
 
+// WalkFrom returns a Walk that goes on behind a message of the journal.
+func WalkFrom(subject string, seq uint64, payload []byte) *Walk {
+	w := NewWalk(subject)
+	w.Other(seq, payload)
+	return w
+}
+
 // Head returns the end of the journal as far as it was seen.
 func (w *Walk) Head() Head { return w.head }
 

@@ -1,14 +1,19 @@
 package flow
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Snapshot returns the state of the intent between two events. RestoreIntent reads it
-// back; what that returns decides on all further events as this one would.
+// Sources are the rules as they were compiled, by which package machine names them.
+//
+//go:embed *.go */*.go
+var Sources embed.FS
+
+// Snapshot returns the state of the intent between two events, for RestoreIntent.
 func (s *Intent) Snapshot() ([]byte, error) {
 	data, err := json.Marshal(&s.intentState)
 	if err != nil {
@@ -17,7 +22,7 @@ func (s *Intent) Snapshot() ([]byte, error) {
 	return data, nil
 }
 
-// RestoreIntent returns the machine of an intent in the state of a snapshot.
+// RestoreIntent returns a machine that decides on all further events as the one that wrote a snapshot.
 func RestoreIntent(key forge.Key, snapshot []byte) (*Intent, error) {
 	s := &Intent{key: key}
 	if err := json.Unmarshal(snapshot, &s.intentState); err != nil {
@@ -26,8 +31,7 @@ func RestoreIntent(key forge.Key, snapshot []byte) (*Intent, error) {
 	return s, nil
 }
 
-// Snapshot returns the state of the project as JSON. RestoreProject makes a project
-// of it that decides on every further event as this one.
+// Snapshot returns the state of the project as JSON, for RestoreProject.
 func (p *Project) Snapshot() ([]byte, error) {
 	data, err := json.Marshal(&p.state)
 	if err != nil {
@@ -36,7 +40,7 @@ func (p *Project) Snapshot() ([]byte, error) {
 	return data, nil
 }
 
-// RestoreProject returns the state machine that wrote a snapshot.
+// RestoreProject returns a machine that decides on all further events as the one that wrote a snapshot.
 func RestoreProject(key forge.Key, snapshot []byte) (*Project, error) {
 	p := NewProject(key)
 	if err := json.Unmarshal(snapshot, &p.state); err != nil {

@@ -42,6 +42,8 @@ type Machine interface {
 	Pending() forge.Effects
 	// Summary returns the present state as lists show it.
 	Summary() forge.Summary
+	// Snapshot returns the state, to be read back by package flow.
+	Snapshot() ([]byte, error)
 }
 
 // New returns the machine of a key, in the state before any event.
@@ -55,12 +57,17 @@ func New(key forge.Key) Machine {
 // Fold returns the machine in the state after its journal's records.
 func Fold(key forge.Key, records []forge.Record) Machine {
 	m := New(key)
+	fold(m, records)
+	return m
+}
+
+// fold has a machine go on with records of its journal.
+func fold(m Machine, records []forge.Record) {
 	for _, r := range records {
 		for _, ev := range r.Events {
 			m.Step(ev)
 		}
 	}
-	return m
 }
 
 // Intact reports whether a machine that was folded from these records is in the state
@@ -72,8 +79,8 @@ func Intact(m Machine, records []forge.Record) bool {
 
 // Journal keeps the decisions of every machine, in order.
 type Journal interface {
-	// Load returns a machine's records and the head to append to.
-	Load(ctx context.Context, key forge.Key) ([]forge.Record, chain.Head, error)
+	// After returns a machine's journal behind a message; all of it for 0.
+	After(ctx context.Context, key forge.Key, seq uint64) (chain.Tail, error)
 	// Append adds a record if after is still the head, and returns
 	// the new one. ErrConflict and ErrTooLarge: nothing was written. Any other
 	// error: the outcome is unknown.
@@ -105,6 +112,8 @@ type Driver struct {
 	clock   func() time.Time
 	// limit bounds the cached machines.
 	limit int
+	// snapshots is nil for a driver that folds every journal from its beginning.
+	snapshots Snapshots
 
 	mu    sync.Mutex
 	slots map[forge.Key]*slot
@@ -234,11 +243,11 @@ func (d *Driver) shrink(ctx context.Context, key forge.Key, s *slot, batch []*ca
 func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call) error {
 	cached := s.machine != nil
 	if !cached {
-		m, head, err := d.load(ctx, key)
+		l, err := d.Load(ctx, key)
 		if err != nil {
 			return err
 		}
-		s.machine, s.head = m, head
+		s.machine, s.head = l.Machine, l.Head
 	}
 	var rec forge.Record
 	var repeat []forge.Effects
@@ -317,33 +326,15 @@ func (d *Driver) current(ctx context.Context, key forge.Key, s *slot, cached boo
 	return nil
 }
 
-// load folds the journal of a machine, and returns the machine with the head of the
-// journal. Error: ErrDamaged for a journal that has lost records or whose chain is broken, on which nothing is
-// decided any more.
-func (d *Driver) load(ctx context.Context, key forge.Key) (Machine, chain.Head, error) {
-	records, head, err := d.journal.Load(ctx, key)
-	if err != nil {
-		return nil, head, fmt.Errorf("loading %s: %w", key, err)
-	}
-	if head.Broken != nil {
-		return nil, head, fmt.Errorf("%s: %w: %w", key, head.Broken, ErrDamaged)
-	}
-	m := Fold(key, records)
-	if !Intact(m, records) {
-		return nil, head, fmt.Errorf("%s: %w", key, ErrDamaged)
-	}
-	return m, head, nil
-}
-
 // Recover dispatches everything that has to be in force for a machine, because a
 // crash or the loss of a stream may have swallowed it. It returns the machine, also if only the
 // dispatch failed: a caller that looks at it need not fold a long journal a second time.
-func (d *Driver) Recover(ctx context.Context, key forge.Key) (Machine, error) {
-	m, head, err := d.load(ctx, key)
+func (d *Driver) Recover(ctx context.Context, key forge.Key) (*Loaded, error) {
+	l, err := d.Load(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return m, d.dispatch(ctx, key, &head, m.Pending())
+	return l, d.dispatch(ctx, key, &l.Head, l.Pending())
 }
 
 // Merge appends effects to others, in order.

@@ -145,6 +145,7 @@ func (w *world) deliver() bool {
 		crashed = true
 		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
 		crashed = false
+		w.firstViolation = errors.Join(w.firstViolation, w.shelf.Make(d, forge.Key{Project: project}))
 		if err == nil && ruling.Decision != forge.Applied {
 			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, facts.Describe(ev.Event), ruling.Reason)
 		}

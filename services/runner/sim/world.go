@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
 )
 
 // project is the only project of a world.
@@ -34,6 +35,7 @@ type world struct {
 	workers workers
 	people  people
 	money   money
+	shelf   *shelf.Shelf
 	origin  origins.Origin
 	looks   facts.Looks
 	// deep has intents divided into children also after the faults stopped.
@@ -129,6 +131,7 @@ func newWorld(seed uint64) *world {
 		progress: progress{bound: quietActions},
 		known:    map[forge.Key]*knowledge{},
 	}
+	w.shelf = shelf.New(seed, func() []forge.Record { return w.journal[forge.Key{Project: project}] })
 	for range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
 	}
@@ -138,7 +141,9 @@ func newWorld(seed uint64) *world {
 
 // newDriver returns a runner that reads the world's journals and has an empty memory.
 func (w *world) newDriver() *machine.Driver {
-	return machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
+	d := machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
+	w.shelf.Use(d)
+	return d
 }
 
 // chance returns true once in n times, and never after the faults stopped.
@@ -165,10 +170,9 @@ func (w *world) point() {
 // errLost is returned for a write that took place, but whose answer did not arrive.
 var errLost = errors.New("the answer was lost")
 
-// Load implements machine.Journal.
-func (w *world) Load(_ context.Context, key forge.Key) ([]forge.Record, chain.Head, error) {
-	records := w.journal[key]
-	return records, chain.Head{Seq: uint64(len(records))}, nil
+// After implements machine.Journal.
+func (w *world) After(_ context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
+	return shelf.After(w.journal[key], seq), nil
 }
 
 // Append implements machine.Journal. A crash may come before or after the
@@ -193,12 +197,12 @@ func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec f
 	if w.chance(60) {
 		return chain.Head{}, errLost
 	}
-	return chain.Head{Seq: after.Seq + 1}, nil
+	return shelf.Head(len(w.journal[key])), nil
 }
 
 // Last implements machine.Journal.
 func (w *world) Last(_ context.Context, key forge.Key) (chain.Head, error) {
-	return chain.Head{Seq: uint64(len(w.journal[key]))}, nil
+	return shelf.Head(len(w.journal[key])), nil
 }
 
 // Dispatch implements machine.Outbox, with a crash point before each effect.

@@ -1,0 +1,39 @@
+package machine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"runtime/debug"
+	"sync"
+
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+)
+
+// Rules names the rules of this program: those of another program with the same name decide the same. It is no version
+// to be counted up by hand: the name follows from the source of the rules, and from the commit that
+// the program was built from, for what they use from elsewhere.
+//
+// A program that was built from a changed work tree, of which only what the rules use has changed and not the rules, has the
+// name of the one before. That is for whoever works on pfl-forge to know: the snapshots of such a server are
+// removed by removing the stream OBJ_FORGE_SNAPSHOTS.
+var Rules = sync.OnceValue(func() string {
+	sum := sha256.New()
+	_ = fs.WalkDir(flow.Sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		source, err := flow.Sources.ReadFile(path)
+		sum.Write([]byte(path + "\x00"))
+		sum.Write(source)
+		return err
+	})
+	if built, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range built.Settings {
+			if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+				sum.Write([]byte("\x00" + s.Value))
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+})

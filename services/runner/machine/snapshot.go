@@ -1,0 +1,147 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+)
+
+// Snapshot is the state of a machine at one message of its journal. It spares the fold up to there and
+// is never the truth: where anything about it does not fit, the whole journal is folded.
+type Snapshot struct {
+	// Rules names the rules that led to the state, as the function Rules does.
+	Rules string
+	// Seq and Hash are those of the last message of the journal that the state follows from, and Messages counts
+	// those up to it.
+	Seq      uint64
+	Hash     chain.Hash
+	Messages uint64
+	// State has the answer of Machine.Snapshot.
+	State json.RawMessage
+}
+
+// ErrNoSnapshot is returned by Snapshots.Newest where none was kept.
+var ErrNoSnapshot = errors.New("there is no snapshot")
+
+// Snapshots keeps the newest snapshot of each machine. What it has may be old, damaged, or not be there at all.
+type Snapshots interface {
+	// Newest returns the last one that was kept. Error: ErrNoSnapshot.
+	Newest(ctx context.Context, key forge.Key) (*Snapshot, error)
+	// Keep has a snapshot take the place of the one before.
+	Keep(ctx context.Context, key forge.Key, s *Snapshot) error
+}
+
+// Loaded is a machine of its own, in the state at the end of its journal.
+type Loaded struct {
+	Machine
+
+	// Head is that end.
+	Head chain.Head
+	// Messages counts those of the journal.
+	Messages uint64
+	// Folded counts the records that were read and folded.
+	Folded int
+	// Whole says why the journal was folded from its beginning, for a person; empty if it was not.
+	Whole string
+}
+
+// Resume has the driver begin with snapshots where projects are loaded. Journals of intents are short.
+func (d *Driver) Resume(from Snapshots) { d.snapshots = from }
+
+// Load returns a machine, made of its snapshot and the journal behind that, or else of the whole journal. It is not
+// the one that decides. Error: ErrDamaged for a journal that has lost records or whose chain is broken, on which nothing is
+// decided any more.
+func (d *Driver) Load(ctx context.Context, key forge.Key) (*Loaded, error) {
+	var whole string
+	if d.snapshots != nil && key.IsProject() {
+		l, err := d.resume(ctx, key)
+		no, ok := errors.AsType[*unfit](err)
+		if !ok {
+			return l, err
+		}
+		whole = no.why
+	}
+	tail, err := d.journal.After(ctx, key, 0)
+	if err != nil {
+		return nil, fmt.Errorf("loading %s: %w", key, err)
+	}
+	if tail.Head.Broken != nil {
+		return nil, fmt.Errorf("%s: %w: %w", key, tail.Head.Broken, ErrDamaged)
+	}
+	m := Fold(key, tail.Records)
+	if !Intact(m, tail.Records) {
+		return nil, fmt.Errorf("%s: %w", key, ErrDamaged)
+	}
+	return &Loaded{Machine: m, Head: tail.Head, Messages: tail.Behind, Folded: len(tail.Records), Whole: whole}, nil
+}
+
+// unfit is the error that a snapshot cannot be gone on with, so that the whole journal has to be folded.
+type unfit struct{ why string }
+
+func (u *unfit) Error() string { return u.why }
+
+// resume returns the machine that a snapshot and the journal behind it lead to. Errors: *unfit, and those of the
+// journal.
+func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
+	s, err := d.snapshots.Newest(ctx, key)
+	switch {
+	case errors.Is(err, ErrNoSnapshot):
+		return nil, &unfit{err.Error()}
+	case err != nil:
+		return nil, &unfit{"the snapshot cannot be read: " + err.Error()}
+	case s.Rules != Rules():
+		return nil, &unfit{"the snapshot was made by other rules"}
+	}
+	tail, err := d.journal.After(ctx, key, s.Seq)
+	if err != nil {
+		return nil, fmt.Errorf("loading %s: %w", key, err)
+	}
+	if tail.At.Seq != s.Seq || tail.At.Hash != s.Hash || s.Seq == 0 {
+		return nil, &unfit{"the snapshot is of another history than the journal"}
+	}
+	if tail.Upto < s.Messages {
+		return nil, &unfit{"the journal had more messages when the snapshot was made"}
+	}
+	m, err := restore(key, s.State)
+	if err != nil {
+		return nil, &unfit{"the snapshot is damaged: " + err.Error()}
+	}
+	if tail.Of != nil && !Intact(m, []forge.Record{*tail.Of}) {
+		return nil, &unfit{"the snapshot is not the state of its record"}
+	}
+	fold(m, tail.Records)
+	if tail.Head.Broken != nil || !Intact(m, tail.Records) { // a fold of all says what is damaged
+		return nil, &unfit{"what follows on the snapshot does not fit it"}
+	}
+	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records)}, nil
+}
+
+// Keep makes the snapshot of a project that was loaded. It is read back first: what does not come out as it went in
+// is not kept.
+func (d *Driver) Keep(ctx context.Context, key forge.Key, l *Loaded) error {
+	state, err := l.Snapshot()
+	if err != nil {
+		return err
+	}
+	again, err := restore(key, state)
+	if err != nil {
+		return err
+	}
+	read, err := again.Snapshot()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(read, state) {
+		return fmt.Errorf("the state of %s does not come out of a snapshot as it went in", key)
+	}
+	return d.snapshots.Keep(ctx, key, &Snapshot{Rules: Rules(), Seq: l.Head.Seq, Hash: l.Head.Hash, Messages: l.Messages, State: state})
+}
+
+// restore returns the project that a snapshot describes.
+func restore(key forge.Key, state []byte) (Machine, error) { return flow.RestoreProject(key, state) }
