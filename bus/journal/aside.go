@@ -69,7 +69,7 @@ type Trouble struct {
 	Key  forge.Key
 	Seq  uint64
 	Hash chain.Hash
-	// Reason says what is wrong with it, for a person.
+	// Reason says what is wrong with it and where, for a person.
 	Reason string
 	// Loose says that it can be set aside: the journal ends with it and no other journal names it, so that nothing was
 	// decided on top of it, and it
@@ -98,7 +98,7 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 		case garbage || err == nil && at == nil: // neither holds anything up, nor does a mark
 			return nil
 		case err != nil: // of a newer version, or nothing but a wrong chain
-			t.Reason, t.Loose = err.Error(), at == nil
+			t.Reason, t.Loose = fmt.Sprintf("message %d is not for this version: %v", m.Seq, err), at == nil
 		default:
 			_, malformed := chain.ParseHash(previous)
 			t.Reason, t.Loose = at.Error(), malformed != nil

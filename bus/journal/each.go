@@ -42,7 +42,7 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 	if err != nil {
 		return fmt.Errorf("read journals: %w", err)
 	}
-	r := reading{ctx: ctx, journal: j, walks: map[string]*chain.Walk{}, do: do}
+	r := reading{journal: j, walks: map[string]*chain.Walk{}, do: do}
 	// A message names another one only after that was stored. So whatever a message of a
 	// project names is found among the intents' that are read after it; and for what those
 	// name, the projects' are read once more.
@@ -58,7 +58,6 @@ func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) err
 
 // reading is one call of Each.
 type reading struct {
-	ctx     context.Context // of the call
 	journal *Journal
 	// walks follow the chains of the journals, by their subjects.
 	walks map[string]*chain.Walk
@@ -79,7 +78,7 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 		return after, fmt.Errorf("read %s: %w", filter, err)
 	}
 	for attempt := 0; ; attempt++ {
-		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, r.take)
+		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, func(m conn.Stored) error { return r.take(ctx, m) })
 		if err != nil {
 			return after, fmt.Errorf("read %s: %w", filter, err)
 		}
@@ -93,7 +92,7 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 }
 
 // take hands a message on, with its place in the chain of its journal.
-func (r *reading) take(m conn.Stored) error {
+func (r *reading) take(ctx context.Context, m conn.Stored) error {
 	key, err := subjects.ParseJournal(m.Subject)
 	if err != nil {
 		return err
@@ -107,7 +106,7 @@ func (r *reading) take(m conn.Stored) error {
 	rec, err := readRecord(m)
 	mark, aside, readErr := readAside(m), (*Aside)(nil), error(nil)
 	if _, newer := errors.AsType[*wire.UnknownError](err); newer || err == nil && walk.Follows(m.Seq, rec.Previous) != nil {
-		aside, readErr = r.journal.asideOf(r.ctx, m)
+		aside, readErr = r.journal.asideOf(ctx, m)
 	}
 	if readErr != nil {
 		return readErr

@@ -93,11 +93,11 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 	for attempt := 0; ; attempt++ {
 		var tail chain.Tail
 		walk := chain.NewWalk(subject)
+		known := walk
+		if from > 0 {
+			known = nil // of the message before the first one nothing is known
+		}
 		last, err := j.conn.EachAfter(ctx, max(from, 1)-1, journalStream(subject), subject, func(m conn.Stored) error {
-			known := walk
-			if from > 0 && tail.At.Seq == 0 {
-				known = nil // of the message before it nothing is known
-			}
 			rec, ok, err := j.record(ctx, known, m)
 			if err != nil {
 				return err
@@ -106,10 +106,8 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 				if m.Seq != from {
 					return errNotThere
 				}
-				walk = chain.WalkFrom(subject, m.Seq, m.Data)
-				if tail.At = walk.Head(); ok {
-					tail.Of = &rec
-				}
+				walk = beginTail(&tail, m, &rec, ok)
+				known = walk
 				return nil
 			}
 			if tail.Behind++; m.Seq <= upTo {
@@ -134,6 +132,15 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 			return chain.Tail{}, fmt.Errorf("no replica has message %d: %w", upTo, err)
 		}
 	}
+}
+
+// beginTail takes the message that a tail is behind. It begins the chain with it.
+func beginTail(tail *chain.Tail, m conn.Stored, rec *forge.Record, ok bool) *chain.Walk {
+	walk := chain.WalkFrom(m.Subject, m.Seq, m.Data)
+	if tail.At = walk.Head(); ok {
+		tail.Of = rec
+	}
+	return walk
 }
 
 // link takes the next message of a journal into its chain, and puts a break among the dead

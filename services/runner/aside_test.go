@@ -31,11 +31,11 @@ func appendNewer(t *testing.T, s *bustest.Server, subject string) {
 	// Hashes are of one length, so that the new one fits where the old one was: the last field of a record.
 	all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
 	data := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
-	put(t, s, subject, append(data, 0xf8, 0x3f, 0x01))
+	inject(t, s, subject, append(data, 0xf8, 0x3f, 0x01))
 }
 
-// put appends a message to a journal, as one who has the right to and is no runner.
-func put(t *testing.T, s *bustest.Server, subject string, data []byte) {
+// inject appends a message to a journal, as one who has the right to and is no runner.
+func inject(t *testing.T, s *bustest.Server, subject string, data []byte) {
 	t.Helper()
 	nc, err := nats.Connect(s.URL())
 	if err != nil {
@@ -156,9 +156,9 @@ func TestWhatIsSetAside(t *testing.T) {
 		loose []bool
 	}{
 		"nothing":                  {func(*testing.T, *bustest.Server) {}, nil},
-		"garbage holds nothing up": {func(t *testing.T, s *bustest.Server) { put(t, s, subject, []byte("{}")) }, nil},
+		"garbage holds nothing up": {func(t *testing.T, s *bustest.Server) { inject(t, s, subject, []byte("{}")) }, nil},
 		"a mark of nothing holds nothing up": {
-			func(t *testing.T, s *bustest.Server) { put(t, s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
+			func(t *testing.T, s *bustest.Server) { inject(t, s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
 		},
 		"a newer one": {
 			func(t *testing.T, s *bustest.Server) { appendNewer(t, s, subject) }, []bool{true},

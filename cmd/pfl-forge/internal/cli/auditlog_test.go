@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -49,4 +56,65 @@ func TestAlteredJournal(t *testing.T) {
 	if !strings.Contains(out, "pay 999") {
 		t.Errorf("show says\n%s", out)
 	}
+}
+
+// TestDoctorRepairs: a record that only a newer version understands is shown with its place, set aside when it is said
+// so and not before, and then the intent can be decided on. Of a chain that does not hold nothing is set aside.
+func TestDoctorRepairs(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	stop := o.runner()
+	b := o.server.Connect(t)
+	o.announce("analyzer", "a", "v1", "shop")
+	for _, id := range []forge.IntentID{"one", "two"} {
+		o.expect(kit.ExitOK, string(id)+"\n", "shop", "create", string(id), "--title", "Title", "--body", "pay ten")
+		wait.Until(t, "an attempt is open", func() bool {
+			s, err := b.Journal.Summary(wait.Context(t), forge.Key{Project: "shop", Intent: id})
+			return err == nil && len(s.Open) > 0
+		})
+	}
+	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair")
+	stop()
+
+	const subject = "forge.journal.shop.one"
+	nc, err := nats.Connect(o.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "FORGE_JOURNAL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A record carries the hash of the message before it as its last field, so that one of the same length takes its place.
+	all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
+	newer := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
+	ack, err := js.Publish(t.Context(), subject, append(newer, 0xf8, 0x3f, 0x01))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := fmt.Sprintf("shop/one: message %d is not for this version: ", ack.Sequence)
+	o.expect(kit.ExitError, "fail  journals      "+place, "shop", "doctor")
+	for range 2 { // nothing has changed
+		o.expect(kit.ExitError, "  it would be set aside: ", "shop", "doctor", "--repair")
+	}
+	o.expect(kit.ExitOK, place, "shop", "doctor", "--repair", "--yes")
+	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair", "--yes")
+	o.expect(kit.ExitError, "ok    journals      3 journals under way, whole\n", "shop", "doctor")
+	if s, err := b.Journal.Summary(t.Context(), forge.Key{Project: "shop", Intent: "one"}); err != nil || s.Title != "Title" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	o.expect(kit.ExitOK, "whole\n", "shop", "audit-log", "verify", "two")
+	o.server.Alter(t, "FORGE_JOURNAL", "forge.journal.shop.two", "pay ten", "pay 999")
+	o.expect(kit.ExitError, "  it stays: ", "shop", "doctor", "--repair", "--yes")
+	o.runner()
+	o.expect(kit.ExitOK, "", "shop", "cancel", "one")
 }

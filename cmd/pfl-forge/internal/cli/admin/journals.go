@@ -46,7 +46,7 @@ func heldJournal(at *journal.Trouble) finding {
 	if at.Loose {
 		hint += ", or pfl-forge doctor --repair, which sets the message aside"
 	}
-	return finding{"journals", broken, fmt.Sprintf("%s: message %d: %s", at.Key, at.Seq, at.Reason), hint}
+	return finding{"journals", broken, fmt.Sprintf("%s: %s", at.Key, at.Reason), hint}
 }
 
 // repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
@@ -77,10 +77,10 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 		}
 		for i := range list {
 			at, done := &list[i], false
-			fmt.Fprintf(a.Out, "%s: message %d: %s\n", key, at.Seq, kit.Safe(at.Reason))
+			fmt.Fprintf(a.Out, "%s: %s\n", key, kit.Safe(at.Reason))
 			switch {
 			case !at.Loose:
-				fmt.Fprintln(a.Out, kit.Indent("it stays: records after it build on it, or one before it was altered; put a backup in place, or see pfl-forge recover --dry-run", "  "))
+				fmt.Fprintln(a.Out, "  it stays: others build on it, or one before it was altered; put a backup in place, or see pfl-forge recover --dry-run")
 			case yes:
 				done = true
 			case asks:
@@ -88,7 +88,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 					return err
 				}
 			default:
-				fmt.Fprintln(a.Out, kit.Indent("it would be set aside: what it decided is decided anew, and its bytes stay in the journal. Do so with --yes", "  "))
+				fmt.Fprintln(a.Out, "  it would be set aside: what it decided is decided anew, and its bytes stay in the journal. Do so with --yes")
 			}
 			if !done {
 				left++
