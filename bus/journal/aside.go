@@ -71,10 +71,11 @@ type Trouble struct {
 	Hash chain.Hash
 	// Reason says what is wrong with it and where, for a person.
 	Reason string
-	// Loose says that it can be set aside: the journal ends with it and no other journal names it, so that nothing was
-	// decided on top of it, and it
-	// is this message that is wrong, not one before it. Where a hash does not fit, nobody knows which of the two it
-	// is, and without this one a message that somebody has altered would count.
+	// Loose says that it can be set aside.
+	//
+	// The journal ends with it and no other journal names it, so that nothing was decided on top of it. And it is this
+	// message that is wrong, not one before it: where a hash is there and does not fit, it cannot be told which of
+	// the two it is, and without this one a message that was altered would count.
 	Loose bool
 }
 
@@ -103,6 +104,7 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 			_, malformed := chain.ParseHash(previous)
 			t.Reason, t.Loose = at.Error(), malformed != nil
 		}
+		// The mark stands behind the message, so it is asked for where it is needed, and costs nothing elsewhere.
 		aside, err := j.asideOf(ctx, m)
 		if err == nil && aside == nil {
 			list = append(list, t)
@@ -123,7 +125,8 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 	return list, nil
 }
 
-// unheard reports whether no journal of the project has decided on anything that a message of one of them sent.
+// unheard reports whether no journal of the project has decided on anything that a message of one of them sent. A
+// machine names the last record of its own journal in all that it sends to another one, so the other journal shows it.
 func (j *Journal) unheard(ctx context.Context, ref chain.Ref, key forge.Key) (bool, error) {
 	name, heard := ref.String(), false
 	err := j.Each(ctx, forge.Key{Project: key.Project}, func(e *Entry) error {
@@ -151,6 +154,8 @@ func (j *Journal) SetAside(ctx context.Context, t Trouble, by string, now time.T
 	if err != nil {
 		return fmt.Errorf("set aside: %w", err)
 	}
+	// The server compares: a runner of the newer version that goes on meanwhile makes this an error, and so does a
+	// second call.
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(t.Seq))
 	_, err = j.conn.Publish(ctx, m)
 	if refused, _ := conn.WrongSequence(err); refused {

@@ -169,6 +169,7 @@ func (j *Journal) record(ctx context.Context, walk *chain.Walk, m conn.Stored) (
 	if err == nil && (walk == nil || walk.Follows(m.Seq, rec.Previous) == nil) {
 		return rec, true, nil
 	}
+	// Only what cannot be taken as it is leads to a look behind it.
 	aside, readErr := j.asideOf(ctx, m)
 	if aside != nil || readErr != nil {
 		return forge.Record{}, false, readErr

@@ -126,7 +126,8 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return s, err
 	}
-	// What is set aside counts as if it were not there: the mark stands right behind it.
+	// What is set aside counts as if it were not there: the mark stands right behind it, and leads back to the record
+	// before. A message of a newer version in between is no error if one follows that can be read.
 	type standing struct {
 		summary forge.Summary
 		found   bool

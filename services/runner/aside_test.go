@@ -1,11 +1,9 @@
 package runner_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,23 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
-	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
-
-// appendNewer appends a record that follows from the last one of a journal, and has a field that this version does not
-// know.
-func appendNewer(t *testing.T, s *bustest.Server, subject string) {
-	t.Helper()
-	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Hashes are of one length, so that the new one fits where the old one was: the last field of a record.
-	all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
-	data := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
-	inject(t, s, subject, append(data, 0xf8, 0x3f, 0x01))
-}
 
 // inject appends a message to a journal, as one who has the right to and is no runner.
 func inject(t *testing.T, s *bustest.Server, subject string, data []byte) {
@@ -50,18 +33,13 @@ func inject(t *testing.T, s *bustest.Server, subject string, data []byte) {
 // hear appends a newer record to an intent's journal, and has the project decide on what that one sent it.
 func hear(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
-	appendNewer(t, s, subject)
-	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ref := s.AppendNewer(t, "FORGE_JOURNAL", subject)
 	b := s.Connect(t)
 	of := forge.Key{Project: project}
 	_, head, err := b.Journal.Load(t.Context(), of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := chain.Ref{Subject: subject, Seq: last.Sequence, Hash: chain.Of(subject, last.Data)}
 	rec := forge.Record{Events: []forge.Event{{ID: "heard", To: of, At: time.Now().UTC(), Message: &forge.Pause{}, Anchor: ref.String()}}}
 	if _, err := b.Journal.Append(t.Context(), of, head, rec); err != nil {
 		t.Fatal(err)
@@ -93,7 +71,7 @@ func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 	b := s.Connect(t)
 	leaveOpen(t, b, "one")
 	subject, of := "forge.project."+string(project), forge.Key{Project: project}
-	appendNewer(t, s, subject)
+	s.AppendNewer(t, "FORGE_PROJECTS", subject)
 	if _, _, err := b.Journal.Load(t.Context(), of); err == nil {
 		t.Fatal("this version understands it")
 	}
@@ -101,6 +79,7 @@ func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].Loose || list[0].Key != of || list[0].Reason == "" {
 		t.Fatalf("%+v, %v", list, err)
 	}
+	// A mark of another message than the last one would leave the wrong one out.
 	wrong := list[0]
 	wrong.Seq--
 	if err := b.Journal.SetAside(t.Context(), wrong, "ada", time.Now()); !errors.Is(err, bus.ErrConflict) {
@@ -119,6 +98,7 @@ func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 
+	// Everything is read anew, and what the project was about to do is done.
 	s.Restart(t) // the commands are gone
 	fresh := s.Connect(t)
 	start(t, fresh, 1)
@@ -131,6 +111,7 @@ func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 	if err != nil || head.Broken != nil {
 		t.Errorf("%v, %v", head.Broken, err)
 	}
+	// Both are still there to be read: what was set aside, and who did it.
 	var kept []string
 	err = fresh.Journal.Each(t.Context(), of, func(e *journal.Entry) error {
 		if e.Key == of && e.Other != "" {
@@ -161,10 +142,14 @@ func TestWhatIsSetAside(t *testing.T) {
 			func(t *testing.T, s *bustest.Server) { inject(t, s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
 		},
 		"a newer one": {
-			func(t *testing.T, s *bustest.Server) { appendNewer(t, s, subject) }, []bool{true},
+			func(t *testing.T, s *bustest.Server) { s.AppendNewer(t, "FORGE_JOURNAL", subject) }, []bool{true},
 		},
 		"a newer one that is not the last": {
-			func(t *testing.T, s *bustest.Server) { appendNewer(t, s, subject); appendNewer(t, s, subject) }, []bool{false, true},
+			func(t *testing.T, s *bustest.Server) {
+				s.AppendNewer(t, "FORGE_JOURNAL", subject)
+				s.AppendNewer(t, "FORGE_JOURNAL", subject)
+			},
+			[]bool{false, true},
 		},
 		"a newer one that another machine has heard of": {
 			func(t *testing.T, s *bustest.Server) { hear(t, s, subject) }, []bool{false},
@@ -174,6 +159,7 @@ func TestWhatIsSetAside(t *testing.T) {
 			func(t *testing.T, s *bustest.Server) { s.Alter(t, "FORGE_JOURNAL", subject, "do it", "do 1t") }, []bool{false},
 		},
 	} {
+		// Each on a server of its own: what is broken stays so.
 		t.Run(name, func(t *testing.T) {
 			s := bustest.StartServer(t)
 			leaveOpen(t, s.Connect(t), "one")

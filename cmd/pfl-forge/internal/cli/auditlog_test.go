@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -76,33 +70,10 @@ func TestDoctorRepairs(t *testing.T) {
 	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair")
 	stop()
 
-	const subject = "forge.journal.shop.one"
-	nc, err := nats.Connect(o.server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(t.Context(), "FORGE_JOURNAL")
-	if err != nil {
-		t.Fatal(err)
-	}
-	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A record carries the hash of the message before it as its last field, so that one of the same length takes its place.
-	all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
-	newer := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
-	ack, err := js.Publish(t.Context(), subject, append(newer, 0xf8, 0x3f, 0x01))
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := fmt.Sprintf("shop/one: message %d is not for this version: ", ack.Sequence)
+	ref := o.server.AppendNewer(t, "FORGE_JOURNAL", "forge.journal.shop.one")
+	place := fmt.Sprintf("shop/one: message %d is not for this version: ", ref.Seq)
 	o.expect(kit.ExitError, "fail  journals      "+place, "shop", "doctor")
+	// There is no terminal, and nobody has said --yes.
 	for range 2 { // nothing has changed
 		o.expect(kit.ExitError, "  it would be set aside: ", "shop", "doctor", "--repair")
 	}
@@ -113,6 +84,7 @@ func TestDoctorRepairs(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	o.expect(kit.ExitOK, "whole\n", "shop", "audit-log", "verify", "two")
+	// Behind a message that was altered, the honest one shows the break: it must not be the one that goes.
 	o.server.Alter(t, "FORGE_JOURNAL", "forge.journal.shop.two", "pay ten", "pay 999")
 	o.expect(kit.ExitError, "  it stays: ", "shop", "doctor", "--repair", "--yes")
 	o.runner()

@@ -50,7 +50,8 @@ func heldJournal(at *journal.Trouble) finding {
 }
 
 // repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
-// asked, and otherwise only says what it would do.
+// asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
+// repairs notices what it did not. It needs no runner: where none could start because of what it repairs, it works.
 func repair(ctx context.Context, a *kit.App, yes bool) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -69,7 +70,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 	if asks {
 		defer term.Close()
 	}
-	left := 0
+	left := 0 // messages that hold a journal up when this ends
 	for _, key := range keys {
 		list, err := t.Bus.Journal.Troubles(ctx, key)
 		if err != nil {
