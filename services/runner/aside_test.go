@@ -127,43 +127,49 @@ func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 	}
 }
 
+// world is a server on which an intent is under way, and the test that harms it.
+type world struct {
+	*testing.T
+	s *bustest.Server
+}
+
 // TestWhatIsSetAside: of what can be wrong with a journal, a last message that no runner wrote, or only a newer one
 // understands, can be set aside. What others were decided on, and what may be right behind one that was altered, cannot.
 func TestWhatIsSetAside(t *testing.T) {
 	const subject = "forge.journal.web.one"
 	key := forge.Key{Project: project, Intent: "one"}
 	for name, c := range map[string]struct {
-		harm  func(*testing.T, *bustest.Server)
+		harm  func(world)
 		loose []bool
 	}{
-		"nothing":                  {func(*testing.T, *bustest.Server) {}, nil},
-		"garbage holds nothing up": {func(t *testing.T, s *bustest.Server) { inject(t, s, subject, []byte("{}")) }, nil},
+		"nothing":                  {func(world) {}, nil},
+		"garbage holds nothing up": {func(w world) { inject(w.T, w.s, subject, []byte("{}")) }, nil},
 		"a mark of nothing holds nothing up": {
-			func(t *testing.T, s *bustest.Server) { inject(t, s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
+			func(w world) { inject(w.T, w.s, subject, []byte(`{"set_aside":{"sequence":1}}`)) }, nil,
 		},
 		"a newer one": {
-			func(t *testing.T, s *bustest.Server) { s.AppendNewer(t, "FORGE_JOURNAL", subject) }, []bool{true},
+			func(w world) { w.s.AppendNewer(w.T, "FORGE_JOURNAL", subject) }, []bool{true},
 		},
 		"a newer one that is not the last": {
-			func(t *testing.T, s *bustest.Server) {
-				s.AppendNewer(t, "FORGE_JOURNAL", subject)
-				s.AppendNewer(t, "FORGE_JOURNAL", subject)
+			func(w world) {
+				w.s.AppendNewer(w.T, "FORGE_JOURNAL", subject)
+				w.s.AppendNewer(w.T, "FORGE_JOURNAL", subject)
 			},
 			[]bool{false, true},
 		},
 		"a newer one that another machine has heard of": {
-			func(t *testing.T, s *bustest.Server) { hear(t, s, subject) }, []bool{false},
+			func(w world) { hear(w.T, w.s, subject) }, []bool{false},
 		},
-		"a copy of the last one": {func(t *testing.T, s *bustest.Server) { extend(t, s, subject) }, []bool{false}},
+		"a copy of the last one": {func(w world) { extend(w.T, w.s, subject) }, []bool{false}},
 		"one that was altered": {
-			func(t *testing.T, s *bustest.Server) { s.Alter(t, "FORGE_JOURNAL", subject, "do it", "do 1t") }, []bool{false},
+			func(w world) { w.s.Alter(w.T, "FORGE_JOURNAL", subject, "do it", "do 1t") }, []bool{false},
 		},
 	} {
 		// Each on a server of its own: what is broken stays so.
 		t.Run(name, func(t *testing.T) {
 			s := bustest.StartServer(t)
 			leaveOpen(t, s.Connect(t), "one")
-			c.harm(t, s)
+			c.harm(world{t, s})
 			b := s.Connect(t)
 			list, err := b.Journal.Troubles(t.Context(), key)
 			if err != nil || len(list) != len(c.loose) {
