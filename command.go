@@ -266,15 +266,13 @@ type Implementation struct {
 
 // Rebase is a change that was put on the tip of the base branch and verified there.
 type Rebase struct {
-	Base     string // the tip of the base branch; in a trial, the changes ahead on top of it
-	BaseTree string // the tree of Base; only in a trial
-	Head     string // the change as one commit on Base
-	// Tree is the tree of Head: exactly this was verified.
-	Tree string
-	// PatchID identifies the change, whatever it is based on.
-	PatchID string
-	// Files are the paths that the change touches.
-	Files []string
+	Base       string   // the tip of the base branch; in a trial, the changes ahead on top of it
+	BaseTree   string   // the tree of Base; only in a trial
+	Head       string   // the change as one commit on Base
+	Tree       string   // the tree of Head: exactly this was verified, unless it is Unverified
+	Unverified bool     // the verify commands are left to the merge
+	PatchID    string   // identifies the change, whatever it is based on
+	Files      []string // the paths that the change touches
 	// Guarded says, a phrase each, what else of them only a person may approve.
 	Guarded []string
 	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
@@ -369,10 +367,11 @@ type Policy struct {
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }
 
-// Numbers are bounds of a policy that hold for single steps.
+// Numbers are settings of a policy that hold for single steps.
 type Numbers struct {
-	MaxChecks     int // the checks that a reviewer may ask for in one review
-	MergeParallel int // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
+	MaxChecks     int  // the checks that a reviewer may ask for in one review
+	MergeParallel int  // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
+	VerifyInMerge bool // whether the verify commands run on what lands alone, and not before the review as well
 }
 
 // SecondReview is the policy about a second reviewer.

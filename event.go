@@ -183,7 +183,7 @@ type QueueMerge struct {
 	Run     int      // the run that asks
 	Task    TaskID   // the task whose change it is
 	Number  int      // counts the task's requests to the project, from 1
-	Base    string   // the commit on which Head was verified and reviewed
+	Base    string   // the commit on which Head was reviewed, and verified
 	Head    string   // the commit to merge
 	Tree    string   // the tree of Head
 	PatchID string   // identifies the change, whatever it is based on
@@ -194,10 +194,11 @@ type QueueMerge struct {
 	// Statements are signed envelopes of the workers: that Head was verified, and reviewed. See package proof.
 	Statements []Envelope
 	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
-	Claims   []string
-	Scripted bool    // says that nothing of the change is a model's or another system's: see Intent
-	Parallel int     // Policy.MergeParallel, as the run knows it
-	Checks   []Check // decide criteria of a goal, and have to pass also where the base branch has moved
+	Claims     []string
+	Scripted   bool    // says that nothing of the change is a model's or another system's: see Intent
+	Parallel   int     // Policy.MergeParallel, as the run knows it
+	Unverified bool    // Head was not verified: its merge has to do that, also where the base branch is at Base
+	Checks     []Check // decide criteria of a goal, and have to pass also where the base branch has moved
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.

@@ -86,14 +86,13 @@ type ImplementInput struct {
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	// Title is the title of the merged commit: the intent's, or the task's if the intent has several.
-	Title string
-	// Approver is the person who approved the plan; empty if that was not needed.
-	Approver string
-	// Asked are checks that a reviewer asked for. Then these run on the task's head, and nothing is rebased.
-	Asked []string
+	Title    string   // the title of the merged commit: the intent's, or the task's if the intent has several
+	Approver string   // the person who approved the plan; empty if that was not needed
+	Asked    []string // checks that a reviewer asked for: then these run on the task's head, and nothing is rebased
 	// Tried are trials of the change as it is, from an earlier rebase: what is known of it stays so.
 	Tried []CheckRun
+	// VerifyInMerge says that the verify commands may be left to the merge: see Rebase.Unverified.
+	VerifyInMerge bool
 }
 
 // ReviewInput is the input of review.
@@ -103,7 +102,8 @@ type ReviewInput struct {
 	// Reviews are those of the task so far, oldest first.
 	Reviews []Review
 	// Unchanged says that there is no change: the question is whether the base commit meets the task already.
-	Unchanged bool
+	Unchanged  bool
+	Unverified bool // see Rebase
 	// Second is the reviewer who has to approve as well what First approved; nil in the first review.
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.

@@ -423,3 +423,32 @@ func BenchmarkWanted(b *testing.B) {
 		}
 	}
 }
+
+// An overview shows what is there, whether something was written since it was refreshed or not, and also after somebody
+// has deleted a stream.
+func TestOverview(t *testing.T) {
+	ctx := wait.Context(t)
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	o := b.Journal.NewOverview()
+	refreshed := func(want int) {
+		t.Helper()
+		if err := o.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if all := o.All(); len(all) != want {
+			t.Errorf("it shows %+v, want %d", all, want)
+		}
+	}
+	refreshed(0)
+	for n, id := range []forge.IntentID{"one", "two"} {
+		k := forge.Key{Project: "shop", Intent: id}
+		if _, err := b.Journal.Append(ctx, k, chain.Head{}, record(k, 0)); err != nil {
+			t.Fatal(err)
+		}
+		refreshed(n + 1)
+		refreshed(n + 1)
+	}
+	s.DeleteStream(t, "FORGE_JOURNAL")
+	refreshed(0)
+}

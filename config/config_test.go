@@ -14,7 +14,7 @@ import (
 const full = `# how this repository is worked on
 base_branch: release/1.x
 parallel_workers: 8
-merge_queue: {parallel: 6}
+merge_queue: {parallel: 6, verify_before_review: false}
 models: {triage_deep: haiku, complex: claude-opus-5}
 calls:
   effort: {implement: high, complexity: {low: "", high: max}}
@@ -309,6 +309,25 @@ func TestMergeTrainByDefault(t *testing.T) {
 		}
 		if n := got.Rules().MergeParallel; n != want {
 			t.Errorf("%q: %d changes at once, want %d", in, n, want)
+		}
+	}
+}
+
+// Verifying is left to what lands only where the project says so, and has something to verify by.
+func TestVerifyBeforeReview(t *testing.T) {
+	for in, want := range map[string]bool{
+		"verify: [make]": false,
+		"verify: [make]\nmerge_queue: {parallel: 2}":                 false,
+		"verify: [make]\nmerge_queue: {verify_before_review: true}":  false,
+		"verify: [make]\nmerge_queue: {verify_before_review: false}": true,
+		"merge_queue: {verify_before_review: false}":                 false,
+	} {
+		got, err := config.Parse([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := got.Rules().VerifyInMerge; left != want {
+			t.Errorf("%q: verifying is left to the merge: %v, want %v", in, left, want)
 		}
 	}
 }

@@ -47,8 +47,8 @@ type Project struct {
 	Agents map[string]AgentConfig `yaml:"agents"`
 	// Recipes are the deterministic changes that intents can ask for, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
-	// Verify lists shell commands that must all exit with 0 before a change is reviewed,
-	// and again before it is merged.
+	// Verify lists shell commands that must all exit with 0 before a change is reviewed (see
+	// [MergeQueue]), and on exactly what is merged.
 	Verify []string `yaml:"verify"`
 	// Checks are commands that criteria of goals can name: {check: tests}.
 	Checks map[string]Check `yaml:"checks"`
@@ -131,6 +131,8 @@ type MergeQueue struct {
 	// Parallel is how many are verified at once, each on top of those before it, up to 256; 1: one after the other,
 	// 0: as many as parallel_workers says.
 	Parallel int `yaml:"parallel"`
+	// VerifyBeforeReview says that a change is verified also before its review, and not only on what lands.
+	VerifyBeforeReview bool `yaml:"verify_before_review"`
 }
 
 // Review says what a verdict needs, of a reviewer as of a judge.
@@ -304,6 +306,7 @@ func Default() *Project {
 		Agent:     AgentClaude,
 		Recipes:   map[string]Recipe{},
 		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
+		Merging:   Merging{MergeQueue: MergeQueue{VerifyBeforeReview: true}},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

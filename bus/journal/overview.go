@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
@@ -30,6 +32,8 @@ type Overview struct {
 	journal *Journal
 	// known has the machines by the subjects of their journals.
 	known map[string]standing
+	// seen has the state of each stream that was read.
+	seen map[string]jetstream.StreamState
 }
 
 // standing is a Standing, and when to read it anew.
@@ -43,7 +47,7 @@ type standing struct {
 
 // NewOverview returns an Overview that knows nothing yet.
 func (j *Journal) NewOverview() *Overview {
-	return &Overview{journal: j, known: map[string]standing{}}
+	return &Overview{journal: j, known: map[string]standing{}, seen: map[string]jetstream.StreamState{}}
 }
 
 // Refresh reads the machines that have changed. After an error, some of them may be read
@@ -71,8 +75,20 @@ func (o *Overview) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// refresh reads the machines of a filter, and notes whose journals are there.
+// refresh reads the machines of a filter, and notes whose journals are there. Where nothing was written since the last time,
+// it does not even ask which journals there are: that answer is as long as the list of all intents.
 func (o *Overview) refresh(ctx context.Context, filter string, there map[string]bool) error {
+	stream := journalStream(filter)
+	state, err := o.journal.conn.State(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if seen := o.seen[stream]; seen.LastSeq == state.LastSeq && seen.Msgs == state.Msgs && seen.FirstSeq == state.FirstSeq {
+		for subject := range o.known {
+			there[subject] = there[subject] || journalStream(subject) == stream
+		}
+		return nil
+	}
 	counts, err := o.journal.conn.Counts(ctx, journalStream(filter), filter)
 	if err != nil {
 		return err
@@ -97,6 +113,7 @@ func (o *Overview) refresh(ctx context.Context, filter string, there map[string]
 		}
 		o.known[m.Subject] = standing{records: counts[m.Subject], legible: err == nil, Standing: one}
 	}
+	o.seen[stream] = state
 	return nil
 }
 

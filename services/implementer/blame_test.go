@@ -18,16 +18,17 @@ import (
 )
 
 // counted is a world whose verify command counts its runs in a file outside of the tree, and then runs
-// a line in which $n is the number.
-func counted(t *testing.T, line string, files map[string]string) (w *world, runs func() int) {
+// a line in which $n is the number. more follows in the configuration.
+func counted(t *testing.T, line string, files map[string]string, more ...string) (w *world, runs func() int) {
 	t.Helper()
 	count := filepath.Join(t.TempDir(), "count")
 	if err := os.WriteFile(count, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	verify := fmt.Sprintf("verify:\n  - 'n=$(( $(cat %s) + 1 )); echo $n > %s; %s'\n", count, count, line)
 	all := map[string]string{
 		"a.txt":          "1\n",
-		"pfl-forge.yaml": strings.Replace(settings, "verify:\n", fmt.Sprintf("verify:\n  - 'n=$(( $(cat %s) + 1 )); echo $n > %s; %s'\n", count, count, line), 1),
+		"pfl-forge.yaml": strings.Replace(settings, "verify:\n", verify, 1) + strings.Join(more, ""),
 	}
 	maps.Copy(all, files)
 	r := gittest.New(t, all)

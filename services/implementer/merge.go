@@ -97,7 +97,9 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	statements := l.Statements
 	var moved *forge.Rebase
-	if j.Tip != base {
+	// What was verified for its review lands as it is, if the base branch is where it was then. The rest is put onto the
+	// tip and verified there, also where that gives the very commit that was reviewed.
+	if j.Tip != base || l.Unverified {
 		var err error
 		if moved, err = i.rebaseOntoTip(ctx, j, base, head); err != nil {
 			return jobs.Refused(ctx, j, nil, err)
@@ -110,7 +112,7 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
-		if moved.Verify != nil && len(moved.Verify.Trials) > 0 { // the rules say what of that they believe
+		if moved.Verify != nil && (l.Unverified || len(moved.Verify.Trials) > 0) { // the rules say what of that they believe
 			r.Verify = moved.Verify
 		}
 		statements = anew(statements, moved)

@@ -16,7 +16,7 @@ import (
 // neither has any where nothing is signed.
 func (i *Implementer) stateVerified(j *jobs.Job, r *forge.Rebase) error {
 	key, err := i.key.Key()
-	if err != nil || key == nil || r.Head == r.Base || verdict.Failing(r.Verify) != "" {
+	if err != nil || key == nil || r.Head == r.Base || r.Unverified || verdict.Failing(r.Verify) != "" {
 		return signing(err)
 	}
 	v := &proof.Verify{

@@ -67,6 +67,8 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if base != j.Tip {
 		c.Alone = head
 	}
+	// The rules know the policy as it was when the intent was analyzed; the configuration on the tip has the last word.
+	c.Leave = j.Command.Rebase().VerifyInMerge && !j.Config.MergeQueue.VerifyBeforeReview && len(j.Config.Verify) > 0
 	if err := i.results.OnTip(ctx, j, r, c); err != nil {
 		return r, err
 	}

@@ -28,6 +28,8 @@ type reviewData struct {
 	Verify       *forge.VerifyReport
 	// Unchanged says that there is no change: the base is reviewed.
 	Unchanged bool
+	// Unverified says that the verify commands run after the review.
+	Unverified bool
 	// Checks are the verify commands.
 	Checks  string
 	Earlier []forge.Review
@@ -53,7 +55,7 @@ func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
 	c := &reviewData{
 		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
-		Verify: in.Verify, Unchanged: in.Unchanged, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
+		Verify: in.Verify, Unchanged: in.Unchanged, Unverified: in.Unverified, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
 	for i, text := range cmd.Task.Required() {
 		c.Requirements = append(c.Requirements, criterion{i + 1, text})

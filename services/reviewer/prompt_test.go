@@ -98,6 +98,16 @@ func TestPromptWithoutAChange(t *testing.T) {
 	prompttest.Golden(t, "unchanged", rendered(t, c))
 }
 
+// A reviewer of what is verified on what lands alone knows that nobody has built it, and that this is nothing against it.
+func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
+	c := newReviewData(&forge.Command{
+		BudgetUSD: 5,
+		Intent:    forge.Intent{Settings: forge.Settings{Title: "Later"}}, Task: forge.Task{Title: "Later"},
+		Input: &forge.ReviewInput{Unverified: true},
+	}, []string{"make"})
+	prompttest.Golden(t, "unverified", rendered(t, c))
+}
+
 // Whatever a command carries, a reviewer reads the request, the plan and what was
 // answered, and nothing that the author of the change could have written.
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {

@@ -27,6 +27,7 @@ const snapshotEvery = 2000
 // is loaded for that: no decision waits for one.
 type snapshots struct {
 	store *objects.Store
+	// every is the number of records after which a snapshot is made.
 	every int
 	// due has the projects of which one is to be made.
 	due chan due
@@ -113,7 +114,8 @@ func snapshotName(project forge.ProjectID) objects.Name {
 	return objects.Name{Project: project, Kind: objects.Snapshot, ID: machine.Rules()}
 }
 
-// Newest implements machine.Snapshots.
+// Newest implements machine.Snapshots. The store compares the content with its digest, so half an object, or one that
+// was altered on its way, is an error and not a state.
 func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapshot, error) {
 	o, err := s.store.Read(ctx, snapshotName(key.Project))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -137,7 +139,9 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 	return &made, nil
 }
 
-// Keep implements machine.Snapshots.
+// Keep implements machine.Snapshots. The content is complete before the name points to it: a runner that is killed meanwhile
+// leaves the snapshot before it. Where two runners write at the same time, one of them wins, and each is true; the loser's is
+// behind by a few records.
 func (s *snapshots) Keep(ctx context.Context, key forge.Key, made *machine.Snapshot) error {
 	data, err := json.Marshal(made)
 	if err != nil {

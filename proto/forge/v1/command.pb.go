@@ -1517,15 +1517,16 @@ func (b0 ImplementInput_builder) Build() *ImplementInput {
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Title       *string                `protobuf:"bytes,1,opt,name=title"`
-	xxx_hidden_Approver    *string                `protobuf:"bytes,2,opt,name=approver"`
-	xxx_hidden_Asked       []string               `protobuf:"bytes,3,rep,name=asked"`
-	xxx_hidden_Tried       *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	state                    protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Title         *string                `protobuf:"bytes,1,opt,name=title"`
+	xxx_hidden_Approver      *string                `protobuf:"bytes,2,opt,name=approver"`
+	xxx_hidden_Asked         []string               `protobuf:"bytes,3,rep,name=asked"`
+	xxx_hidden_Tried         *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
+	xxx_hidden_VerifyInMerge bool                   `protobuf:"varint,5,opt,name=verify_in_merge,json=verifyInMerge"`
+	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
+	XXX_presence             [1]uint32
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *RebaseInput) Reset() {
@@ -1589,14 +1590,21 @@ func (x *RebaseInput) GetTried() []*CheckRun {
 	return nil
 }
 
+func (x *RebaseInput) GetVerifyInMerge() bool {
+	if x != nil {
+		return x.xxx_hidden_VerifyInMerge
+	}
+	return false
+}
+
 func (x *RebaseInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *RebaseInput) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *RebaseInput) SetAsked(v []string) {
@@ -1605,6 +1613,11 @@ func (x *RebaseInput) SetAsked(v []string) {
 
 func (x *RebaseInput) SetTried(v []*CheckRun) {
 	x.xxx_hidden_Tried = &v
+}
+
+func (x *RebaseInput) SetVerifyInMerge(v bool) {
+	x.xxx_hidden_VerifyInMerge = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *RebaseInput) HasTitle() bool {
@@ -1621,6 +1634,13 @@ func (x *RebaseInput) HasApprover() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *RebaseInput) HasVerifyInMerge() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *RebaseInput) ClearTitle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Title = nil
@@ -1629,6 +1649,11 @@ func (x *RebaseInput) ClearTitle() {
 func (x *RebaseInput) ClearApprover() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Approver = nil
+}
+
+func (x *RebaseInput) ClearVerifyInMerge() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_VerifyInMerge = false
 }
 
 type RebaseInput_builder struct {
@@ -1645,6 +1670,8 @@ type RebaseInput_builder struct {
 	// tried are trials of the change as it is, from an earlier rebase: what is
 	// known of it stays so.
 	Tried []*CheckRun
+	// verify_in_merge says that the verify commands may be left to the merge.
+	VerifyInMerge *bool
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
@@ -1652,15 +1679,19 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Asked = b.Asked
 	x.xxx_hidden_Tried = &b.Tried
+	if b.VerifyInMerge != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
+	}
 	return m0
 }
 
@@ -1674,6 +1705,7 @@ type ReviewInput struct {
 	xxx_hidden_First       *Reviewer              `protobuf:"bytes,5,opt,name=first"`
 	xxx_hidden_Asked       *[]*CheckRun           `protobuf:"bytes,6,rep,name=asked"`
 	xxx_hidden_MayAsk      int32                  `protobuf:"varint,7,opt,name=may_ask,json=mayAsk"`
+	xxx_hidden_Unverified  bool                   `protobuf:"varint,8,opt,name=unverified"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1758,6 +1790,13 @@ func (x *ReviewInput) GetMayAsk() int32 {
 	return 0
 }
 
+func (x *ReviewInput) GetUnverified() bool {
+	if x != nil {
+		return x.xxx_hidden_Unverified
+	}
+	return false
+}
+
 func (x *ReviewInput) SetVerify(v *VerifyReport) {
 	x.xxx_hidden_Verify = v
 }
@@ -1768,7 +1807,7 @@ func (x *ReviewInput) SetReviews(v []*Review) {
 
 func (x *ReviewInput) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *ReviewInput) SetSecond(v *Reviewer) {
@@ -1785,7 +1824,12 @@ func (x *ReviewInput) SetAsked(v []*CheckRun) {
 
 func (x *ReviewInput) SetMayAsk(v int32) {
 	x.xxx_hidden_MayAsk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *ReviewInput) SetUnverified(v bool) {
+	x.xxx_hidden_Unverified = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *ReviewInput) HasVerify() bool {
@@ -1823,6 +1867,13 @@ func (x *ReviewInput) HasMayAsk() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *ReviewInput) HasUnverified() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *ReviewInput) ClearVerify() {
 	x.xxx_hidden_Verify = nil
 }
@@ -1845,6 +1896,11 @@ func (x *ReviewInput) ClearMayAsk() {
 	x.xxx_hidden_MayAsk = 0
 }
 
+func (x *ReviewInput) ClearUnverified() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Unverified = false
+}
+
 type ReviewInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1865,6 +1921,8 @@ type ReviewInput_builder struct {
 	Asked []*CheckRun
 	// may_ask is for how many more checks of the project it may ask.
 	MayAsk *int32
+	// unverified says that the verify commands are left to the merge.
+	Unverified *bool
 }
 
 func (b0 ReviewInput_builder) Build() *ReviewInput {
@@ -1874,15 +1932,19 @@ func (b0 ReviewInput_builder) Build() *ReviewInput {
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Second = b.Second
 	x.xxx_hidden_First = b.First
 	x.xxx_hidden_Asked = &b.Asked
 	if b.MayAsk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_MayAsk = *b.MayAsk
+	}
+	if b.Unverified != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	return m0
 }
@@ -2410,12 +2472,13 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"\x7f\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"\xa7\x01\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
 	"\x05asked\x18\x03 \x03(\tR\x05asked\x12(\n" +
-	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\"\xa0\x02\n" +
+	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\x12&\n" +
+	"\x0fverify_in_merge\x18\x05 \x01(\bR\rverifyInMerge\"\xc0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
@@ -2423,7 +2486,10 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x06second\x18\x04 \x01(\v2\x12.forge.v1.ReviewerR\x06second\x12(\n" +
 	"\x05first\x18\x05 \x01(\v2\x12.forge.v1.ReviewerR\x05first\x12(\n" +
 	"\x05asked\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x05asked\x12\x17\n" +
-	"\amay_ask\x18\a \x01(\x05R\x06mayAsk\"k\n" +
+	"\amay_ask\x18\a \x01(\x05R\x06mayAsk\x12\x1e\n" +
+	"\n" +
+	"unverified\x18\b \x01(\bR\n" +
+	"unverified\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
 	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xc8\x01\n" +

@@ -4437,6 +4437,7 @@ type QueueMerge struct {
 	xxx_hidden_Scripted    bool                   `protobuf:"varint,13,opt,name=scripted"`
 	xxx_hidden_Checks      *[]*Check              `protobuf:"bytes,14,rep,name=checks"`
 	xxx_hidden_Parallel    int32                  `protobuf:"varint,15,opt,name=parallel"`
+	xxx_hidden_Unverified  bool                   `protobuf:"varint,16,opt,name=unverified"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4596,39 +4597,46 @@ func (x *QueueMerge) GetParallel() int32 {
 	return 0
 }
 
+func (x *QueueMerge) GetUnverified() bool {
+	if x != nil {
+		return x.xxx_hidden_Unverified
+	}
+	return false
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 16)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 16)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 16)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 16)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 16)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 16)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 16)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4637,12 +4645,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 16)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 16)
 }
 
 func (x *QueueMerge) SetStatements(v []string) {
@@ -4655,7 +4663,7 @@ func (x *QueueMerge) SetClaims(v []string) {
 
 func (x *QueueMerge) SetScripted(v bool) {
 	x.xxx_hidden_Scripted = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 16)
 }
 
 func (x *QueueMerge) SetChecks(v []*Check) {
@@ -4664,7 +4672,12 @@ func (x *QueueMerge) SetChecks(v []*Check) {
 
 func (x *QueueMerge) SetParallel(v int32) {
 	x.xxx_hidden_Parallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 16)
+}
+
+func (x *QueueMerge) SetUnverified(v bool) {
+	x.xxx_hidden_Unverified = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 16)
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4744,6 +4757,13 @@ func (x *QueueMerge) HasParallel() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
 }
 
+func (x *QueueMerge) HasUnverified() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
+}
+
 func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4799,6 +4819,11 @@ func (x *QueueMerge) ClearParallel() {
 	x.xxx_hidden_Parallel = 0
 }
 
+func (x *QueueMerge) ClearUnverified() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
+	x.xxx_hidden_Unverified = false
+}
+
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4808,7 +4833,7 @@ type QueueMerge_builder struct {
 	Task *string
 	// number counts the task's requests to the project, from 1.
 	Number *int32
-	// base is the commit on which Head was verified and reviewed.
+	// base is the commit on which Head was reviewed, and verified.
 	Base *string
 	// head is the commit to merge.
 	Head *string
@@ -4837,6 +4862,9 @@ type QueueMerge_builder struct {
 	Checks []*Check
 	// parallel is the policy's merge_parallel, as the run knows it.
 	Parallel *int32
+	// unverified says that head was not verified: its merge has to do that, also
+	// where the base branch is at base.
+	Unverified *bool
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -4844,52 +4872,56 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 16)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 16)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 16)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 16)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 16)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 16)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 16)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 16)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 16)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Statements = b.Statements
 	x.xxx_hidden_Claims = b.Claims
 	if b.Scripted != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 16)
 		x.xxx_hidden_Scripted = *b.Scripted
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	if b.Parallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 16)
 		x.xxx_hidden_Parallel = *b.Parallel
+	}
+	if b.Unverified != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 16)
+		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	return m0
 }
@@ -7344,7 +7376,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\x82\x03\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xa2\x03\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -7364,7 +7396,10 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06claims\x18\f \x03(\tR\x06claims\x12\x1a\n" +
 	"\bscripted\x18\r \x01(\bR\bscripted\x12'\n" +
 	"\x06checks\x18\x0e \x03(\v2\x0f.forge.v1.CheckR\x06checks\x12\x1a\n" +
-	"\bparallel\x18\x0f \x01(\x05R\bparallel\"\xc4\x01\n" +
+	"\bparallel\x18\x0f \x01(\x05R\bparallel\x12\x1e\n" +
+	"\n" +
+	"unverified\x18\x10 \x01(\bR\n" +
+	"unverified\"\xc4\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +

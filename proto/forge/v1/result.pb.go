@@ -2583,6 +2583,7 @@ type Rebase struct {
 	xxx_hidden_Statement   *string                `protobuf:"bytes,10,opt,name=statement"`
 	xxx_hidden_Landed      []string               `protobuf:"bytes,11,rep,name=landed"`
 	xxx_hidden_BaseTree    *string                `protobuf:"bytes,12,opt,name=base_tree,json=baseTree"`
+	xxx_hidden_Unverified  bool                   `protobuf:"varint,13,opt,name=unverified"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2718,24 +2719,31 @@ func (x *Rebase) GetBaseTree() string {
 	return ""
 }
 
+func (x *Rebase) GetUnverified() bool {
+	if x != nil {
+		return x.xxx_hidden_Unverified
+	}
+	return false
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2760,7 +2768,7 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
 }
 
 func (x *Rebase) SetLanded(v []string) {
@@ -2769,7 +2777,12 @@ func (x *Rebase) SetLanded(v []string) {
 
 func (x *Rebase) SetBaseTree(v string) {
 	x.xxx_hidden_BaseTree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 13)
+}
+
+func (x *Rebase) SetUnverified(v bool) {
+	x.xxx_hidden_Unverified = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2821,6 +2834,13 @@ func (x *Rebase) HasBaseTree() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
 }
 
+func (x *Rebase) HasUnverified() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2853,6 +2873,11 @@ func (x *Rebase) ClearStatement() {
 func (x *Rebase) ClearBaseTree() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
 	x.xxx_hidden_BaseTree = nil
+}
+
+func (x *Rebase) ClearUnverified() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_Unverified = false
 }
 
 type Rebase_builder struct {
@@ -2888,6 +2913,9 @@ type Rebase_builder struct {
 	// base_tree is the tree of base; only in a trial, whose commits nobody else
 	// has.
 	BaseTree *string
+	// unverified says that the verify commands are left to the merge, and that
+	// nobody has run them on tree.
+	Unverified *bool
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2895,19 +2923,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -2916,13 +2944,17 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.BaseTree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 13)
 		x.xxx_hidden_BaseTree = b.BaseTree
+	}
+	if b.Unverified != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	return m0
 }
@@ -3573,6 +3605,7 @@ type Policy struct {
 	xxx_hidden_MaxChecks             int32                  `protobuf:"varint,19,opt,name=max_checks,json=maxChecks"`
 	xxx_hidden_MergeParallel         int32                  `protobuf:"varint,21,opt,name=merge_parallel,json=mergeParallel"`
 	xxx_hidden_BestOfTwo             *BestOfTwo             `protobuf:"bytes,20,opt,name=best_of_two,json=bestOfTwo"`
+	xxx_hidden_VerifyInMerge         bool                   `protobuf:"varint,22,opt,name=verify_in_merge,json=verifyInMerge"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -3758,14 +3791,21 @@ func (x *Policy) GetBestOfTwo() *BestOfTwo {
 	return nil
 }
 
+func (x *Policy) GetVerifyInMerge() bool {
+	if x != nil {
+		return x.xxx_hidden_VerifyInMerge
+	}
+	return false
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 22)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 22)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3790,7 +3830,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 22)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3803,7 +3843,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 22)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3816,7 +3856,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 22)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3833,21 +3873,26 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 22)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 22)
 }
 
 func (x *Policy) SetMergeParallel(v int32) {
 	x.xxx_hidden_MergeParallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 22)
 }
 
 func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
 	x.xxx_hidden_BestOfTwo = v
+}
+
+func (x *Policy) SetVerifyInMerge(v bool) {
+	x.xxx_hidden_VerifyInMerge = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 22)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -3962,6 +4007,13 @@ func (x *Policy) HasBestOfTwo() bool {
 	return x.xxx_hidden_BestOfTwo != nil
 }
 
+func (x *Policy) HasVerifyInMerge() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -4034,6 +4086,11 @@ func (x *Policy) ClearBestOfTwo() {
 	x.xxx_hidden_BestOfTwo = nil
 }
 
+func (x *Policy) ClearVerifyInMerge() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
+	x.xxx_hidden_VerifyInMerge = false
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4080,6 +4137,9 @@ type Policy_builder struct {
 	MergeParallel *int32
 	// Of which tasks two changes are made, and the better one is merged.
 	BestOfTwo *BestOfTwo
+	// Whether the verify commands run on what lands alone, and not before the
+	// review as well.
+	VerifyInMerge *bool
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4087,11 +4147,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 22)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 22)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4100,37 +4160,41 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 22)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 22)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 22)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 22)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 22)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
 	if b.MergeParallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 22)
 		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	x.xxx_hidden_BestOfTwo = b.BestOfTwo
+	if b.VerifyInMerge != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 22)
+		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
+	}
 	return m0
 }
 
@@ -5023,7 +5087,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
-	"\x06denied\x18\f \x03(\tR\x06denied\"\xdf\x02\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\xff\x02\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -5037,7 +5101,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tstatement\x18\n" +
 	" \x01(\tR\tstatement\x12\x16\n" +
 	"\x06landed\x18\v \x03(\tR\x06landed\x12\x1b\n" +
-	"\tbase_tree\x18\f \x01(\tR\bbaseTree\"\x82\x02\n" +
+	"\tbase_tree\x18\f \x01(\tR\bbaseTree\x12\x1e\n" +
+	"\n" +
+	"unverified\x18\r \x01(\bR\n" +
+	"unverified\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
@@ -5059,7 +5126,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xf4\a\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x9c\b\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -5085,7 +5152,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\x12%\n" +
 	"\x0emerge_parallel\x18\x15 \x01(\x05R\rmergeParallel\x123\n" +
-	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\"C\n" +
+	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\x12&\n" +
+	"\x0fverify_in_merge\x18\x16 \x01(\bR\rverifyInMerge\"C\n" +
 	"\tBestOfTwo\x12\x12\n" +
 	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
 	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +

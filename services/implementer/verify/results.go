@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 
@@ -64,7 +65,14 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 		jobs.Say(j, "not verified again: this tree passed on its parent")
 		return nil
 	}
-	if r.Verify, r.Guarded, err = onTip(ctx, j, c); err == nil {
+	if r.Verify, r.Guarded, err = onTip(ctx, j, c); errors.Is(err, errLeft) {
+		// Nothing is kept of it, and nothing stated: a pass that another task, a trial or a statement could take for one
+		// is made by commands that ran.
+		r.Unverified = true
+		jobs.Say(j, "not verified before the review: the verify commands run in the merge, on exactly what lands")
+		return nil
+	}
+	if err == nil {
 		s.keep(k, result{r.Verify, r.Guarded, j.Result.Executor})
 	}
 	return err

@@ -32,6 +32,9 @@ type Change struct {
 	Alone git.OID
 	// Once says that a failure is reported as it is, and nothing is run again to find out whose fault it is.
 	Once bool
+	// Leave says that the verify commands may be left to the merge. They are not where something else than the merge depends on
+	// them: criteria, the proof of a fix, or a person who has to know how the change does with the files that they run as they were.
+	Leave bool
 }
 
 // onTip runs the verify commands on a change that is one commit on the tip, and reports what of
@@ -44,6 +47,9 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files, Checks: checks}, j.Config)
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.Leave && len(checks)+len(found.Run) == 0 && !wantsProof(j) {
+		return nil, found.Reasons, errLeft
 	}
 	if report, err = tried(ctx, j, c, checks); err != nil || report == nil || !report.Passed {
 		return report, found.Reasons, err
@@ -76,6 +82,10 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 	}
 	return report, found.Reasons, nil
 }
+
+// errLeft says that the verify commands are left to the merge. It is no report, because one without a run would say what a project
+// without any commands says: that there is nothing to pass.
+var errLeft = errors.New("left to the merge")
 
 // maxNames bounds the names of files in a reason, in bytes.
 const maxNames = 200

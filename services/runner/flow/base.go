@@ -59,15 +59,14 @@ func (s access) looked(id forge.TaskID) {
 	s.Accounts.Looks = slices.DeleteFunc(slices.Clone(s.Accounts.Looks), func(l forge.TaskID) bool { return l == id })
 }
 
-// verified tells the project what a change was found to do on a tip that is known to be red. One that fails as the base does is
-// told by baseRed.
+// verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	s.looked(t.ID)
 	if t.Stage == task.Red || s.Accounts.Find(forge.GitBase, s.now) == nil {
 		return
 	}
 	m := &forge.AccountRefused{}
-	if len(rb.Conflicts) == 0 {
+	if len(rb.Conflicts) == 0 && !rb.Unverified {
 		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
 	}
 	s.tellBase(m)

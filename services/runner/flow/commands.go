@@ -147,8 +147,9 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
-		} else {
-			in.Tried = task.Fault{Task: t}.Known()
+		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
+			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
+			in.Tried, in.VerifyInMerge = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy)
 		}
 		c.Input = in
 		return c
@@ -177,7 +178,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 			Reviews: heard, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
 		}
 		if t.Candidate != nil {
-			in.Verify = t.Candidate.Verify
+			in.Verify, in.Unverified = t.Candidate.Verify, t.Candidate.Unverified
 		}
 		if pair := (task.Pair{Task: t}); pair.Asked(step) { // who does not hear what the first said of the same commit
 			in.Second, in.First = new(*t.Second), pair.First().By

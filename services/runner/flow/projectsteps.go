@@ -65,7 +65,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	p.state.Reflection.Ended(id, m)
 	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
 	p.state.Accounts.Ended(&p.out, id, p.state.Scheduler.Active)
-	p.state.Queue.Forget(id)
+	p.state.Queue.Forget(id, m.Status == forge.StatusDone)
 	p.state.Ledger.Close(&p.out, id, m.SpentUSD, m.Unbilled, p.now)
 	p.state.Scheduler.Wake(&p.out, id)
 	p.startNextMerge()

@@ -102,9 +102,11 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", key, err)
 	}
+	// A sequence alone says nothing: a stream that was restored goes on with the sequences of what it has lost.
 	if tail.At.Seq != s.Seq || tail.At.Hash != s.Hash || s.Seq == 0 {
 		return nil, &unfit{"the snapshot is of another history than the journal"}
 	}
+	// What is before the record is not read any more, so nobody would see that a part of it is gone.
 	if tail.Upto < s.Messages {
 		return nil, &unfit{"the journal had more messages when the snapshot was made"}
 	}
@@ -112,6 +114,7 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if err != nil {
 		return nil, &unfit{"the snapshot is damaged: " + err.Error()}
 	}
+	// The digest of the store says that the state is the one that was written. This says that it was written for that record.
 	if tail.Of != nil && !Intact(m, []forge.Record{*tail.Of}) {
 		return nil, &unfit{"the snapshot is not the state of its record"}
 	}

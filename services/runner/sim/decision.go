@@ -42,7 +42,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
 		return err
 	}
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.accounts.Check(key, rec, agentStep)); err != nil {
+	two := w.money.best.When != nil
+	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -98,6 +99,7 @@ type knowledge struct {
 
 	// accounts are those that refuse calls.
 	accounts facts.Accounts
+	once     facts.Once // of changes whose verify commands were left to the merge
 
 	// paused says that a person paused this intent.
 	paused bool

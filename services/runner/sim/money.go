@@ -16,8 +16,9 @@ type money struct {
 	protected []string
 	approvals forge.Approvals
 	second    forge.SecondReview
-	checks    int // that a reviewer may ask for
-	parallel  int // changes that are verified at once for the merge queue
+	checks    int  // that a reviewer may ask for
+	parallel  int  // changes that are verified at once for the merge queue
+	once      bool // what is ready is verified on what lands alone
 	best      forge.BestOfTwo
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
@@ -35,7 +36,7 @@ func (m *money) init(rng *rand.Rand) {
 	m.approvals = forge.Approvals{Count: 1 + rng.IntN(3), NotRequester: rng.IntN(2) == 0}
 	m.second, m.checks = anySecond(rng), rng.IntN(3)
 	m.refuses = rng.IntN(6) == 0
-	m.parallel = rng.IntN(5)
+	m.parallel, m.once = rng.IntN(5), rng.IntN(3) == 0
 	m.unapproved = []string{"", "recipes", "always", "never"}[rng.IntN(4)]
 	switch rng.IntN(9) {
 	case 0:
@@ -59,7 +60,7 @@ func (m *money) policy() *forge.Policy {
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
 	p.BestOfTwo = m.best
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
-	p.MergeParallel = m.parallel
+	p.MergeParallel, p.VerifyInMerge = m.parallel, m.once
 	return &p
 }
 

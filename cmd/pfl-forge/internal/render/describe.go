@@ -261,6 +261,8 @@ func rebase(r *forge.Rebase) (string, Tone) {
 		return checks(r.Verify, "asked by the reviewer")
 	case r.Verify != nil:
 		return checks(r.Verify, verified(r.Verify, r.Tree))
+	case r.Unverified:
+		return "no conflict; it is verified in its merge", Plain
 	}
 	return "no conflict", Plain
 }
@@ -301,7 +303,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeConflict:
 		return "conflicts with what was merged since, in " + files(l.Result.Files), Bad
 	case forge.MergeVerifyFailed:
-		return verifyFailed("verify failed on the new base", l.Result.Verify), Bad
+		return verifyFailed("verify failed in the merge", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
 	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task

@@ -39,6 +39,8 @@ type Red struct {
 	Waits []Waiter
 	// For is the intent that looks; empty if none does.
 	For forge.IntentID
+	// Heard says that it said since that it waits: with another task, as while a person has paused the one that looks.
+	Heard bool
 	// Number counts the looks, also those of earlier times.
 	Number int
 	// Vain counts the looks that ended in vain since the newest intent came.
@@ -137,7 +139,7 @@ func (s *State) base(id forge.IntentID, m *forge.AccountRefused, now time.Time) 
 	case !known:
 	case m.Failure.Reason == forge.FailHeld:
 		r.join(id, 0)
-		r.Due, r.Vain = true, 0
+		r.Due, r.Vain, r.Heard = true, 0, r.Heard || r.For == id
 	default:
 		r.leave(id)
 		switch {
@@ -190,7 +192,7 @@ func (s *State) Look(out *outbox.Messages, project forge.Key, active []forge.Int
 		s.tellAll(out, active)
 	}
 	if r.For == "" && !paused && (r.Due || !r.NextAt.After(now)) {
-		r.For, r.Due, r.NextAt = r.next(), false, time.Time{}
+		r.For, r.Due, r.Heard, r.NextAt = r.next(), false, false, time.Time{}
 		if r.For != "" {
 			r.NextAt = now.Add(longestLook)
 			r.Number++
@@ -218,7 +220,7 @@ func (s *State) NextLook(fired *forge.TimerFired) bool {
 	if r.For != "" {
 		r.join(r.For, 1)
 		for i := range r.Waits { // join has made the list its own
-			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For
+			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For && !r.Heard
 		}
 		r.For = ""
 	}

@@ -48,31 +48,34 @@ type Ledger struct {
 	// intent whose budget it draws on.
 	ReflectionUSD float64
 	Reflected     forge.IntentID
+	// Running are the intents with an active account, by id. Accounts has all that there ever were, and a decision must not
+	// look at each of them.
+	Running []forge.IntentID
 	// Opened counts the runs that were admitted, so that the older one of two is known.
 	Opened int
 }
 
-// Account is the entry of one intent in the ledger.
+// Account is the entry of one intent in the ledger. A snapshot leaves out what is zero.
 type Account struct {
 	// SpentUSD is the sum that the intent has spent in all its runs.
-	SpentUSD float64
+	SpentUSD float64 `json:"spent_usd,omitzero"`
 	// Number is the number of the newest commit.
-	Number int
+	Number int `json:"number,omitzero"`
 	// Open are the attempts that the intent still needed then.
-	Open []forge.Attempt
+	Open []forge.Attempt `json:"open,omitzero"`
 	// Parent is the intent that this one is a child of; empty if it is none.
-	Parent forge.IntentID
+	Parent forge.IntentID `json:"parent,omitzero"`
 	// TreeUSD is the sum that the intent and all below it have spent. It is kept for an intent
 	// without a parent.
-	TreeUSD float64
+	TreeUSD float64 `json:"tree_usd,omitzero"`
 	// OwnUSD is the budget that the intent has by itself, as of the message OwnNumber about
 	// money; 0 if it has none.
-	OwnUSD    float64
-	OwnNumber int
+	OwnUSD    float64 `json:"own_usd,omitzero"`
+	OwnNumber int     `json:"own_number,omitzero"`
 	// Run counts the runs that were admitted before this one; an older intent has a smaller one.
-	Run int
+	Run int `json:"run,omitzero"`
 	// Active says that a run of the intent has begun and not ended.
-	Active bool
+	Active bool `json:"active,omitzero"`
 }
 
 // Call is a call of an agent that costs something.
@@ -116,6 +119,13 @@ func (l *Ledger) account(id forge.IntentID, a Account) {
 		l.Accounts = map[forge.IntentID]Account{}
 	}
 	l.Accounts[id] = a
+	// The list follows from the accounts. It is kept beside them, and nowhere else is one of the two changed alone.
+	switch i, known := slices.BinarySearch(l.Running, id); {
+	case a.Active && !known:
+		l.Running = slices.Insert(l.Running, i, id)
+	case !a.Active && known:
+		l.Running = slices.Delete(l.Running, i, i+1)
+	}
 }
 
 // Reserve asks for budget for one call of an intent whose run is active. A call
@@ -388,8 +398,8 @@ func (l *Ledger) begins(c *Call) bool { return !c.UnderWay && l.Accounts[c.Inten
 // begun counts the intents that have spent something and have not ended.
 func (l *Ledger) begun() int {
 	n := 0
-	for _, a := range l.Accounts {
-		if a.Active && a.SpentUSD > 0 {
+	for _, id := range l.Running {
+		if l.Accounts[id].SpentUSD > 0 {
 			n++
 		}
 	}

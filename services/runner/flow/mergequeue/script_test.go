@@ -77,7 +77,7 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	case "withdraw":
 		decision, err = q.state.Withdraw(id, &forge.WithdrawRequests{Task: task, Number: number})
 	case "forget":
-		q.state.Forget(forge.IntentID(task))
+		q.state.Forget(forge.IntentID(task), false)
 	case "pause":
 		q.paused = true
 	case "resume":

@@ -36,18 +36,18 @@ type State struct {
 	void []forge.Attempt
 }
 
-// Task is the queue's memory of one task.
+// Task is the queue's memory of one task. A snapshot leaves out what is zero.
 type Task struct {
 	// Number is the number of the newest request. Older ones are void.
-	Number int
+	Number int `json:"number,omitzero"`
 	// Files are the paths of the change that was to be merged last.
-	Files []string
+	Files []string `json:"files,omitzero"`
 	// Answer is the newest answer to a request to merge; nil before the first.
-	Answer *forge.MergeEnded
+	Answer *forge.MergeEnded `json:"answer,omitzero"`
 	// Denied is the number of the newest request for a lock that was denied.
-	Denied int
+	Denied int `json:"denied,omitzero"`
 	// Withdrawn is the number of the newest request that was withdrawn.
-	Withdrawn int
+	Withdrawn int `json:"withdrawn,omitzero"`
 }
 
 // merged reports whether the task's change is on the base branch.
@@ -160,9 +160,22 @@ func (s *State) dropTask(t forge.TaskID) {
 	s.drop(func(r *Request) bool { return r.Task == t })
 }
 
-// Forget removes the requests of an intent whose run ended.
-func (s *State) Forget(id forge.IntentID) {
+// Forget removes the requests of an intent whose run ended. Of one that is done, nothing will be asked any more: its tasks keep
+// the numbers by which a repetition is known, and that they are merged. The rest, such as the output of verify commands,
+// would be in memory and in every snapshot for ever.
+func (s *State) Forget(id forge.IntentID, done bool) {
 	s.drop(func(r *Request) bool { return r.Intent == id })
+	if !done {
+		return
+	}
+	for _, t := range s.Tasks[id] {
+		t.Files = nil
+		if t.merged() {
+			short := *t.Answer
+			short.Result = &forge.MergeResult{Outcome: forge.MergeDone, Commit: t.Answer.Result.Commit}
+			t.Answer = &short
+		}
+	}
 }
 
 // Repeat sends again every answer that may come long after its question. Who

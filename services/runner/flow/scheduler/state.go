@@ -22,33 +22,34 @@ type State struct {
 }
 
 // Intent is a project's view of one intent. When a run ends, its title, plan and children
-// are forgotten, and its dependencies too, unless it ended blocked.
+// are forgotten, and its dependencies too, unless it ended blocked. There is an entry of each that there ever was, so a snapshot
+// leaves out what is zero.
 type Intent struct {
 	// Run is the newest run.
-	Run int
+	Run int `json:"run,omitzero"`
 	// Ends is the number of the newest end.
-	Ends int
+	Ends int `json:"ends,omitzero"`
 	// Active says that the run has not ended.
-	Active bool
+	Active bool `json:"active,omitzero"`
 	// Status is proposed until the plan is known, then approved; of a run that
 	// ended, how it ended.
-	Status forge.Status
-	Title  string
+	Status forge.Status `json:"status,omitzero"`
+	Title  string       `json:"title,omitzero"`
 	// About says what else it is about, to find what has to do with it.
-	About string
+	About string `json:"about,omitzero"`
 	// DependsOn are the intents that this one waits for by its plan.
-	DependsOn []forge.IntentID
-	Type      string
-	Parent    forge.IntentID
-	Children  []forge.IntentID
-	Source    forge.Source
+	DependsOn []forge.IntentID `json:"depends_on,omitzero"`
+	Type      string           `json:"type,omitzero"`
+	Parent    forge.IntentID   `json:"parent,omitzero"`
+	Children  []forge.IntentID `json:"children,omitzero"`
+	Source    forge.Source     `json:"source,omitzero"`
 	// Generation counts the reflections between the intent and what a person wanted.
-	Generation int
-	Goal       bool
+	Generation int  `json:"generation,omitzero"`
+	Goal       bool `json:"goal,omitzero"`
 	// Requesters are the people whose words are in the intent.
-	Requesters []forge.Identity
+	Requesters []forge.Identity `json:"requesters,omitzero"`
 	// CancelReason says why the intent is to be cancelled; empty if it is not.
-	CancelReason string
+	CancelReason string `json:"cancel_reason,omitzero"`
 }
 
 // IsActive reports whether a run of an intent has begun and not ended.

@@ -159,6 +159,16 @@ func (t Fault) LookAgain(x *Turn, mend bool) {
 	}
 }
 
+// MayLeave reports whether the verify commands may be left to the merge, where they run on what lands: of an ordinary change of
+// which nothing bad is known. One that failed is verified before it is reviewed again, so that a change that never passes costs
+// one review in vain and no more. What criteria, two changes for one task, or a search for a red base branch are decided by
+// is decided before the review.
+func (t Fault) MayLeave(p *forge.Policy, strategy Strategy) bool {
+	_, ordinary := strategy.(Change)
+	return p.VerifyInMerge && ordinary && t.Reds == 0 && len(t.Tried) == 0 && len(t.Checks) == 0 && (!t.Round.Begun || t.Round.Over) &&
+		(t.Candidate == nil || !Broken(t.Candidate))
+}
+
 // Known returns the trials of the change as it is, for whoever verifies it next; none once something was added to it.
 func (t Fault) Known() []forge.CheckRun {
 	if t.Candidate == nil || t.Candidate.Head != t.Head {

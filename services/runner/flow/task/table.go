@@ -70,7 +70,7 @@ const (
 	Answered On = "answered"
 	// NothingToDo: an attempt claims that the base meets the task already.
 	NothingToDo On = "nothing to do"
-	// Verified: the change is on the tip, and the verify commands passed.
+	// Verified: the change is on the tip, and the verify commands passed, or are left to the merge.
 	Verified On = "verified"
 	// VerifyFailed: the verify commands failed on the tip.
 	VerifyFailed On = "verify failed"

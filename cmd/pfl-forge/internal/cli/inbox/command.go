@@ -165,7 +165,12 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	if w.Attempts > 1 {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
-	if w.Verify != nil && !w.Verify.Passed {
+	switch {
+	// Who approves a change of protected files has to know that nothing has run on it. Nothing lands because of that: what fails
+	// in the merge goes back to its agent, and is asked for again.
+	case w.Unverified:
+		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what lands")
+	case w.Verify != nil && !w.Verify.Passed:
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}
 	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)

@@ -87,6 +87,8 @@ func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	for i := range e.Work {
 		t := &e.Work[i]
 		switch {
+		case t.Unverified:
+			w.app.Heading(string(t.ID) + ": not verified yet; that happens in its merge, on what lands")
 		case t.Verify == nil:
 		case t.Verify.Passed:
 			w.app.Heading(string(t.ID) + ": verified")

@@ -61,7 +61,7 @@ func (w *walk) keys(d *pending.Decision) []key {
 	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return len(t.Changed) > 0 }) {
 		list = append(list, key{'d', "diff", "show the change", w.diff})
 	}
-	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return t.Verify != nil }) {
+	if slices.ContainsFunc(d.Work, func(t pending.Task) bool { return t.Verify != nil || t.Unverified }) {
 		list = append(list, key{'v', "verify", "show the output of the verify commands", w.verify})
 	}
 	leave := func(to step) func(context.Context, *pending.Decision) (step, error) {

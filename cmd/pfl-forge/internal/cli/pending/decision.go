@@ -73,6 +73,8 @@ type Task struct {
 	// the verify commands on that change; nil if they did not run.
 	Changed []string  `json:"changed,omitempty" yaml:"changed,omitempty"`
 	Verify  *Verified `json:"verify,omitempty"  yaml:"verify,omitempty"`
+	// Unverified says that the verify commands run in its merge.
+	Unverified bool `json:"unverified,omitempty" yaml:"unverified,omitempty"`
 
 	// Failure explains why it failed, and Issues are those that its last review rejected it
 	// for. Issues is empty once
@@ -175,7 +177,7 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
 		}
 		if f := found[task.ID]; f != nil {
-			w.Changed = f.Files
+			w.Changed, w.Unverified = f.Files, f.Unverified
 			if f.Verify != nil {
 				w.Verify = &Verified{f.Verify.Passed, f.Verify.Command, f.Verify.Output}
 			}

@@ -12,6 +12,8 @@ import (
 type evidence struct {
 	Files  []string // that it touches
 	Verify *forge.VerifyReport
+	// Unverified says that it is left to the merge.
+	Unverified bool
 }
 
 // Checks returns the commands that ran on the newest change of each task of an intent.
@@ -81,5 +83,5 @@ func (e *evidence) rebased(r *forge.Rebase) {
 	if len(r.Files) > 0 {
 		e.Files = r.Files
 	}
-	e.Verify = r.Verify
+	e.Verify, e.Unverified = r.Verify, r.Unverified
 }

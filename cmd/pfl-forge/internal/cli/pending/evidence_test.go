@@ -25,10 +25,10 @@ func TestEvidence(t *testing.T) {
 	}{
 		"nothing":     {nil, map[forge.TaskID]*evidence{}},
 		"implemented": {[]forge.Event{implemented}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
-		"verified":    {[]forge.Event{implemented, rebased}, map[forge.TaskID]*evidence{"a-001": {[]string{"one.go", "two.go"}, failed}}},
+		"verified":    {[]forge.Event{implemented, rebased}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go", "two.go"}, Verify: failed}}},
 		"again":       {[]forge.Event{implemented, rebased, implemented}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
 		"conflict":    {[]forge.Event{implemented, conflict}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
-		"merge":       {[]forge.Event{merged}, map[forge.TaskID]*evidence{"a-002": {[]string{"x"}, failed}}},
+		"merge":       {[]forge.Event{merged}, map[forge.TaskID]*evidence{"a-002": {Files: []string{"x"}, Verify: failed}}},
 	} {
 		var records []forge.Record
 		for _, ev := range c.events {
