@@ -1,5 +1,10 @@
 // Package quota bounds how many intents may be open at once: in a project, and of a system that submits them. A
 // runner asks before it decides on a submission, so a refused one leaves nothing behind, and may come again.
+//
+// The count has two parts. What the journals showed at the last look is the truth of that moment, of whatever runner.
+// What this one let in since is added, and forgotten as soon as a look shows its journal, so that nothing is counted
+// twice and nothing is missed that this runner knows of. What other runners let in since the last look is missing:
+// the nearer a quota is, the more often a runner looks.
 package quota
 
 import (

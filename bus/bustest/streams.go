@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -111,4 +113,33 @@ func (s *Server) Alter(t testing.TB, stream, subject, text, other string) {
 		}
 		return nil
 	})
+}
+
+// AppendNewer appends a record to a journal as a newer runner may have written it: it says what the last one says, and
+// follows from it by its hash, but has a field that this version does not know. It returns what names the record.
+func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Ref) {
+	t.Helper()
+	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
+		in, err := js.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		last, err := in.GetLastMsgForSubject(ctx, subject)
+		if err != nil {
+			return err
+		}
+		// Hashes are of one length, so that the new one fits where the old one was: the last field of a record.
+		all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
+		if len(all) == 0 {
+			return fmt.Errorf("the last message of %s carries no hash", subject)
+		}
+		data := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
+		data = append(data, 0xf8, 0x3f, 0x01)
+		ack, err := js.Publish(ctx, subject, data)
+		if err == nil {
+			ref = chain.Ref{Subject: subject, Seq: ack.Sequence, Hash: chain.Of(subject, data)}
+		}
+		return err
+	})
+	return ref
 }

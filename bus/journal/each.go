@@ -78,7 +78,7 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 		return after, fmt.Errorf("read %s: %w", filter, err)
 	}
 	for attempt := 0; ; attempt++ {
-		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, r.take)
+		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, func(m conn.Stored) error { return r.take(ctx, m) })
 		if err != nil {
 			return after, fmt.Errorf("read %s: %w", filter, err)
 		}
@@ -92,7 +92,7 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 }
 
 // take hands a message on, with its place in the chain of its journal.
-func (r *reading) take(m conn.Stored) error {
+func (r *reading) take(ctx context.Context, m conn.Stored) error {
 	key, err := subjects.ParseJournal(m.Subject)
 	if err != nil {
 		return err
@@ -104,7 +104,18 @@ func (r *reading) take(m conn.Stored) error {
 	}
 	e := Entry{Key: key, Link: chain.Link{Late: r.late}}
 	rec, err := readRecord(m)
+	mark, aside, readErr := readAside(m), (*Aside)(nil), error(nil)
+	if _, newer := errors.AsType[*wire.UnknownError](err); newer || err == nil && walk.Follows(m.Seq, rec.Previous) != nil {
+		aside, readErr = r.journal.asideOf(ctx, m)
+	}
+	if readErr != nil {
+		return readErr
+	}
 	switch _, newer := errors.AsType[*wire.UnknownError](err); {
+	case mark != nil:
+		e.Other = fmt.Sprintf("%s set message %d aside: %s", mark.By, mark.Seq, mark.Why)
+	case aside != nil:
+		e.Other = fmt.Sprintf("%s has set it aside: %s", aside.By, aside.Why)
 	case err == nil:
 		e.Record, e.Previous = &rec, rec.Previous
 		for i := range rec.Events {

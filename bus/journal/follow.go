@@ -63,7 +63,7 @@ func (j *Journal) followRecords(
 	return &conn.Following{
 		Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1),
 		Take: func(ctx context.Context, m conn.Stored) error {
-			rec, ok, err := j.record(ctx, m)
+			rec, ok, err := j.record(ctx, walks[m.Subject], m)
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func journalStream(subject string) string {
 // Load returns a machine's journal in order, and its head to append to; none and
 // the zero head when there is no journal. It sees everything that was appended
 // before it was called. Records that are garbage are left out and put among the
-// dead letters; one that this version does not understand is an *UnknownError,
+// dead letters, one that is set aside (Aside) is left out; one that this version does not understand is an *UnknownError,
 // because a decision without it would be wrong. A journal whose chain is broken is
 // returned as it is, with the break in its head, and the break is put among the dead
 // letters: who only shows it may go on, and who decides may not.
@@ -94,8 +94,12 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 	for attempt := 0; ; attempt++ {
 		var tail chain.Tail
 		walk := chain.NewWalk(subject)
+		known := walk
+		if from > 0 {
+			known = nil // of the message before the first one nothing is known
+		}
 		last, err := j.conn.EachAfter(ctx, max(from, 1)-1, journalStream(subject), subject, func(m conn.Stored) error {
-			rec, ok, err := j.record(ctx, m)
+			rec, ok, err := j.record(ctx, known, m)
 			if err != nil {
 				return err
 			}
@@ -103,10 +107,8 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 				if m.Seq != from {
 					return errNotThere
 				}
-				walk = chain.WalkFrom(subject, m.Seq, m.Data)
-				if tail.At = walk.Head(); ok {
-					tail.Of = &rec
-				}
+				walk = beginTail(&tail, m, &rec, ok)
+				known = walk
 				return nil
 			}
 			if tail.Behind++; m.Seq <= upTo {
@@ -133,6 +135,15 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 	}
 }
 
+// beginTail takes the message that a tail is behind. It begins the chain with it.
+func beginTail(tail *chain.Tail, m conn.Stored, rec *forge.Record, ok bool) *chain.Walk {
+	walk := chain.WalkFrom(m.Subject, m.Seq, m.Data)
+	if tail.At = walk.Head(); ok {
+		tail.Of = rec
+	}
+	return walk
+}
+
 // link takes the next message of a journal into its chain, and puts a break among the dead
 // letters, where people and alerts find it. A message that is not ok is no record.
 func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec *forge.Record, ok bool) error {
@@ -146,13 +157,25 @@ func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec
 	return nil
 }
 
-// record reads one message of a journal. It is not ok when it is garbage.
-func (j *Journal) record(ctx context.Context, m conn.Stored) (rec forge.Record, ok bool, err error) {
-	rec, err = readRecord(m)
-	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
-		return rec, err == nil, err
+// record reads one message of a journal. It is not ok when it is garbage, or decides nothing because it is set aside,
+// or sets another one aside.
+func (j *Journal) record(ctx context.Context, walk *chain.Walk, m conn.Stored) (rec forge.Record, ok bool, err error) {
+	if readAside(m) != nil {
+		return rec, false, nil
 	}
-	return rec, false, j.bury(ctx, m, err)
+	rec, err = readRecord(m)
+	if _, garbage := errors.AsType[*wire.GarbageError](err); garbage {
+		return rec, false, j.bury(ctx, m, err)
+	}
+	if err == nil && (walk == nil || walk.Follows(m.Seq, rec.Previous) == nil) {
+		return rec, true, nil
+	}
+	// Only what cannot be taken as it is leads to a look behind it.
+	aside, readErr := j.asideOf(ctx, m)
+	if aside != nil || readErr != nil {
+		return forge.Record{}, false, readErr
+	}
+	return rec, err == nil, err
 }
 
 // readRecord returns a message as a record. The error is a *wire.GarbageError or a

@@ -8,6 +8,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
@@ -125,17 +126,33 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return s, err
 	}
-	found := false
+	// What is set aside counts as if it were not there: the mark stands right behind it, and leads back to the record
+	// before. A message of a newer version in between is no error if one follows that can be read.
+	type standing struct {
+		summary forge.Summary
+		found   bool
+		hash    chain.Hash
+		err     error
+	}
+	var before, now standing
 	_, err = j.conn.Each(ctx, journalStream(last.Subject), last.Subject, func(m conn.Stored) error {
+		if a := readAside(m); a != nil {
+			if a.Hash == now.hash {
+				now = before
+			}
+			return nil
+		}
 		one, err := m.Summary()
 		if _, ok := errors.AsType[*wire.GarbageError](err); ok {
 			return j.bury(ctx, m, err)
 		}
-		if err == nil {
-			s, found = one, true
-		}
-		return err
+		before, now = now, standing{one, err == nil, chain.Of(m.Subject, m.Data), err}
+		return nil
 	})
+	s, found := now.summary, now.found
+	if err == nil {
+		err = now.err
+	}
 	if err == nil && !found {
 		return s, fmt.Errorf("read %s: %w", last.Subject, conn.ErrNotFound)
 	}

@@ -28,15 +28,21 @@ func (w *Walk) Head() Head { return w.head }
 // before the record, and goes on with the record as it is, so that a later break is
 // found as well.
 func (w *Walk) Record(seq uint64, previous string, payload []byte) *Break {
-	var found *Break
-	if reason := w.wrong(previous); reason != "" {
-		found = &Break{Seq: seq, Before: w.head.Seq, Reason: reason}
-		if w.head.Broken == nil {
-			w.head.Broken = found
-		}
+	found := w.Follows(seq, previous)
+	if found != nil && w.head.Broken == nil {
+		w.head.Broken = found
 	}
 	w.Other(seq, payload)
 	return found
+}
+
+// Follows returns the break that there would be before a record with this hash; nil if it can be the next one.
+func (w *Walk) Follows(seq uint64, previous string) *Break {
+	reason := w.wrong(previous)
+	if reason == "" {
+		return nil
+	}
+	return &Break{Seq: seq, Before: w.head.Seq, Reason: reason}
 }
 
 // Other takes the next message, which is no record. No decision is in it, but the record after

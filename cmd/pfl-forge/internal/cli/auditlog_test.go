@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,4 +50,43 @@ func TestAlteredJournal(t *testing.T) {
 	if !strings.Contains(out, "pay 999") {
 		t.Errorf("show says\n%s", out)
 	}
+}
+
+// TestDoctorRepairs: a record that only a newer version understands is shown with its place, set aside when it is said
+// so and not before, and then the intent can be decided on. Of a chain that does not hold nothing is set aside.
+func TestDoctorRepairs(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	stop := o.runner()
+	b := o.server.Connect(t)
+	o.announce("analyzer", "a", "v1", "shop")
+	for _, id := range []forge.IntentID{"one", "two"} {
+		o.expect(kit.ExitOK, string(id)+"\n", "shop", "create", string(id), "--title", "Title", "--body", "pay ten")
+		wait.Until(t, "an attempt is open", func() bool {
+			s, err := b.Journal.Summary(wait.Context(t), forge.Key{Project: "shop", Intent: id})
+			return err == nil && len(s.Open) > 0
+		})
+	}
+	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair")
+	stop()
+
+	ref := o.server.AppendNewer(t, "FORGE_JOURNAL", "forge.journal.shop.one")
+	place := fmt.Sprintf("shop/one: message %d is not for this version: ", ref.Seq)
+	o.expect(kit.ExitError, "fail  journals      "+place, "shop", "doctor")
+	// There is no terminal, and nobody has said --yes.
+	for range 2 { // nothing has changed
+		o.expect(kit.ExitError, "  it would be set aside: ", "shop", "doctor", "--repair")
+	}
+	o.expect(kit.ExitOK, place, "shop", "doctor", "--repair", "--yes")
+	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair", "--yes")
+	o.expect(kit.ExitError, "ok    journals      3 journals under way, whole\n", "shop", "doctor")
+	if s, err := b.Journal.Summary(t.Context(), forge.Key{Project: "shop", Intent: "one"}); err != nil || s.Title != "Title" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	o.expect(kit.ExitOK, "whole\n", "shop", "audit-log", "verify", "two")
+	// Behind a message that was altered, the honest one shows the break: it must not be the one that goes.
+	o.server.Alter(t, "FORGE_JOURNAL", "forge.journal.shop.two", "pay ten", "pay 999")
+	o.expect(kit.ExitError, "  it stays: ", "shop", "doctor", "--repair", "--yes")
+	o.runner()
+	o.expect(kit.ExitOK, "", "shop", "cancel", "one")
 }

@@ -37,18 +37,28 @@ type finding struct {
 // DoctorCommand returns the command doctor.
 func DoctorCommand(a *kit.App) *cobra.Command {
 	var format render.Format
-	var deep bool
+	var deep, repairs, yes bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check that this machine has everything a run needs",
 		Long: `Check that this machine has everything a run needs, or with --server which services run
 there, and whether they serve the project. With --deep every journal of the project is read, and
 compared with the base branch of the repository: the more there is, the longer it takes. The exit
-code is 1 if something does not work.`,
+code is 1 if something does not work.
+
+With --repair it looks at the journals alone, and offers to set aside a last message that holds one up:
+one that only a newer version understands, or that no runner wrote. Its bytes stay where they are.`,
 		Args: kit.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), a, deep, format) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if repairs {
+				return repair(cmd.Context(), a, yes)
+			}
+			return doctor(cmd.Context(), a, deep, format)
+		},
 	}
 	cmd.Flags().BoolVar(&deep, "deep", false, "read all journals, and compare them with the base branch")
+	cmd.Flags().BoolVar(&repairs, "repair", false, "offer to set aside what holds a journal up")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --repair: do so without asking")
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }

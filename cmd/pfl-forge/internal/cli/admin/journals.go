@@ -1,13 +1,14 @@
 package admin
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
@@ -15,24 +16,18 @@ import (
 // checkJournals checks the chains of the project's journal and of the intents that have not ended: its
 // cost depends on what is under way, not on what ever was. audit-log verify checks all.
 func checkJournals(ctx context.Context, t *target.Target) []finding {
-	all, err := t.Summaries(ctx)
+	keys, err := underWay(ctx, t)
 	if err != nil {
 		return []finding{{"journals", warning, err.Error(), ""}}
 	}
-	keys := []forge.Key{t.Key("")}
-	for i := range all {
-		if !all[i].Status.Ended() {
-			keys = append(keys, all[i].Key)
-		}
-	}
 	var found []finding
 	for _, key := range keys {
-		_, head, err := t.Bus.Journal.Load(ctx, key)
-		if _, newer := errors.AsType[*bus.UnknownError](err); err != nil && !newer {
+		list, err := t.Bus.Journal.Troubles(ctx, key)
+		if err != nil {
 			found = append(found, finding{"journals", warning, err.Error(), ""})
 		}
-		if head.Broken != nil {
-			found = append(found, brokenJournal(key, head.Broken))
+		for i := range list {
+			found = append(found, heldJournal(&list[i]))
 		}
 	}
 	if len(found) == 0 {
@@ -41,11 +36,88 @@ func checkJournals(ctx context.Context, t *target.Target) []finding {
 	return found
 }
 
-// brokenJournal returns the finding about a journal whose chain is broken.
-func brokenJournal(key forge.Key, at *chain.Break) finding {
+// heldJournal returns the finding about a message for which nothing is decided any more.
+func heldJournal(at *journal.Trouble) finding {
 	verify := "pfl-forge audit-log verify"
-	if key.Intent != "" {
-		verify += " " + string(key.Intent)
+	if at.Key.Intent != "" {
+		verify += " " + string(at.Key.Intent)
 	}
-	return finding{"journals", broken, fmt.Sprintf("%s: %s", key, at.Error()), "nothing is decided on it any more; see " + verify}
+	hint := "nothing is decided on it any more; see " + verify
+	if at.Loose {
+		hint += ", or pfl-forge doctor --repair, which sets the message aside"
+	}
+	return finding{"journals", broken, fmt.Sprintf("%s: %s", at.Key, at.Reason), hint}
+}
+
+// repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
+// asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
+// repairs notices what it did not. It needs no runner: where none could start because of what it repairs, it works.
+func repair(ctx context.Context, a *kit.App, yes bool) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if t.Bus == nil {
+		a.Say("there is no store yet, so nothing to repair")
+		return nil
+	}
+	keys, err := underWay(ctx, t)
+	if err != nil {
+		return err
+	}
+	term, asks := a.Terminal()
+	if asks {
+		defer term.Close()
+	}
+	left := 0 // messages that hold a journal up when this ends
+	for _, key := range keys {
+		list, err := t.Bus.Journal.Troubles(ctx, key)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			at, done := &list[i], false
+			fmt.Fprintf(a.Out, "%s: %s\n", key, kit.Safe(at.Reason))
+			switch {
+			case !at.Loose:
+				fmt.Fprintln(a.Out, "  it stays: others build on it, or one before it was altered; put a backup in place, or see pfl-forge recover --dry-run")
+			case yes:
+				done = true
+			case asks:
+				if done, err = a.Confirm(ctx, term, "  set it aside? What it decided is decided anew; its bytes stay in the journal"); err != nil {
+					return err
+				}
+			default:
+				fmt.Fprintln(a.Out, "  it would be set aside: what it decided is decided anew, and its bytes stay in the journal. Do so with --yes")
+			}
+			if !done {
+				left++
+				continue
+			}
+			if err := t.Bus.Journal.SetAside(ctx, *at, cmp.Or(t.Actor, "an operator"), time.Now()); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, "  set aside; runners go on with it within a minute, or at once when they start")
+		}
+	}
+	if left > 0 {
+		return kit.ExitError
+	}
+	return nil
+}
+
+// underWay returns the project's key and those of the intents that have not ended, whose lists may be what cannot be read.
+func underWay(ctx context.Context, t *target.Target) ([]forge.Key, error) {
+	all, err := t.Summaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := []forge.Key{t.Key("")}
+	for i := range all {
+		if !all[i].Status.Ended() {
+			keys = append(keys, all[i].Key)
+		}
+	}
+	return keys, nil
 }
