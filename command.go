@@ -271,6 +271,7 @@ type Rebase struct {
 	Head       string   // the change as one commit on Base
 	Tree       string   // the tree of Head: exactly this was verified, unless it is Unverified
 	Unverified bool     // the verify commands are left to the merge
+	MadeOn     string   // of one that is Unverified, the base that it was made on; empty if that is Base
 	PatchID    string   // identifies the change, whatever it is based on
 	Files      []string // the paths that the change touches
 	// Guarded says, a phrase each, what else of them only a person may approve.

@@ -198,6 +198,7 @@ type QueueMerge struct {
 	Scripted   bool    // says that nothing of the change is a model's or another system's: see Intent
 	Parallel   int     // Policy.MergeParallel, as the run knows it
 	Unverified bool    // Head was not verified: its merge has to do that, also where the base branch is at Base
+	MadeOn     string  // see Rebase
 	Checks     []Check // decide criteria of a goal, and have to pass also where the base branch has moved
 }
 

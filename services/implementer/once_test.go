@@ -1,6 +1,7 @@
 package implementer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func (w *world) rebasesLater(im *forge.Implementation) *forge.Rebase {
 // unverified is the command to merge what was not verified before its review.
 func unverified(number int, rb *forge.Rebase) forge.Command {
 	c := merge(number, rb)
-	c.Merge().Change.Unverified = rb.Unverified
+	c.Merge().Change.Unverified, c.Merge().Change.MadeOn = rb.Unverified, rb.MadeOn
 	return c
 }
 
@@ -154,5 +155,25 @@ func TestDeathWithAnUnverifiedChange(t *testing.T) {
 		if got := w.merges(c); got.Outcome != forge.MergeDone || runs() != 1 || strings.Count(w.repo.Git("log", "--format=%s", "main"), "\n") != 1 {
 			t.Errorf("%s: %+v after %d runs", at, got, runs())
 		}
+	}
+}
+
+// A change that fails only with what landed after it was made is a semantic conflict, as in a rebase that verifies: where it was
+// made is known though nothing was verified on the tip that it was put on.
+func TestUnverifiedTogetherTheyFail(t *testing.T) {
+	w, _ := onceCounted(t, "! test -e new.txt -a -e other.txt")
+	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+	w.repo.Commit("landed meanwhile", map[string]string{"other.txt": "y\n"})
+	rb := w.rebasesLater(im)
+	if !rb.Unverified || rb.MadeOn != im.Base {
+		t.Fatalf("made on %q, want %q: %+v", rb.MadeOn, im.Base, rb)
+	}
+	w.repo.Commit("landed later", map[string]string{"third.txt": "z\n"}) // it lands on another tip again
+	got := w.merges(unverified(1, rb))
+	if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || verdict.Blame(got.Verify, got.Candidate.Tree) != verdict.FaultOfBoth {
+		t.Fatalf("%+v, trials %s", got, trialsOf(got.Verify))
+	}
+	if !slices.Equal(got.Candidate.Landed, []string{"other.txt", "third.txt"}) {
+		t.Errorf("landed meanwhile: %q", got.Candidate.Landed)
 	}
 }

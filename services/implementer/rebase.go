@@ -56,16 +56,20 @@ func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, 
 // base branch is to be one that was verified. Its message is that of the commit on the
 // base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r, head, err := putOnTip(ctx, j, base, head)
+	r, alone, err := putOnTip(ctx, j, base, head)
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
+	}
+	made, alone, err := asMade(ctx, j, base, alone)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
 		return nil, err
 	}
 	var c verify.Change
-	if base != j.Tip {
-		c.Alone = head
+	if made != j.Tip {
+		c.Alone = alone
 	}
 	// The rules know the policy as it was when the intent was analyzed; the configuration on the tip has the last word.
 	c.Leave = j.Command.Rebase().VerifyInMerge && !j.Config.MergeQueue.VerifyBeforeReview && len(j.Config.Verify) > 0
@@ -73,13 +77,33 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 		return r, err
 	}
 	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again
-		landed, err := files(ctx, j, base, j.Tip)
+		landed, err := files(ctx, j, made, j.Tip)
 		if err != nil {
 			return nil, err
 		}
 		r.Landed = landed[:min(len(landed), maxMeanwhile)]
 	}
+	if r.Unverified && made != j.Tip {
+		r.MadeOn = string(made)
+	}
 	return r, i.stateVerified(j, r)
+}
+
+// asMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
+// verified there has its base with it: only there it can be seen whether it passes without what has landed since.
+func asMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
+	l := j.Command.Merge().Change
+	if l == nil || l.MadeOn == "" {
+		return base, alone, nil
+	}
+	if made, err = jobs.OID("made_on", l.MadeOn); err != nil {
+		return "", "", err
+	}
+	got, err := j.Store.Rebase(ctx, base, alone, made)
+	if _, conflict := errors.AsType[*git.ConflictError](err); conflict {
+		return base, alone, nil
+	}
+	return made, got.Head, err
 }
 
 // putOnTip puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns

@@ -150,13 +150,17 @@ func exceedsBudget(t *testing.T, b *Backend) {
 
 // exceedsTurns has a model that never stops using tools.
 func exceedsTurns(t *testing.T, b *Backend) {
-	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply { return b.Shell(fmt.Sprint("echo ", r.N))(r) })
+	// A CLI may notice the limit a little late, but not by much. On a slow machine it may be asked more often until it is
+	// stopped, so the model does not answer the last of these: a limit that is not noticed by then is not held.
+	const late = 8
+	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
+		if r.N >= late {
+			return agenttest.Reply{Fault: agenttest.HangStart}
+		}
+		return b.Shell(fmt.Sprint("echo ", r.N))(r)
+	})
 	x.call.Limits.MaxTurns = 4
 	x.mustFail(forge.FailMaxTurns)
-	// A CLI may notice the limit a little late, but not by much.
-	if n := len(x.model.Requests("main")); n > 8 {
-		t.Errorf("the model was asked %d times", n)
-	}
 }
 
 // thinksAsTold has calls with each level of effort. A back end passes all of them on, and never

@@ -2584,6 +2584,7 @@ type Rebase struct {
 	xxx_hidden_Landed      []string               `protobuf:"bytes,11,rep,name=landed"`
 	xxx_hidden_BaseTree    *string                `protobuf:"bytes,12,opt,name=base_tree,json=baseTree"`
 	xxx_hidden_Unverified  bool                   `protobuf:"varint,13,opt,name=unverified"`
+	xxx_hidden_MadeOn      *string                `protobuf:"bytes,14,opt,name=made_on,json=madeOn"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2726,24 +2727,34 @@ func (x *Rebase) GetUnverified() bool {
 	return false
 }
 
+func (x *Rebase) GetMadeOn() string {
+	if x != nil {
+		if x.xxx_hidden_MadeOn != nil {
+			return *x.xxx_hidden_MadeOn
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2768,7 +2779,7 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
 }
 
 func (x *Rebase) SetLanded(v []string) {
@@ -2777,12 +2788,17 @@ func (x *Rebase) SetLanded(v []string) {
 
 func (x *Rebase) SetBaseTree(v string) {
 	x.xxx_hidden_BaseTree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 14)
 }
 
 func (x *Rebase) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
+}
+
+func (x *Rebase) SetMadeOn(v string) {
+	x.xxx_hidden_MadeOn = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 14)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2841,6 +2857,13 @@ func (x *Rebase) HasUnverified() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
 }
 
+func (x *Rebase) HasMadeOn() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2880,6 +2903,11 @@ func (x *Rebase) ClearUnverified() {
 	x.xxx_hidden_Unverified = false
 }
 
+func (x *Rebase) ClearMadeOn() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 13)
+	x.xxx_hidden_MadeOn = nil
+}
+
 type Rebase_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2916,6 +2944,9 @@ type Rebase_builder struct {
 	// unverified says that the verify commands are left to the merge, and that
 	// nobody has run them on tree.
 	Unverified *bool
+	// made_on is, of one that is unverified, the base that it was made on; empty if
+	// that is base.
+	MadeOn *string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -2923,19 +2954,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -2944,17 +2975,21 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.BaseTree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 14)
 		x.xxx_hidden_BaseTree = b.BaseTree
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
 		x.xxx_hidden_Unverified = *b.Unverified
+	}
+	if b.MadeOn != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 14)
+		x.xxx_hidden_MadeOn = b.MadeOn
 	}
 	return m0
 }
@@ -5087,7 +5122,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
-	"\x06denied\x18\f \x03(\tR\x06denied\"\xff\x02\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\"\x98\x03\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -5104,7 +5139,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\tbase_tree\x18\f \x01(\tR\bbaseTree\x12\x1e\n" +
 	"\n" +
 	"unverified\x18\r \x01(\bR\n" +
-	"unverified\"\x82\x02\n" +
+	"unverified\x12\x17\n" +
+	"\amade_on\x18\x0e \x01(\tR\x06madeOn\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +

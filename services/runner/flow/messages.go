@@ -135,7 +135,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
-		Scripted: s.Intent.Scripted(), Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Unverified: c.Unverified,
+		Scripted: s.Intent.Scripted(), Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Unverified: c.Unverified, MadeOn: c.MadeOn,
 	}}
 }
 

@@ -40,6 +40,9 @@ func (t Fault) remember(rb *forge.Rebase) *forge.Rebase {
 	}
 	out := *rb
 	out.Verify = verdict.Recall(t.Tried, rb.Verify, rb.Tree)
+	if c := t.Candidate; out.Unverified && c != nil && c.Unverified && c.MadeOn != "" {
+		out.MadeOn = c.MadeOn // it is the same change, which stands on a later tip and still was not verified
+	}
 	t.note(&out)
 	return &out
 }

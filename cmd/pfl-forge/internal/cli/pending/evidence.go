@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // evidence are the facts that the journal has about a task's last change.
@@ -79,7 +80,11 @@ func evidenceOf(records []forge.Record) map[forge.TaskID]*evidence {
 	return all
 }
 
+// rebased takes a report about the change. What a reviewer's checks found is no verify of it.
 func (e *evidence) rebased(r *forge.Rebase) {
+	if verdict.Asked(r.Verify) {
+		return
+	}
 	if len(r.Files) > 0 {
 		e.Files = r.Files
 	}

@@ -17,6 +17,8 @@ func TestEvidence(t *testing.T) {
 	implemented := of("a-001", forge.Result{Output: &forge.Implementation{Files: []string{"one.go"}}})
 	failed := &forge.VerifyReport{Command: "make test", Output: "no"}
 	rebased := of("a-001", forge.Result{Output: &forge.Rebase{Files: []string{"one.go", "two.go"}, Verify: failed}})
+	left := of("a-001", forge.Result{Output: &forge.Rebase{Files: []string{"one.go"}, Unverified: true}})
+	asked := of("a-001", forge.Result{Output: &forge.Rebase{Verify: &forge.VerifyReport{Passed: true, Checks: []forge.CheckRun{{ID: "c0-lint"}}}}})
 	conflict := of("a-001", forge.Result{Output: &forge.Rebase{Conflicts: []string{"one.go"}}})
 	merged := forge.Event{Message: &forge.MergeEnded{Task: "a-002", Result: &forge.MergeResult{Candidate: &forge.Rebase{Files: []string{"x"}, Verify: failed}}}}
 	for name, c := range map[string]struct {
@@ -27,6 +29,7 @@ func TestEvidence(t *testing.T) {
 		"implemented": {[]forge.Event{implemented}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
 		"verified":    {[]forge.Event{implemented, rebased}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go", "two.go"}, Verify: failed}}},
 		"again":       {[]forge.Event{implemented, rebased, implemented}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
+		"asked":       {[]forge.Event{implemented, left, asked}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}, Unverified: true}}},
 		"conflict":    {[]forge.Event{implemented, conflict}, map[forge.TaskID]*evidence{"a-001": {Files: []string{"one.go"}}}},
 		"merge":       {[]forge.Event{merged}, map[forge.TaskID]*evidence{"a-002": {Files: []string{"x"}, Verify: failed}}},
 	} {
