@@ -60,13 +60,9 @@ func (s access) looked(id forge.TaskID) {
 }
 
 // verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
-// What a reviewer's checks found says nothing about verify.
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
-	if verdict.Asked(rb.Verify) {
-		return
-	}
 	s.looked(t.ID)
-	if t.Stage == task.Red || s.Accounts.Find(forge.GitBase, s.now) == nil {
+	if t.Stage == task.Red || verdict.Asked(rb.Verify) || s.Accounts.Find(forge.GitBase, s.now) == nil {
 		return
 	}
 	m := &forge.AccountRefused{}
