@@ -68,8 +68,7 @@ func (g *GoalOptions) History() int {
 	return g.HistoryContext
 }
 
-// validGoal returns the first thing that is wrong with an intent's criteria and options,
-// or nil.
+// validGoal returns the first thing that is wrong with an intent's criteria and options, or nil.
 func validGoal(in *Intent) *FieldError {
 	for i, c := range in.Criteria {
 		field := fmt.Sprintf("criteria[%d]", i)

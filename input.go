@@ -212,8 +212,7 @@ func (c *Command) Goal() *GoalContext {
 	}
 }
 
-// input returns the command's input as a value of one type; zero if it is of
-// another.
+// input returns the command's input as a value of one type; zero if it is of another.
 func input[T any](c *Command) T {
 	return *cmp.Or(As[*T](c.Input), new(T))
 }

@@ -18,8 +18,7 @@ const (
 	MaxCriterion  = 1000
 )
 
-// FieldError names the field of an input that is wrong, and why. It reads as
-// "field: reason".
+// FieldError names the field of an input that is wrong, and why. It reads as "field: reason".
 type FieldError struct {
 	// Field is the path of the field as people and systems know it, such as
 	// "title", "criteria[2]" or "goal.max_iterations".

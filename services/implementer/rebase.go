@@ -60,7 +60,7 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
 	}
-	made, alone, err := asMade(ctx, j, base, alone)
+	made, alone, err := verify.AsMade(ctx, j, base, alone)
 	if err != nil {
 		return nil, err
 	}
@@ -87,23 +87,6 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 		r.MadeOn = string(made)
 	}
 	return r, i.stateVerified(j, r)
-}
-
-// asMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
-// verified there has its base with it: only there it can be seen whether it passes without what has landed since.
-func asMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
-	l := j.Command.Merge().Change
-	if l == nil || l.MadeOn == "" {
-		return base, alone, nil
-	}
-	if made, err = jobs.OID("made_on", l.MadeOn); err != nil {
-		return "", "", err
-	}
-	got, err := j.Store.Rebase(ctx, base, alone, made)
-	if _, conflict := errors.AsType[*git.ConflictError](err); conflict {
-		return base, alone, nil
-	}
-	return made, got.Head, err
 }
 
 // putOnTip puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns

@@ -138,3 +138,20 @@ func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]strin
 	found, err := j.Guard.Look(ctx, guard.Change{Base: base, Head: head, Files: jobs.Files(changes), Checks: goals.Checks(j.Command)}, p)
 	return found.Reasons, err
 }
+
+// AsMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
+// verified there has its base with it: only there it can be seen whether it passes without what has landed since.
+func AsMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
+	l := j.Command.Merge().Change
+	if l == nil || l.MadeOn == "" {
+		return base, alone, nil
+	}
+	if made, err = jobs.OID("made_on", l.MadeOn); err != nil {
+		return "", "", err
+	}
+	got, err := j.Store.Rebase(ctx, base, alone, made)
+	if _, conflict := errors.AsType[*git.ConflictError](err); conflict {
+		return base, alone, nil
+	}
+	return made, got.Head, err
+}
