@@ -70,6 +70,8 @@ func victimWorks(dir, pool string) {
 		fatal(os.WriteFile(filepath.Join(c.Dir(), "f1"), []byte(fmt.Sprint(os.Getpid(), i)), 0o600))
 		_, err = c.CommitAll(ctx, "work", git.Identity{})
 		fatal(err)
+		_, err = c.Collect(ctx, store.Attempt{Intent: "intent", Task: task, Number: 1}) // sees what was committed, and no more
+		fatal(err)
 		fatal(os.WriteFile(filepath.Join(c.Dir(), "left"), []byte(fmt.Sprint(i)), 0o600))
 		got, err := c.Collect(ctx, store.Attempt{Intent: "intent", Task: task, Number: 1})
 		fatal(err)
