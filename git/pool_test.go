@@ -317,3 +317,26 @@ func exists(path string) bool {
 func inode(info os.FileInfo) string {
 	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
 }
+
+// A commit that failed when the index had already moved is made the next time: the index is not taken for that of the commit
+// before, beside which nothing would have changed.
+func TestCommitAllAgainAfterAFailure(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	dir := filepath.Join(t.TempDir(), "w")
+	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir})
+	c, agent := prepare(t, p, "t", r.head("main"))
+	agent.write("a", "other\n")
+	trash := filepath.Join(dir, ".trash")
+	must(t, os.RemoveAll(trash))
+	if _, err := c.CommitAll(t.Context(), "x", git.Identity{}); err == nil {
+		t.Fatal("it throws the old .git away into nothing")
+	}
+	must(t, os.Mkdir(trash, 0o700))
+	commit, err := c.CommitAll(t.Context(), "x", git.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.git("show", string(commit)+":a"); got != "other" {
+		t.Errorf("committed %q", got)
+	}
+}

@@ -183,6 +183,7 @@ func first(a, b *git.WorkError) *git.WorkError {
 // advance moves the checkout to a commit that the service made: the index becomes its
 // own, and the agent gets a new .git.
 func (c *Checkout) advance(commit git.OID, index string) error {
+	c.indexed = "" // until all is done: a failure in between leaves an index that is not the head's
 	if err := os.Rename(index, c.own("index")); err != nil {
 		return err
 	}
