@@ -20,8 +20,8 @@ func (w *world) rebasesLater(im *forge.Implementation) *forge.Rebase {
 }
 
 // unverified is the command to merge what was not verified before its review.
-func unverified(number int, rb *forge.Rebase) forge.Command {
-	c := merge(number, rb)
+func unverified(rb *forge.Rebase) forge.Command {
+	c := merge(1, rb)
 	c.Merge().Change.Unverified, c.Merge().Change.MadeOn = rb.Unverified, rb.MadeOn
 	return c
 }
@@ -44,7 +44,7 @@ func TestVerifiedOnce(t *testing.T) {
 			if moves {
 				w.repo.Commit("somebody else", map[string]string{"other.txt": "y\n"})
 			}
-			got := w.merges(unverified(1, rb))
+			got := w.merges(unverified(rb))
 			if got.Outcome != forge.MergeDone || got.Verify == nil || !got.Verify.Passed || runs() != 1 || w.repo.Head("main") != git.OID(got.Commit) {
 				t.Errorf("got %+v after %d runs", got, runs())
 			}
@@ -66,7 +66,7 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 	} {
 		w, _ := onceCounted(t, line)
 		rb := w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")))
-		got := w.merges(unverified(1, rb))
+		got := w.merges(unverified(rb))
 		lands := want == verdict.NoFault || want == verdict.FaultOfCheck
 		if landed := w.repo.Head("main") != git.OID(rb.Base); landed != lands || (got.Outcome == forge.MergeDone) != lands || got.Verify == nil {
 			t.Fatalf("%s: %+v", line, got)
@@ -147,7 +147,7 @@ func TestUnverifiedIsNotStated(t *testing.T) {
 func TestDeathWithAnUnverifiedChange(t *testing.T) {
 	for _, at := range []string{"kept", "moved"} {
 		w, runs := onceCounted(t, "true")
-		c := unverified(1, w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))))
+		c := unverified(w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))))
 		w.want(c)
 		w.crashAt(at)
 		dies(t, func() { w.imp.merge(t.Context(), c, silent) })
@@ -169,8 +169,9 @@ func TestUnverifiedTogetherTheyFail(t *testing.T) {
 		t.Fatalf("made on %q, want %q: %+v", rb.MadeOn, im.Base, rb)
 	}
 	w.repo.Commit("landed later", map[string]string{"third.txt": "z\n"}) // it lands on another tip again
-	got := w.merges(unverified(1, rb))
-	if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || verdict.Blame(got.Verify, got.Candidate.Tree) != verdict.FaultOfBoth {
+	got := w.merges(unverified(rb))
+	fault := verdict.Blame(got.Verify, got.Candidate.Tree)
+	if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || fault != verdict.FaultOfBoth {
 		t.Fatalf("%+v, trials %s", got, trialsOf(got.Verify))
 	}
 	if !slices.Equal(got.Candidate.Landed, []string{"other.txt", "third.txt"}) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -99,6 +100,47 @@ func TestSnapshotOfShorterJournal(t *testing.T) {
 	if _, err := d.Load(t.Context(), forge.Key{Project: project}); err == nil || !strings.Contains(err.Error(), "chain") {
 		t.Errorf("it is loaded, with %v", err)
 	}
+}
+
+// TestSilentStoreOfSnapshots: a decision waits a moment for a store that does not answer, and the next one not at all; after a
+// while the store is asked again.
+func TestSilentStoreOfSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf := &silentShelf{}
+		d := machine.NewDriver(emptyJournal{}, nil, time.Now, 1)
+		d.Resume(shelf)
+		for i, c := range []struct {
+			pass  time.Duration
+			asked int
+		}{{0, 1}, {0, 1}, {50 * time.Second, 1}, {20 * time.Second, 2}, {0, 2}} {
+			time.Sleep(c.pass)
+			began := time.Now()
+			l, err := d.Load(t.Context(), forge.Key{Project: project})
+			if err != nil || l.Whole == "" || shelf.asked != c.asked || time.Since(began) > 2*time.Second {
+				t.Errorf("%d: after %v: %+v, %v; asked %d times, want %d", i, time.Since(began), l, err, shelf.asked, c.asked)
+			}
+		}
+	})
+}
+
+// emptyJournal has nothing yet.
+type emptyJournal struct{ machine.Journal }
+
+func (emptyJournal) After(context.Context, forge.Key, uint64) (chain.Tail, error) {
+	return chain.Tail{}, nil
+}
+
+// silentShelf never answers.
+type silentShelf struct {
+	onShelf
+
+	asked int
+}
+
+func (s *silentShelf) Newest(ctx context.Context, _ forge.Key) (*machine.Snapshot, error) {
+	s.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // locked is a buffer of a log that several goroutines write.

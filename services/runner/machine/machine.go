@@ -117,6 +117,8 @@ type Driver struct {
 
 	mu    sync.Mutex
 	slots map[forge.Key]*slot
+	// silent is when the store of snapshots last did not answer in time.
+	silent time.Time
 }
 
 // slot is the place of one machine: its cached state, and the events that wait for

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
@@ -36,6 +37,13 @@ type Snapshots interface {
 	// Keep has a snapshot take the place of the one before.
 	Keep(ctx context.Context, key forge.Key, s *Snapshot) error
 }
+
+// A decision on a project that is not cached waits for its snapshot, but never for long: without one it takes as long as it
+// did before there were any. A store that was silent is not asked again for a while.
+const (
+	patience = 2 * time.Second
+	pause    = time.Minute
+)
 
 // Loaded is a machine of its own, in the state at the end of its journal.
 type Loaded struct {
@@ -89,7 +97,7 @@ func (u *unfit) Error() string { return u.why }
 // resume returns the machine that a snapshot and the journal behind it lead to. Errors: *unfit, and those of the
 // journal.
 func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
-	s, err := d.snapshots.Newest(ctx, key)
+	s, err := d.newest(ctx, key)
 	switch {
 	case errors.Is(err, ErrNoSnapshot):
 		return nil, &unfit{err.Error()}
@@ -123,6 +131,28 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 		return nil, &unfit{"what follows on the snapshot does not fit it"}
 	}
 	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records)}, nil
+}
+
+// errSilent says that the store of snapshots is not asked.
+var errSilent = errors.New("the store did not answer in time a moment ago")
+
+// newest returns the newest snapshot of a project. It bounds how long the store may take.
+func (d *Driver) newest(ctx context.Context, key forge.Key) (*Snapshot, error) {
+	d.mu.Lock()
+	wait := !d.silent.IsZero() && d.clock().Sub(d.silent) < pause
+	d.mu.Unlock()
+	if wait {
+		return nil, errSilent
+	}
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := d.snapshots.Newest(bounded, key)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		d.mu.Lock()
+		d.silent = d.clock()
+		d.mu.Unlock()
+	}
+	return s, err
 }
 
 // Keep makes the snapshot of a project that was loaded. It is read back first: what does not come out as it went in
