@@ -107,13 +107,14 @@ func TestSnapshotOfShorterJournal(t *testing.T) {
 func TestSilentStoreOfSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf := &silentShelf{}
-		d := machine.NewDriver(emptyJournal{}, nil, time.Now, 1)
+		now := time.Now()
+		d := machine.NewDriver(emptyJournal{}, nil, func() time.Time { return now }, 1)
 		d.Resume(shelf)
 		for i, c := range []struct {
 			pass  time.Duration
 			asked int
 		}{{0, 1}, {0, 1}, {50 * time.Second, 1}, {20 * time.Second, 2}, {0, 2}} {
-			time.Sleep(c.pass)
+			now = now.Add(c.pass)
 			began := time.Now()
 			l, err := d.Load(t.Context(), forge.Key{Project: project})
 			if err != nil || l.Whole == "" || shelf.asked != c.asked || time.Since(began) > 2*time.Second {
