@@ -114,7 +114,7 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if tail.At.Seq != s.Seq || tail.At.Hash != s.Hash || s.Seq == 0 {
 		return nil, &unfit{"the snapshot is of another history than the journal"}
 	}
-	// What is before the record is not read any more, so nobody would see that a part of it is gone.
+	// A start does not read the messages before the record, so it would not notice that some of them are gone.
 	if tail.Upto < s.Messages {
 		return nil, &unfit{"the journal had more messages when the snapshot was made"}
 	}
