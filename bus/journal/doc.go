@@ -19,9 +19,9 @@
 //
 //	record 7 <- record 8 <- newer 9 <- mark of 9 <- record 10
 //
-// From then on 9 counts as what is no record does, for a version that cannot read it. It stays with its bytes, and so does the mark: record 10 carries the
-// hash of the mark, and a mark names the hash of its message, so neither can be altered later without a break. A mark
-// of a message that is not right before it, or of other bytes, has no effect.
+// From then on 9 counts as what is no record does, for a version that cannot read it. It stays with its bytes, and so
+// does the mark: record 10 carries the hash of the mark, and a mark names the hash of its message, so neither can be
+// altered later without a break. A mark of other bytes has no effect.
 //
 // Readers look for a mark only where a message cannot be taken as it is: a journal that is whole costs nothing more.
 package journal
