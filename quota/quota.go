@@ -50,8 +50,9 @@ type Holder struct {
 	System string
 }
 
-// blind is the part of a quota that runners may give away without looking at what others have accepted meanwhile: an
-// eighth, so that looking costs nothing where few intents are open, and eight runners together cannot exceed it.
+// blind is the part of a quota that a runner may give away without looking at what others have accepted meanwhile: an
+// eighth, so that looking costs nothing where few intents are open. One runner keeps to a quota exactly; each other
+// one may add an eighth of it, because it last looked when less was open.
 const blind = 8
 
 // Book counts open intents: those of the last look at the journals, and those that were let in since.
