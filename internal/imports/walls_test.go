@@ -296,6 +296,7 @@ var restrictions = []restriction{
 		reason:   "one module drives Docker, so that all others can be tested without it",
 	},
 	isolatedModule("./services/analyzer/..."),
+	isolatedModule("./services/gateway/..."),
 	isolatedModule("./services/implementer/..."),
 	isolatedModule("./services/reflector/..."),
 	isolatedModule("./services/reviewer/..."),
