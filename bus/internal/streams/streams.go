@@ -73,7 +73,7 @@ const (
 	Hooks = "FORGE_HOOKS"
 	// maxHooks bounds them, in bytes, and keepHooks how long a delivery is known when it comes again: forges send one again
 	// for three days.
-	maxHooks  = 64 << 20
+	maxHooks  = 16 << 20
 	keepHooks = 7 * day
 )
 

@@ -159,7 +159,7 @@ func (d *Door) store(w http.ResponseWriter, r *http.Request, h *served, what *de
 	case errors.Is(err, deliveries.ErrForm):
 		http.Error(w, "the id, the event or the content type of the delivery is no short text of printable ASCII", http.StatusBadRequest)
 	case err != nil:
-		d.cfg.Log.ErrorContext(ctx, "could not store a delivery; its sender may send it again", "hook", h.Name, "error", err)
+		d.cfg.Log.WarnContext(ctx, "could not store a delivery; the next sweep finds what it was about", "hook", h.Name, "error", err)
 		http.Error(w, "it could not be stored", http.StatusServiceUnavailable)
 	default:
 		w.WriteHeader(http.StatusAccepted)
