@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
@@ -101,6 +102,7 @@ func settings() []setting {
 			flag: "quota-system", env: "FORGE_QUOTA_SYSTEM", value: "N", usage: "open intents that one system submitted, above which the runner refuses more",
 			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.System }),
 		},
+		{flag: "rules", env: "FORGE_RULES", value: "VERSION", usage: "of the runner's rules that is not gone beyond, so that a rollback stays possible", set: setRules},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
 	}
@@ -272,6 +274,15 @@ func setQuota(field func(*Config) *int) func(*Config, string) error {
 		*field(c) = n
 		return nil
 	}
+}
+
+func setRules(c *Config, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < int(rules.First) || n > int(rules.Newest) {
+		return fmt.Errorf("%q is no version of the rules; this program has %d to %d", s, rules.First, rules.Newest)
+	}
+	c.Runner.Rules = rules.Version(n)
+	return nil
 }
 
 func setStreamReplicas(c *Config, s string) error {

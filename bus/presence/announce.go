@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 const (
@@ -31,6 +32,7 @@ const (
 	metaStarted  = "started"
 	metaProjects = "projects"
 	metaAgents   = "agents"
+	metaRules    = "rules"
 
 	metaExecutor     = "executor"
 	metaImage        = "executor_image"
@@ -50,6 +52,7 @@ type Replica struct {
 	Projects []forge.ProjectID // that it works on; none of a runner, which takes all
 	Agents   []string          // whose programs it has found
 	Executor Executor          // of agents and commands; none of a runner
+	Rules    rules.Version     // the newest that a runner knows; 0 of others, and of a runner that does not say
 }
 
 // Executor says where a replica runs agents and commands, in its own words.
@@ -97,6 +100,9 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 		metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
 	}
 	r.Executor.metadata(metadata)
+	if r.Rules > 0 {
+		metadata[metaRules] = strconv.Itoa(int(r.Rules))
+	}
 	svc, err := micro.AddService(s.conn.NC, micro.Config{
 		Name: name, Version: protocolVersion, Description: "a running " + r.Service, Metadata: metadata,
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -175,6 +177,9 @@ func read(data []byte) (r Replica, ok bool) {
 	}
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
+	}
+	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == "runner" {
+		r.Rules = rules.Version(n)
 	}
 	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {
 		if p, err := forge.ParseProjectID(text); err == nil && len(r.Projects) < maxProjects {

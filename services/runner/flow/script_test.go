@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -268,7 +269,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsProject() {
-		eff, ruling = s.project.Step(ev)
+		eff, ruling = s.project.Step(rules.Newest, ev)
 	} else {
 		m := s.intents[ev.To.Intent]
 		if m == nil {
@@ -276,7 +277,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 			s.intents[ev.To.Intent] = m
 			s.ids = append(s.ids, ev.To.Intent)
 		}
-		eff, ruling = m.Step(ev)
+		eff, ruling = m.Step(rules.Newest, ev)
 	}
 	if s.after != nil {
 		s.after(ev.To)

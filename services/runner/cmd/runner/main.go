@@ -26,7 +26,7 @@ func main() {
 		env.Health.Know(runner.Facts(env.Bus.Journal))
 		cfg := runner.Config{
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(), Quotas: env.Config.Runner.Quotas,
-			Ready: func() { recovered.Store(true) },
+			Ready: func() { recovered.Store(true) }, Rules: runner.RulesConfig{Most: env.Config.Runner.Rules},
 		}
 		var err error
 		if cfg.Authors, err = env.Authors(); err != nil {
