@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pfl-forge/pfl-forge/bus/presence"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // runnerName is the service that works for all projects, whichever it is configured with.
@@ -20,8 +19,6 @@ func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executo
 		for _, p := range e.Config.Served() {
 			r.Projects = append(r.Projects, p.ID)
 		}
-	} else {
-		r.Rules = rules.Newest
 	}
 	stop, err := e.Bus.Presence.Announce(ctx, r)
 	if err != nil && ctx.Err() == nil {

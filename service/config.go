@@ -15,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/credentials"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
@@ -88,8 +87,7 @@ type RunnerConfig struct {
 	TrustedKeys string
 	// Quotas bound the open intents.
 	Quotas quota.Limits
-	// Rules is the newest version of the rules that a runner decides by; 0: the newest that all runners know.
-	Rules rules.Version
+	Rules  int // is the version of the rules that is not gone beyond; 0: the newest that all runners know
 }
 
 // Pods describes the pods in which agents and commands run.

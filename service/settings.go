@@ -16,7 +16,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
@@ -96,13 +95,13 @@ func settings() []setting {
 		},
 		{
 			flag: "quota-project", env: "FORGE_QUOTA_PROJECT", value: "N", usage: "open intents of a project, above which the runner refuses more",
-			initial: fixed(strconv.Itoa(quota.DefaultProject)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.Project }),
+			initial: fixed(strconv.Itoa(quota.DefaultProject)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.Project }),
 		},
 		{
 			flag: "quota-system", env: "FORGE_QUOTA_SYSTEM", value: "N", usage: "open intents that one system submitted, above which the runner refuses more",
-			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.System }),
+			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.System }),
 		},
-		{flag: "rules", env: "FORGE_RULES", value: "VERSION", usage: "of the runner's rules that is not gone beyond, so that a rollback stays possible", set: setRules},
+		{flag: "rules", env: "FORGE_RULES", value: "VERSION", usage: "of the runner's rules that is not gone beyond, so that a rollback stays possible", set: setCount(func(c *Config) *int { return &c.Runner.Rules })},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
 	}
@@ -265,7 +264,7 @@ func setWorkers(c *Config, s string) error {
 }
 
 // setQuota returns a setter for a number of open intents.
-func setQuota(field func(*Config) *int) func(*Config, string) error {
+func setCount(field func(*Config) *int) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {
@@ -274,15 +273,6 @@ func setQuota(field func(*Config) *int) func(*Config, string) error {
 		*field(c) = n
 		return nil
 	}
-}
-
-func setRules(c *Config, s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < int(rules.First) || n > int(rules.Newest) {
-		return fmt.Errorf("%q is no version of the rules; this program has %d to %d", s, rules.First, rules.Newest)
-	}
-	c.Runner.Rules = rules.Version(n)
-	return nil
 }
 
 func setStreamReplicas(c *Config, s string) error {

@@ -153,7 +153,7 @@ func readExecutor(metadata map[string]string) (e Executor) {
 
 // isService reports whether a name is that of one of our services.
 func isService(name string) bool {
-	return name == "runner" || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
+	return name == runner || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
 }
 
 // read returns the replica that an answer describes, without what it cannot truly say. It
@@ -178,7 +178,7 @@ func read(data []byte) (r Replica, ok bool) {
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
 	}
-	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == "runner" {
+	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == runner {
 		r.Rules = rules.Version(n)
 	}
 	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {

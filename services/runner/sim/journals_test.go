@@ -10,9 +10,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -24,6 +28,7 @@ import (
 	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the journals of the newest version of the rules, if there are none yet")
@@ -79,6 +84,85 @@ func TestJournals(t *testing.T) {
 			t.Errorf("version %d has journals of %d records; want 1,000", v, n)
 		}
 	}
+}
+
+// TestVersionsDiffer has, of each version and the next one, worlds that the next one would have decided otherwise: so the rules still ask for the
+// version where they differ. What TestJournals has is chosen for what happens often.
+func TestVersionsDiffer(t *testing.T) {
+	for v := rules.First; v < rules.Newest; v++ {
+		path := filepath.Join("testdata", "journals", fmt.Sprintf("v%d-not-v%d.gz", v, v+1))
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && v+1 == rules.Newest && *rewrite {
+			data = differing(t, v)
+			err = os.WriteFile(path, data, 0o644)
+		}
+		if err != nil {
+			t.Fatalf("nothing shows what version %d changed: %v", v+1, err)
+		}
+		worlds := 0
+		for journal := range readJournals(t, data) {
+			worlds++
+			if err := refold(v, journal); err != nil {
+				t.Errorf("version %d, world %d: %v", v, worlds, err)
+			}
+			for i := range journal {
+				(v + 1).Stamp(&journal[i])
+			}
+			if refold(v+1, journal) == nil {
+				t.Errorf("version %d decides in world %d as version %d does", v+1, worlds, v)
+			}
+		}
+		if worlds == 0 {
+			t.Errorf("nothing shows what version %d changed", v+1)
+		}
+	}
+}
+
+// differing plays many worlds by a version of the rules, and returns those that the next version would have decided otherwise, the
+// smallest three for each kind of event in which it shows first.
+func differing(t *testing.T, v rules.Version) []byte {
+	t.Helper()
+	const worlds, each = 40_000, 3
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	found := map[string][][]byte{}
+	next := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range next {
+				w := playBy(t, seed, v)
+				var journal []forge.Record
+				for _, key := range w.keys {
+					journal = append(journal, slices.Clone(w.journal[key])...)
+				}
+				for i := range journal {
+					(v + 1).Stamp(&journal[i])
+				}
+				if err := refold(v+1, journal); err != nil {
+					what, _, _ := strings.Cut(err.Error(), ":\n")
+					_, what, _ = strings.Cut(what, ", ")
+					mu.Lock()
+					found[what] = append(found[what], pack(t, w))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for seed := range uint64(worlds) {
+		next <- seed
+	}
+	close(next)
+	wg.Wait()
+	var all []byte
+	for _, what := range slices.Sorted(maps.Keys(found)) {
+		list := found[what]
+		t.Logf("%d worlds: %s", len(list), what)
+		slices.SortFunc(list, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
+		for _, world := range list[:min(each, len(list))] {
+			all = append(all, world...)
+		}
+	}
+	return compress(t, all)
 }
 
 // refold decides on all events of a world once more, each by the rules of its record, and returns the first difference.
@@ -158,32 +242,15 @@ func choose(t *testing.T) []byte {
 	}
 	var worlds []*played
 	for seed := range uint64(chosenFrom) {
-		w := newWorld(seed)
-		w.versions = nil
-		for n := range w.runners {
-			w.runners[n] = w.newDriver(n)
-		}
-		w.populate()
-		if err := w.play(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		p := &played{seen: map[string]bool{}}
+		w := playBy(t, seed, rules.Newest)
+		p := &played{data: pack(t, w), seen: map[string]bool{}}
 		for _, key := range w.keys {
-			for i := range w.journal[key] {
-				data, err := records.Marshal(&w.journal[key][i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.data = append(binary.AppendUvarint(p.data, uint64(len(data))), data...)
-			}
 			happens(p.seen, w.journal[key])
 		}
-		p.data = append(p.data, 0)
 		worlds = append(worlds, p)
 	}
-	var buf bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
-	seen, size := map[string]bool{}, 0
+	var all []byte
+	seen := map[string]bool{}
 	gain := func(p *played) float64 {
 		n := 0
 		for s := range p.seen {
@@ -193,7 +260,7 @@ func choose(t *testing.T) []byte {
 		}
 		return float64(n) / float64(len(p.data)+2000)
 	}
-	for size < maxJournals {
+	for len(all) < maxJournals {
 		best := slices.MaxFunc(worlds, func(a, b *played) int { return cmp.Compare(gain(a), gain(b)) })
 		if gain(best) == 0 {
 			break
@@ -201,15 +268,55 @@ func choose(t *testing.T) []byte {
 		for s := range best.seen {
 			seen[s] = true
 		}
-		if _, err := z.Write(best.data); err != nil {
-			t.Fatal(err)
-		}
-		size += len(best.data)
+		all = append(all, best.data...)
 	}
-	if err := z.Close(); err != nil {
+	t.Logf("%d kinds of moments", len(seen))
+	return compress(t, all)
+}
+
+// playBy returns a world that was played to its end by a version of the rules alone.
+func playBy(t *testing.T, seed uint64, by rules.Version) *world {
+	t.Helper()
+	w := newWorld(seed)
+	w.versions = versions.Only(by)
+	for n := range w.runners {
+		w.runners[n] = w.newDriver(n)
+	}
+	w.populate()
+	if err := w.play(); err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+	}
+	return w
+}
+
+// pack returns the journals of a world as a file has them.
+func pack(t *testing.T, w *world) (packed []byte) {
+	t.Helper()
+	for _, key := range w.keys {
+		for i := range w.journal[key] {
+			data, err := records.Marshal(&w.journal[key][i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			packed = append(binary.AppendUvarint(packed, uint64(len(data))), data...)
+		}
+	}
+	return append(packed, 0)
+}
+
+// compress returns worlds as a file has them.
+func compress(t *testing.T, worlds []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bytes, %d before compression; %d kinds of moments", buf.Len(), size, len(seen))
+	_, err = z.Write(worlds)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, %d before compression", buf.Len(), len(worlds))
 	return buf.Bytes()
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -68,8 +67,6 @@ func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.
 		one := presence.Replica{Service: name, ID: replica, Version: service.Version(), Started: time.Now().UTC()}
 		if name != "runner" {
 			one.Projects, one.Executor = []forge.ProjectID{r.Repo.Project}, in
-		} else {
-			one.Rules = rules.Newest
 		}
 		stop, err := r.session.Bus.Presence.Announce(ctx, one)
 		if err != nil {

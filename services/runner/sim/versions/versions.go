@@ -22,6 +22,8 @@ func Refused(err error) bool { return errors.Is(err, errNewer) }
 type Versions struct {
 	rng     *rand.Rand
 	runners map[int]*known
+	// only is the one version that all go by, if it is not 0.
+	only rules.Version
 }
 
 // known is one runner's view.
@@ -40,18 +42,23 @@ func New(seed uint64) *Versions {
 	return &Versions{rng: rand.New(rand.NewPCG(seed, 86)), runners: map[int]*known{}}
 }
 
+// Only returns the versions of a world in which all decisions are taken by one.
+func Only(by rules.Version) *Versions {
+	return &Versions{rng: rand.New(rand.NewPCG(0, 0)), runners: map[int]*known{}, only: by}
+}
+
 // Begin returns the active version as runner n sees it, which begins with any program while there are faults, and with the newest one after that.
 func (v *Versions) Begin(n int, faults bool) func() rules.Version {
 	if v == nil {
 		return func() rules.Version { return rules.Newest }
 	}
-	k := &known{most: rules.Newest, active: rules.First}
-	if faults {
+	k := &known{most: rules.Newest, active: max(v.only, rules.First)}
+	if faults && v.only == 0 {
 		k.most = v.any(rules.Newest)
 	}
 	v.runners[n] = k
 	return func() rules.Version {
-		if v.rng.IntN(8) == 0 { // runners came or went, or one was not seen
+		if v.only == 0 && v.rng.IntN(8) == 0 { // runners came or went, or one was not seen
 			k.active = v.any(k.most)
 		}
 		return k.active
