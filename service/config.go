@@ -85,9 +85,8 @@ type RunnerConfig struct {
 	Notifications string
 	// TrustedKeys has the keys by which senders are proven; empty: see Env.Authors.
 	TrustedKeys string
-	// Quotas bound the open intents.
-	Quotas quota.Limits
-	Rules  int // is the version of the rules that is not gone beyond; 0: the newest that all runners know
+	Quotas      quota.Limits // bounds of the open intents
+	Rules       int          // is the version of the rules that is not gone beyond; 0: the newest that all runners know
 }
 
 // Pods describes the pods in which agents and commands run.

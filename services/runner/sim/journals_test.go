@@ -122,7 +122,7 @@ func TestVersionsDiffer(t *testing.T) {
 // smallest three for each kind of event in which it shows first.
 func differing(t *testing.T, v rules.Version) []byte {
 	t.Helper()
-	const worlds, each = 40_000, 3
+	const worlds, each = 20_000, 3
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	found := map[string][][]byte{}
