@@ -137,6 +137,9 @@ func eventOf(ev *forge.Event) string {
 	case *forge.TimerFired:
 		return name + " " + m.Key
 	default:
+		if ev.Account != "" {
+			return name + " by " + ev.Actor + " via " + ev.Via
+		}
 		if ev.Actor != "" {
 			return name + " by " + ev.Actor
 		}
