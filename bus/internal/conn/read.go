@@ -48,7 +48,8 @@ func (m Stored) Record() (forge.Record, error) {
 	rec, err := wire.Records.Unmarshal(m.Data)
 	if newer := rules.Of(&rec); err == nil && newer > rules.Newest {
 		// A fold by the rules of this program would lead to another state than that in which it was decided.
-		return forge.Record{}, &wire.UnknownError{Message: "Record", What: fmt.Sprintf("rules: version %d, and this program has those up to %d", newer, rules.Newest)}
+		what := fmt.Sprintf("rules: version %d, and this program has those up to %d", newer, rules.Newest)
+		return forge.Record{}, &wire.UnknownError{Message: "Record", What: what}
 	}
 	return rec, err
 }
