@@ -48,6 +48,9 @@ type (
 
 // intentState is everything that an intent remembers; a snapshot holds it.
 type intentState struct {
+	// Stamp says when the newest event was applied, and by which rules.
+	rule.Stamp
+
 	// Intent is as it was submitted, with judgments and answers since.
 	Intent forge.Intent
 	// Phase is where the run stands.
@@ -85,8 +88,6 @@ type intentState struct {
 	// Decided has the ids of what people asked: a redelivery must not be taken for
 	// another wish.
 	Decided map[string]bool
-	// Stamp says when the newest event was applied, and by which rules.
-	rule.Stamp
 }
 
 // policy is the policy in force.

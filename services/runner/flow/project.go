@@ -60,6 +60,9 @@ type Project struct {
 // projectState is everything that a project remembers from one event to the next.
 // It can be written as JSON and read back; see Snapshot.
 type projectState struct {
+	// Stamp says when the newest event was applied, and by which rules.
+	rule.Stamp
+
 	// Scheduler knows the intents: who is active, who waits for whom.
 	Scheduler scheduler.State
 	// Queue orders the merges and gives the file locks.
@@ -75,8 +78,6 @@ type projectState struct {
 	// Decided has the ids of the events that people sent, so that a redelivery is not
 	// taken for another wish.
 	Decided map[string]bool
-	// Stamp says when the newest event was applied, and by which rules.
-	rule.Stamp
 }
 
 // NewProject returns the state machine of a project in which nothing happened yet.
@@ -85,8 +86,7 @@ func NewProject(key forge.Key) *Project { return &Project{key: key} }
 // Rules returns the version of the rules that the newest event was applied by.
 func (p *Project) Rules() rules.Version { return p.state.DecidedBy }
 
-// Step decides on one event; see Intent.Step. A request that comes once more is
-// answered once more.
+// Step decides on one event; see Intent.Step. A request that comes once more is answered once more.
 func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
 	p.now = ev.At
 	last := p.state.Stamp
