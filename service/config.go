@@ -62,7 +62,6 @@ type Config struct {
 	LogLevel slog.Level
 	// LogFormat is json or text.
 	LogFormat string
-
 	// Pods says where agents and commands run.
 	Pods Pods
 	// Sandbox says what may run without one.

@@ -101,7 +101,10 @@ func settings() []setting {
 			flag: "quota-system", env: "FORGE_QUOTA_SYSTEM", value: "N", usage: "open intents that one system submitted, above which the runner refuses more",
 			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.System }),
 		},
-		{flag: "rules", env: "FORGE_RULES", value: "N", usage: "version of rules that a runner stays at", set: setRules},
+		{
+			flag: "rules", env: "FORGE_RULES", value: "N", usage: "version of the rules that the runner does not go beyond",
+			set: setCount(func(c *Config) *int { return &c.Runner.Rules }),
+		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
 	}
@@ -274,8 +277,6 @@ func setCount(field func(*Config) *int) func(*Config, string) error {
 		return nil
 	}
 }
-
-func setRules(c *Config, s string) error { return setCount(func(c *Config) *int { return &c.Runner.Rules })(c, s) }
 
 func setStreamReplicas(c *Config, s string) error {
 	n, err := strconv.Atoi(s)
