@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
 
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -56,6 +59,12 @@ type Command struct {
 	Wrong string
 }
 
+// Approves reports whether the command approves exactly this text. The whole hash has to be named: for a short beginning of it,
+// who edits the text could find another text.
+func (c *Command) Approves(title, body string) bool {
+	return c.Verb == Approve && c.Hash == Hash(title, body)
+}
+
 // Said is a comment, as the forge has it now.
 type Said struct {
 	// Author wrote it.
@@ -73,34 +82,72 @@ const (
 	maxLine     = 4 << 10
 )
 
-// Commands returns the commands in a comment. There are none in what a bot, or the account with the id self, wrote, in a comment
-// that was edited, and anywhere but at the beginning of a line of ordinary text: not in quotes, lists, code, headings, HTML, and
-// in no line that holds characters which cannot be seen.
+// Commands returns the commands in a comment. There are none in what anybody but a person wrote whom the forge told from a program,
+// in what the account with the id self wrote, and in a comment that was edited.
+//
+// Commands stand in paragraphs of ordinary text at the top level that have nothing else: each line is one. Nothing after the first
+// HTML of a comment, or the first mark of a quotation or formula of several blocks, is a command, whether it ends or not: forges
+// differ in where it does.
 func Commands(said Said, self int64) []Command {
-	if said.Author.Kind == Bot || said.Author.ID == self || said.Edited {
+	if !said.Author.isPerson() || self <= 0 || said.Author.ID == self || said.Edited {
 		return nil
 	}
 	source := []byte(said.Body)
 	var found []Command
-	for n := parse(source).FirstChild(); n != nil; n = n.NextSibling() {
-		if n.Kind() != ast.KindParagraph {
+	end := opaque(said.Body)
+	for n := comments.Parse(text.NewReader(source)).FirstChild(); n != nil && !hasHTML(n); n = n.NextSibling() {
+		if n.Kind() != ast.KindParagraph || n.Lines().At(n.Lines().Len()-1).Stop > end {
 			continue
 		}
-		for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
-			atStart := line.Start == 0 || source[line.Start-1] == '\n'
-			if !atStart || !isPlainText(n, line.Start) {
-				continue
-			}
-			c, ok := command(string(line.Value(source)))
-			if !ok {
-				continue
-			}
-			if len(found) == maxCommands {
-				return found
-			}
-			c.Line = 1 + bytes.Count(source[:line.Start], []byte("\n"))
-			found = append(found, c)
+		found = append(found, commandsOf(n, source)...)
+		if len(found) >= maxCommands {
+			return found[:maxCommands]
 		}
+	}
+	return found
+}
+
+// comments reads Markdown with all that the comments of forges have: tables, strikethrough, links, footnotes.
+var comments = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
+
+// opaqueStart finds what some forge shows as a quotation, a formula or front matter, and goldmark does not: from there on it is not
+// known what is text.
+var opaqueStart = regexp.MustCompile(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
+
+// opaque returns where ordinary text ends for sure.
+func opaque(body string) int {
+	if at := opaqueStart.FindStringIndex(body); at != nil {
+		return at[0]
+	}
+	return len(body)
+}
+
+// hasHTML reports whether there is any HTML in a block: it could hide or quote all that follows.
+func hasHTML(block ast.Node) bool {
+	found := false
+	_ = ast.Walk(block, func(n ast.Node, _ bool) (ast.WalkStatus, error) {
+		if n.Kind() == ast.KindHTMLBlock || n.Kind() == ast.KindRawHTML {
+			found = true
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return found
+}
+
+// commandsOf returns the commands in a paragraph; none unless every line is one.
+func commandsOf(paragraph ast.Node, source []byte) []Command {
+	var found []Command
+	lines := paragraph.Lines().Sliced(0, paragraph.Lines().Len())
+	for _, line := range lines {
+		atStart := line.Start == 0 || source[line.Start-1] == '\n'
+		c, ok := command(string(line.Value(source)))
+		inFormula := len(lines) > 1 && bytes.ContainsRune(line.Value(source), '$') // which can reach over several lines
+		if !ok || !atStart || inFormula || !isPlainText(paragraph, line.Start) {
+			return nil
+		}
+		c.Line = 1 + bytes.Count(source[:line.Start], []byte("\n"))
+		found = append(found, c)
 	}
 	return found
 }
@@ -128,8 +175,8 @@ func command(line string) (Command, bool) {
 	if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' || len(line) > maxLine || term.Sanitize(line) != line {
 		return Command{}, false
 	}
-	word, text, _ := strings.Cut(strings.TrimLeft(rest, " \t"), " ")
-	c := Command{Verb: Verb(strings.ToLower(word)), Text: strings.TrimSpace(text)}
+	word, words := cutWord(rest)
+	c := Command{Verb: Verb(strings.ToLower(word)), Text: words}
 	takes, known := verbs[c.Verb]
 	switch {
 	case !known:
@@ -140,9 +187,9 @@ func command(line string) (Command, bool) {
 			c.Wrong = "an approval names the hash of the plan that was read: " + usage(Approve)
 		}
 	case c.Verb == Answer:
-		number, answer, _ := strings.Cut(c.Text, " ")
+		number, answer := cutWord(c.Text)
 		n, err := strconv.Atoi(number)
-		c.Question, c.Text = n, strings.TrimSpace(answer)
+		c.Question, c.Text = n, answer
 		if err != nil || n < 1 || c.Text == "" {
 			c.Wrong = "an answer names the question by its number: " + usage(Answer)
 		}
@@ -155,6 +202,15 @@ func command(line string) (Command, bool) {
 		c = Command{Wrong: c.Wrong}
 	}
 	return c, true
+}
+
+// cutWord returns the first word of a line and all that follows it, without the white space around both.
+func cutWord(line string) (word, rest string) {
+	line = strings.Trim(line, " \t")
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		return line[:i], strings.Trim(line[i:], " \t")
+	}
+	return line, ""
 }
 
 // usage returns how a verb is written.

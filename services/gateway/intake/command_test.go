@@ -28,39 +28,64 @@ func verbsIn(body string) string {
 
 func TestCommandsStandInOrdinaryText(t *testing.T) {
 	for body, want := range map[string]string{
-		"/forge run":                         "run",
-		"Please.\n/forge retry now\nThanks.": "retry",
-		"/forge pause\r\n\r\n/forge resume":  "pause resume",
-		"/FORGE run":                         "",
-		"/forge RUN":                         "run",
-		"/forge":                             "?",
-		"/forgery run":                       "",
-		" /forge run":                        "",
-		"please /forge run":                  "",
-		"> /forge run":                       "",
-		"> quoted\n/forge run":               "", // a lazy line of the quotation
-		"> quoted\n\n/forge run":             "run",
-		"```\n/forge run\n```":               "",
-		"~~~\n/forge run":                    "",
-		"    /forge run":                     "",
-		"\t/forge run":                       "",
-		"text `code\n/forge run\ncode`":      "",
-		"<!-- \n/forge run\n-->":             "",
-		"text <!-- \n/forge run\n-->":        "",
-		"<details>\n/forge run\n</details>":  "",
-		"- item\n/forge run":                 "", // a lazy line of the item
-		"- item\n\n  /forge run":             "",
-		"1. item\n\n/forge run":              "run",
-		"# /forge run":                       "",
-		"/forge run\n---":                    "", // a heading
-		"[text\n/forge run](https://a.test)": "",
-		"**text\n/forge run\n**":             "run", // no emphasis: it would end with a blank
-		"**text\n/forge run**":               "",
-		"/forge r\u200bun":                   "",
-		"/forge run \u202enur":               "",
-		"/forge cancel all":                  "?",
-		"/forge destroy":                     "?",
-		"| a |\n|---|\n/forge run":           "run", // no table without the extension: a paragraph on every forge that we read
+		"/forge run":                                            "run",
+		"Please.\n/forge retry now\nThanks.":                    "", // a paragraph of commands has nothing else
+		"Please.\n\n/forge retry now\n\nThanks.":                "retry",
+		"/forge pause\r\n\r\n/forge resume":                     "pause resume",
+		"/FORGE run":                                            "",
+		"/forge RUN":                                            "run",
+		"/forge":                                                "?",
+		"/forgery run":                                          "",
+		" /forge run":                                           "",
+		"please /forge run":                                     "",
+		"> /forge run":                                          "",
+		"> quoted\n/forge run":                                  "", // a lazy line of the quotation
+		"> quoted\n\n/forge run":                                "run",
+		"```\n/forge run\n```":                                  "",
+		"~~~\n/forge run":                                       "",
+		"    /forge run":                                        "",
+		"\t/forge run":                                          "",
+		"text `code\n/forge run\ncode`":                         "",
+		"<!-- \n/forge run\n-->":                                "",
+		"text <!-- \n/forge run\n-->":                           "",
+		"<details>\n/forge run\n</details>":                     "",
+		"- item\n/forge run":                                    "", // a lazy line of the item
+		"- item\n\n  /forge run":                                "",
+		"1. item\n\n/forge run":                                 "run",
+		"# /forge run":                                          "",
+		"/forge run\n---":                                       "", // a heading
+		"[text\n/forge run](https://a.test)":                    "",
+		"**text\n/forge run\n**":                                "",
+		"**text\n/forge run**":                                  "",
+		"/forge r\u200bun":                                      "",
+		"/forge run \u202enur":                                  "",
+		"/forge cancel all":                                     "?",
+		"/forge destroy":                                        "?",
+		"|a|\n|---|\n/forge run":                                "",
+		"/forge run\n/forge pause":                              "run pause",
+		"/forge run\nthanks":                                    "",
+		"/forge reject a *b\n/forge run*":                       "",
+		"/forge reject a ~~b\n/forge run~~":                     "",
+		"/forge reject a $b\n/forge run$":                       "",
+		"~~a\n/forge run\n~~":                                   "",
+		"[^1]: x\n/forge run":                                   "",
+		"see[^1]\n\n[^1]: x\n/forge run":                        "",
+		"<details>\n\n/forge approve 0123456\n\n</details>":     "",
+		"<div hidden>\n\n/forge run\n\n</div>":                  "",
+		"<blockquote>\n\n/forge run":                            "",
+		"text <details>\n\n/forge run":                          "",
+		"- item <details>\n\n/forge run":                        "",
+		"<!-- a --> <details>\n\n/forge run":                    "",
+		"/forge run\n\n<details>\n\n/forge pause\n\n</details>": "run",
+		">>>\nquoted\n\n/forge run\n\n>>>":                      "",
+		"/forge run\n\n>>>\n\n/forge pause":                     "run",
+		"$$\n\n/forge run\n\n$$":                                "",
+		"a $$\n\n/forge run\n\n$$":                              "",
+		"\\[\n\n/forge run\n\n\\]":                              "",
+		"---\n/forge run\n\na: b\n---":                          "", // front matter
+		"+++\n/forge run\n\n+++":                                "",
+		"/forge approve\t0123456":                               "approve",
+		"/forge\tanswer\t1\tyes":                                "answer",
 	} {
 		if got := verbsIn(body); got != want {
 			t.Errorf("%q: %q, want %q", body, got, want)
@@ -102,6 +127,18 @@ func TestWhoCommandsNothing(t *testing.T) {
 	if len(intake.Commands(said, 1)) != 0 {
 		t.Error("it obeys a bot")
 	}
+	said.Author.Kind = ""
+	if len(intake.Commands(said, 1)) != 0 {
+		t.Error("it obeys an account of which nothing is known")
+	}
+	said.Author = intake.Account{Login: "ada", Kind: intake.Member}
+	if len(intake.Commands(said, 1)) != 0 {
+		t.Error("it obeys an account without a number")
+	}
+	said.Author = person
+	if len(intake.Commands(said, 0)) != 0 {
+		t.Error("it obeys although it does not know who it is")
+	}
 }
 
 // TestCommandsAreBounded: a comment commands only so much, and no line of any length.
@@ -135,6 +172,7 @@ func markdown() *rapid.Generator[string] {
 		"/forge run", "/forge approve 0123456", "\n", "\n\n", "> ", "```", "~~~", "`", "<!--", "-->", "    ", "- ", "1. ", "# ", "---", "@ada", "@org/team",
 		"#12", "o/r#12", "!3", "GH-4", "Closes ", "fixes: ", "Resolved ", "https://a.test/o/r/issues/1", "<img src=x alt='y'>", "[a](b 'c')", "![a](b)", "&lt;",
 		"&#64;ada", "\\", "\u200b", "\u202e", "\x1b[2J", "\x00", "é", "word", " ", "\t", "*", "_", "**", "|", "$x$", "/lgtm", "r+", "\xff", "www.a.test",
+		"\u00a0/merge", "\u3000", "\nbors r+", "\n/retest", "\nok to test", "GL-12", "ABC1-12", "[issue:12]", "0123456789abcdef0123456789abcdef01234567", "</p>",
 	})
 	return rapid.Map(rapid.SliceOfN(piece, 0, 20), func(p []string) string { return strings.Join(p, "") })
 }
@@ -152,7 +190,7 @@ func FuzzCommands(f *testing.F) {
 				t.Errorf("%q has the command %+v", body, c)
 			}
 		}
-		if len(intake.Hidden(body)) > 50 || verbsIn(intake.Shown(body)) != "" {
+		if len(intake.Hidden(body)) > 130 || verbsIn(intake.Shown(body)) != "" {
 			t.Errorf("%q shows %q", body, intake.Shown(body))
 		}
 	})

@@ -18,8 +18,14 @@ const breaker = "\u200b"
 // closing finds words that make a forge close an issue when they stand before a reference to it.
 var closing = regexp.MustCompile(`(?i)\b(c|f|r|i)(los(?:e[sd]?|ing)|ix(?:e[sd]|ing)?|esolv(?:e[sd]?|ing)|mplement(?:s|ed|ing)?)\b`)
 
-// pull finds the other form in which GitHub refers to an issue.
-var pull = regexp.MustCompile(`(?i)(GH)(-\d)`)
+// reference finds the forms in which trackers refer to an issue without a mark of their own: GH-1, ABC1-2, [issue:3].
+var reference = regexp.MustCompile(`([A-Za-z]\w*|\[\w+)([-:]\d)`)
+
+// commit finds what a forge could take for the hash of a commit, and part the pieces of it that are too short for one.
+var (
+	commit = regexp.MustCompile(`[0-9A-Fa-f]{7,}`)
+	part   = regexp.MustCompile(`.{1,6}`)
+)
 
 // marks are the characters with which Markdown and HTML begin anything, with their spelling as text.
 var marks = strings.NewReplacer(
@@ -32,8 +38,7 @@ var marks = strings.NewReplacer(
 // nothing in it that a page renders, links or loads or that a bot obeys. It has no mentions, no references to issues, no words that
 // close them, no HTML, no Markdown. Every line of it keeps its words.
 func Plain(s string, secrets *redact.Redactor, limit int) string {
-	s = term.Sanitize(secrets.Text(s))
-	s = cut(s, limit)
+	s = cut(withoutSecrets(s, secrets), limit)
 	for { // marks make a text longer; what is too long is cut where it is still plain
 		out := escape(s)
 		over := len(out) - limit
@@ -44,19 +49,37 @@ func Plain(s string, secrets *redact.Redactor, limit int) string {
 	}
 }
 
-// escape returns plain text as Markdown that shows exactly that text.
+// spelled finds the characters that term spells out because they cannot be seen.
+var spelled = regexp.MustCompile(`<U\+[0-9A-F]{4,6}>`)
+
+// withoutSecrets returns s sanitized and redacted. It looks for secrets in the text as it came, in what is left of it for a reader,
+// and once more without all that cannot be seen: whatever stands between the pieces of a secret would leave the rest readable.
+func withoutSecrets(s string, secrets *redact.Redactor) string {
+	s = secrets.Text(term.Sanitize(secrets.Text(s)))
+	bare := spelled.ReplaceAllString(term.Visible(s), "")
+	if redacted := secrets.Text(bare); redacted != bare {
+		return redacted
+	}
+	return s
+}
+
+// escape returns plain text as Markdown that shows exactly that text. Each line begins with a breaker, so that it is no list, rule or
+// indented code, and no command of any bot: they have too many to list.
 func escape(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, line := range lines {
 		line = closing.ReplaceAllString(strings.TrimRight(line, " \t"), "${1}"+breaker+"${2}")
-		line = marks.Replace(pull.ReplaceAllString(line, "${1}"+breaker+"${2}"))
-		lines[i] = lineStart.ReplaceAllString(line, breaker+"$0")
+		line = reference.ReplaceAllString(line, "${1}"+breaker+"${2}")
+		line = commit.ReplaceAllStringFunc(line, func(hash string) string {
+			return strings.Join(part.FindAllString(hash, -1), breaker)
+		})
+		if line = marks.Replace(line); line != "" {
+			line = breaker + line
+		}
+		lines[i] = line
 	}
 	return strings.Join(lines, "\n")
 }
-
-// lineStart finds the beginnings of lines with a meaning for Markdown or for bots: indents, commands, lists, rules.
-var lineStart = regexp.MustCompile(`^(?:[ \t]+|[/=+:-]|\d+[.)])`)
 
 // Quote is Plain as a quotation, so that each line begins with a mark that no bot takes for its own.
 func Quote(s string, secrets *redact.Redactor, limit int) string {

@@ -56,6 +56,11 @@ type Account struct {
 	Teams []string
 }
 
+// isPerson reports whether the forge told who the account is, and that it is a person's.
+func (a *Account) isPerson() bool {
+	return a.ID > 0 && (a.Kind == Member || a.Kind == Outsider)
+}
+
 // Event says what the forge was found to hold.
 type Event string
 
