@@ -2,11 +2,13 @@ package intake
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Decision says what becomes of a trigger, and why.
@@ -26,7 +28,9 @@ type Decision struct {
 	Agent     string
 	BudgetUSD float64
 	Priority  int
-	// Limits are those that the intent counts against.
+	// Keys are all those that the intent counts under if it is submitted, with its budget, whether a limit asks for them or not.
+	Keys []string
+	// Limits are those that it was held against, each with one of the keys.
 	Limits []Bound
 	// Refused says why nothing becomes of it although a rule let it in, as a sentence for its author; empty if nothing is in the way.
 	Refused string
@@ -52,6 +56,9 @@ type Bound struct {
 
 	// Key names all that is counted together, with the day.
 	Key string
+
+	// budget is what the intent counts for: that of the operator's rule for the operator's limit, whatever a repository makes of it.
+	budget float64
 }
 
 // Used says how much was let in under a key: how many intents, with which budgets together.
@@ -61,20 +68,23 @@ type Used func(key string) (count int, usd float64)
 // decision stricter or leave it as it is. used counts what was let in before; now is the time of the trigger.
 func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) Decision {
 	d := Decision{Do: Ignore}
-	var by *Rule
-	by, d.Asker, d.Steps = rs.first(t, false)
+	first := rs.first(t, false)
+	d.Asker, d.Steps = first.asker, first.steps
+	by := first.rule
 	if by == nil {
 		return d
 	}
 	d.Do, d.Rule, d.As, d.Project = by.Do, by.Name, by.As, forge.ProjectID(by.Project)
 	d.Type, d.Risk, d.Recipe, d.Agent, d.BudgetUSD, d.Priority = by.Type, by.Risk, by.Recipe, by.Agent, by.BudgetUSD, by.Priority
-	d.bound(by, t, now)
+	d.count(by, "", t, now)
+	d.doubt(first)
 	if narrowing != nil {
-		own, _, steps := narrowing.first(t, true)
-		d.Steps = append(d.Steps, steps...)
-		if own != nil {
-			d.narrow(own)
-			d.bound(own, t, now)
+		own := narrowing.first(t, true)
+		d.Steps = append(d.Steps, own.steps...)
+		d.doubt(own)
+		if own.rule != nil {
+			d.narrow(own.rule)
+			d.count(own.rule, "own ", t, now)
 		}
 	}
 	if d.Do == Ask {
@@ -86,26 +96,50 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 	return d
 }
 
-// first returns the first rule that matches, with who asked in its eyes, and all that were looked at.
-func (rs *Rules) first(t *Trigger, repository bool) (*Rule, Account, []Step) {
-	var steps []Step
+// found is what came of looking through rules.
+type found struct {
+	// rule is the first that matches; nil if none does.
+	rule *Rule
+	// asker is who asked in its eyes.
+	asker Account
+	// steps are all that were looked at.
+	steps []Step
+	// unread says that a rule before it might have matched: its pattern was not held against a text that is too long.
+	unread bool
+}
+
+// tooLong is why a rule does not match whose pattern does not see all of the text.
+const tooLong = "the text is longer than patterns see"
+
+// first looks for the first rule that matches.
+func (rs *Rules) first(t *Trigger, repository bool) found {
+	f := found{asker: t.Author}
 	for i := range rs.list {
 		r := &rs.list[i]
-		asker, why := r.match(t)
+		asker, why := r.match(t, rs.text)
 		step := Step{Rule: r.Name, Repository: repository, Matched: why == "", Why: why}
 		if step.Matched {
 			step.Why = "matches: " + string(r.Do)
 		}
-		steps = append(steps, step)
+		f.steps = append(f.steps, step)
+		f.unread = f.unread || why == tooLong
 		if step.Matched {
-			return r, asker, steps
+			f.rule, f.asker = r, asker
+			return f
 		}
 	}
-	return nil, t.Author, steps
+	return f
+}
+
+// doubt has a person asked if a rule was passed over because of the length of the text: it might have been a stricter one.
+func (d *Decision) doubt(f found) {
+	if f.unread && d.Do == Go {
+		d.Do = Ask
+	}
 }
 
 // match returns who asked, and the first condition that does not hold; empty if all do.
-func (r *Rule) match(t *Trigger) (asker Account, why string) {
+func (r *Rule) match(t *Trigger, most int) (asker Account, why string) {
 	w := &r.When
 	asker = t.Author
 	if t.Command != "" {
@@ -133,20 +167,29 @@ func (r *Rule) match(t *Trigger) (asker Account, why string) {
 		return asker, "it lets no commands in"
 	case w.Author != "" && !strings.EqualFold(w.Author, t.Author.Login):
 		return asker, "it is for the author " + w.Author
+	case w.AuthorID != 0 && w.AuthorID != t.Author.ID:
+		return asker, fmt.Sprintf("it is for the author number %d", w.AuthorID)
 	}
 	if why := r.matchAsker(&t.Author, &asker); why != "" {
 		return asker, why
 	}
-	return asker, w.matchText(t)
+	return asker, r.matchText(t, most)
 }
 
-// matchText returns the first pattern that does not match; empty if all do.
-func (w *When) matchText(t *Trigger) string {
-	switch {
-	case w.title != nil && !w.title.MatchString(bounded(t.Title)):
-		return "the title does not match"
-	case w.body != nil && !w.body.MatchString(bounded(t.Body)):
-		return "the body does not match"
+// matchText returns the first pattern that does not match; empty if all do. A text of more than so many bytes is not looked into:
+// to ignore it that is enough, and to let it in it never is, since whatever a pattern looks for could stand at the end.
+func (r *Rule) matchText(t *Trigger, most int) string {
+	for _, of := range []struct {
+		name, text string
+		pattern    *regexp.Regexp
+	}{{"title", t.Title, r.When.title}, {"body", t.Body, r.When.body}} {
+		switch {
+		case of.pattern == nil, len(of.text) > most && r.Do == Ignore:
+		case len(of.text) > most:
+			return tooLong
+		case !of.pattern.MatchString(of.text):
+			return "the " + of.name + " does not match"
+		}
 	}
 	return ""
 }
@@ -158,12 +201,18 @@ func (r *Rule) matchAsker(author, asker *Account) string {
 	switch {
 	case w.Asker != "" && !strings.EqualFold(w.Asker, asker.Login):
 		return "it is for " + w.Asker
+	case w.AskerID != 0 && w.AskerID != asker.ID:
+		return fmt.Sprintf("it is for the account number %d", w.AskerID)
+	case r.Do != Ignore && (asker.ID <= 0 || author.ID <= 0):
+		return "the forge did not say who asks, or who wrote the text"
 	case w.Is != "" && w.Is != asker.Kind:
 		return fmt.Sprintf("it is for a %s; %s is %q", w.Is, asker.Login, asker.Kind)
 	case r.Do != Ignore && w.Is != Bot && asker.Kind == Bot:
 		return "a bot asks, and the rule does not say is: bot"
-	case r.Do != Ignore && author.Kind == Bot && author.ID != asker.ID && w.Author == "":
-		return "a bot wrote the text, and the rule does not name it as author"
+	case r.Do != Ignore && asker.Kind != Bot && !asker.isPerson():
+		return "the forge did not say whether a person asks"
+	case r.Do != Ignore && !author.isPerson() && author.ID != asker.ID && w.Author == "" && w.AuthorID == 0:
+		return "no person wrote the text, and the rule does not name the author"
 	case w.Permission != "" && !asker.Permission.Includes(w.Permission):
 		return fmt.Sprintf("it asks for the permission %s; %s has %q", w.Permission, asker.Login, asker.Permission)
 	case w.Team != "" && !slices.ContainsFunc(asker.Teams, func(team string) bool { return strings.EqualFold(team, w.Team) }):
@@ -183,9 +232,6 @@ func (w *When) isRepository(name string) bool {
 // cutAll returns the owner in owner/*.
 func cutAll(pattern string) (owner string, ok bool) { return strings.CutSuffix(pattern, "/*") }
 
-// bounded is the part of a text that patterns see.
-func bounded(s string) string { return s[:min(len(s), maxMatched)] }
-
 // narrow makes the decision as strict as a rule of the repository, if that is stricter.
 func (d *Decision) narrow(own *Rule) {
 	if slices.Index(dos, own.Do) < slices.Index(dos, d.Do) {
@@ -197,20 +243,26 @@ func (d *Decision) narrow(own *Rule) {
 	}
 }
 
-// bound adds the limit of a rule.
-func (d *Decision) bound(r *Rule, t *Trigger, now time.Time) {
-	if r.Limit == nil {
-		return
+// count adds the keys of a rule, and its limit. The rules of a repository, of, count apart from the operator's and from those of
+// other repositories.
+func (d *Decision) count(r *Rule, of string, t *Trigger, now time.Time) {
+	begin := now.UTC().Format(time.DateOnly) + " " + of
+	repository := fmt.Sprintf("%s/%d", t.Forge, t.RepositoryID)
+	keys := map[Per]string{
+		PerAuthor:     fmt.Sprintf("%s%s %s/%d %q", begin, PerAuthor, t.Forge, d.Asker.ID, r.Name),
+		PerRepository: fmt.Sprintf("%s%s %s %q", begin, PerRepository, repository, r.Name),
+		PerDay:        begin + string(PerDay),
 	}
-	key := now.UTC().Format(time.DateOnly) + " " + string(r.Limit.Per)
-	switch r.Limit.Per {
-	case PerAuthor:
-		key += fmt.Sprintf(" %s/%d", t.Forge, d.Asker.ID)
-	case PerRepository:
-		key += fmt.Sprintf(" %s/%d", t.Forge, t.RepositoryID)
-	case PerDay:
+	if of != "" {
+		keys[PerAuthor] += " " + repository
+		keys[PerDay] += " " + repository
 	}
-	d.Limits = append(d.Limits, Bound{Limit: *r.Limit, Key: key})
+	for _, per := range []Per{PerAuthor, PerRepository, PerDay} {
+		d.Keys = append(d.Keys, keys[per])
+	}
+	if r.Limit != nil {
+		d.Limits = append(d.Limits, Bound{Limit: *r.Limit, Key: keys[r.Limit.Per], budget: d.BudgetUSD})
+	}
 }
 
 // exceeded returns why one of the limits does not let another intent in; empty if all do.
@@ -220,12 +272,15 @@ func (d *Decision) exceeded(used Used) string {
 		switch {
 		case b.Count > 0 && count >= b.Count:
 			return fmt.Sprintf("the limit of %d a day for each %s is reached", b.Count, b.Per)
-		case b.USD > 0 && usd+d.BudgetUSD > b.USD:
+		case b.USD > 0 && usd+b.budget > b.USD:
 			return fmt.Sprintf("the limit of $%.2f a day for each %s would be exceeded", b.USD, b.Per)
 		}
 	}
 	return ""
 }
+
+// maxWhy bounds what an explanation says of one rule, in characters: it repeats names of the forge.
+const maxWhy = 200
 
 // Explain returns the decision as lines for a person: each rule that was looked at, and what it said.
 func (d *Decision) Explain() string {
@@ -238,7 +293,7 @@ func (d *Decision) Explain() string {
 		if s.Repository {
 			of = " (of the repository)"
 		}
-		fmt.Fprintf(&b, "%s %s%s: %s\n", mark, s.Rule, of, s.Why)
+		fmt.Fprintf(&b, "%s %s%s: %s\n", mark, term.Short(s.Rule, maxName), of, term.Short(s.Why, maxWhy))
 	}
 	if d.Rule == "" {
 		b.WriteString("no rule matches: ignore\n")

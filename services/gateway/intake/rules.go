@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Do names the consequence of a trigger.
@@ -43,7 +44,7 @@ type Per string
 const (
 	PerAuthor     Per = "author"
 	PerRepository Per = "repository"
-	// PerDay counts everything that the rules let in.
+	// PerDay counts everything that all the rules of the file let in.
 	PerDay Per = "day"
 )
 
@@ -57,11 +58,13 @@ type When struct {
 	Event Event `yaml:"event"`
 	// Label is on the issue.
 	Label string `yaml:"label"`
-	// Author is the login of who wrote the text.
-	Author string `yaml:"author"`
+	// Author is the login of who wrote the text, and AuthorID the forge's number for them: logins are given to others.
+	Author   string `yaml:"author"`
+	AuthorID int64  `yaml:"author_id"`
 	// Asker is the login of who asked: who put the label on, if the rule names one; who wrote the command, if there is one;
-	// otherwise who wrote the text.
-	Asker string `yaml:"asker"`
+	// otherwise who wrote the text. AskerID is the forge's number for them.
+	Asker   string `yaml:"asker"`
+	AskerID int64  `yaml:"asker_id"`
 	// Permission is the least that the asker may do in the repository.
 	Permission Permission `yaml:"permission"`
 	// Team is one that the asker belongs to.
@@ -77,7 +80,7 @@ type When struct {
 	title, body *regexp.Regexp
 }
 
-// Limit bounds the intents that one rule lets in on a day in UTC.
+// Limit bounds the intents that one rule lets in on a day in UTC, or, if it is PerDay, all the rules of its file.
 type Limit struct {
 	// Per says what is counted together.
 	Per Per `yaml:"per"`
@@ -89,7 +92,7 @@ type Limit struct {
 
 // Rule says what becomes of the triggers that it matches.
 type Rule struct {
-	// Name is for explanations; a rule without one is called by its number.
+	// Name is for explanations, and for what counts against its limit; a rule without one is called by its number.
 	Name string `yaml:"name"`
 	// When has the conditions. A rule without any matches every issue that a person wrote, and ignores everything if it ignores.
 	When When `yaml:"when"`
@@ -113,13 +116,14 @@ type Rule struct {
 // Rules are those of an operator, or of a repository.
 type Rules struct {
 	list []Rule
+	// text bounds the text that their patterns see, in bytes.
+	text int
 }
 
 const (
-	// maxRules bounds the rules of a file, maxPattern a pattern, in bytes, and maxMatched the text that patterns see.
-	maxRules   = 200
-	maxPattern = 500
-	maxMatched = 64 << 10
+	// maxRules bounds the rules of a file, and maxName the name of one, in characters.
+	maxRules = 200
+	maxName  = 100
 	// maxNumber bounds counts and dollars, so that sums of them stay exact.
 	maxNumber = 1_000_000
 )
@@ -131,16 +135,19 @@ type file struct {
 
 // Parse reads the operator's rules. Every error is a strictyaml.Errors with file, line and field.
 func Parse(name string, data []byte) (*Rules, error) {
-	return read(name, data, func(r *Rule, wrong func(field, format string, args ...any)) {
+	return read(name, data, operatorsPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {
 		if r.Do != Ignore && r.Project == "" {
 			wrong("project", "is missing; it is the project that the intent is for")
+		}
+		if r.Do == Go && r.When.AskerID == 0 && r.When.Permission == "" {
+			wrong("when", "needs asker_id or permission to go; everybody can have a login, once who had it is renamed")
 		}
 	})
 }
 
 // ParseNarrowing reads the rules of a repository. They may ignore or ask, and bound risk and money; everything else is the operator's.
 func ParseNarrowing(name string, data []byte) (*Rules, error) {
-	return read(name, data, func(r *Rule, wrong func(field, format string, args ...any)) {
+	return read(name, data, repositorysPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {
 		given := map[string]bool{
 			"as": r.As != AsSystem, "project": r.Project != "", "type": r.Type != "", "recipe": r.Recipe != "", "agent": r.Agent != "",
 			"priority": r.Priority != 0, "when.forge": r.When.Forge != "", "when.repository": r.When.Repository != "",
@@ -154,7 +161,7 @@ func ParseNarrowing(name string, data []byte) (*Rules, error) {
 }
 
 // read decodes and checks rules; more has the checks that differ between their owners.
-func read(name string, data []byte, more func(*Rule, func(field, format string, args ...any))) (*Rules, error) {
+func read(name string, data []byte, bounds patternBounds, more func(*Rule, func(field, format string, args ...any))) (*Rules, error) {
 	var f file
 	places, err := strictyaml.Decode(data, &f, strictyaml.Options{File: name})
 	if err != nil {
@@ -165,6 +172,7 @@ func read(name string, data []byte, more func(*Rule, func(field, format string, 
 		errs = append(errs, places.Errorf("rules", "has %d rules; at most %d are allowed", len(f.Rules), maxRules))
 		return nil, errs
 	}
+	patterns, names := &compile{patternBounds: bounds}, map[string]bool{}
 	for i := range f.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		wrong := func(field, format string, args ...any) {
@@ -174,18 +182,25 @@ func read(name string, data []byte, more func(*Rule, func(field, format string, 
 		r.Name = cmp.Or(r.Name, fmt.Sprintf("rule %d", i+1))
 		r.As = cmp.Or(r.As, AsSystem)
 		r.check(wrong)
-		r.When.check(func(field, format string, args ...any) { wrong("when."+field, format, args...) })
+		if names[r.Name] {
+			wrong("name", "is that of another rule; both would count against the limit of either")
+		}
+		names[r.Name] = true
+		r.When.check(patterns, func(field, format string, args ...any) { wrong("when."+field, format, args...) })
 		more(r, wrong)
 	}
 	if len(errs) > 0 {
 		errs.Sort()
 		return nil, errs
 	}
-	return &Rules{list: f.Rules}, nil
+	return &Rules{list: f.Rules, text: bounds.text}, nil
 }
 
 // check reports what is wrong with everything but the conditions.
 func (r *Rule) check(wrong func(field, format string, args ...any)) {
+	if r.Name != term.Short(term.Visible(r.Name), maxName) {
+		wrong("name", "has to be one line of at most %d characters that can be seen", maxName)
+	}
 	oneOf(wrong, "do", r.Do, dos, false)
 	oneOf(wrong, "as", r.As, []As{AsSystem, AsPerson}, false)
 	oneOf(wrong, "risk", r.Risk, []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh}, true)
@@ -201,8 +216,8 @@ func (r *Rule) check(wrong func(field, format string, args ...any)) {
 	if r.Priority < -maxNumber || r.Priority > maxNumber {
 		wrong("priority", "has to be between -%d and %d", maxNumber, maxNumber)
 	}
-	if r.When.Is == Bot && r.Do != Ignore && r.When.Asker == "" {
-		wrong("when.asker", "is missing; a bot is let in by its name only, since everybody can have one")
+	if r.When.Is == Bot && r.Do != Ignore && r.When.Asker == "" && r.When.AskerID == 0 {
+		wrong("when.asker", "is missing, or asker_id; a bot is let in by its name only, since everybody can have one")
 	}
 	if r.Limit != nil {
 		r.Limit.check(r, wrong)
@@ -221,7 +236,7 @@ func (l *Limit) check(r *Rule, wrong func(field, format string, args ...any)) {
 }
 
 // check reports what is wrong with the conditions, and compiles the patterns.
-func (w *When) check(wrong func(field, format string, args ...any)) {
+func (w *When) check(patterns *compile, wrong func(field, format string, args ...any)) {
 	oneOf(wrong, "event", w.Event, []Event{Issue, Comment}, true)
 	oneOf(wrong, "permission", w.Permission, permissions[1:], true)
 	oneOf(wrong, "is", w.Is, []Kind{Member, Outsider, Bot}, true)
@@ -239,24 +254,13 @@ func (w *When) check(wrong func(field, format string, args ...any)) {
 			wrong("repository", "has to be owner/name or owner/*")
 		}
 	}
-	w.title = pattern(wrong, "title", w.Title)
-	w.body = pattern(wrong, "body", w.Body)
-}
-
-// pattern compiles a regular expression; nil if there is none. RE2 takes a time that grows with the text only.
-func pattern(wrong func(field, format string, args ...any), field, s string) *regexp.Regexp {
-	if s == "" {
-		return nil
+	for field, id := range map[string]int64{"author_id": w.AuthorID, "asker_id": w.AskerID} {
+		if id < 0 {
+			wrong(field, "has to be positive, as the forge's numbers are")
+		}
 	}
-	if len(s) > maxPattern {
-		wrong(field, "has %d bytes; at most %d are allowed", len(s), maxPattern)
-		return nil
-	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		wrong(field, "is not a regular expression: %v", err)
-	}
-	return re
+	w.title = patterns.pattern(wrong, "title", w.Title)
+	w.body = patterns.pattern(wrong, "body", w.Body)
 }
 
 // oneOf reports a word that is not among those allowed.
