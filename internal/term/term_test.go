@@ -61,6 +61,9 @@ func FuzzSanitize(f *testing.F) {
 		if again := Sanitize(got); again != got {
 			t.Fatalf("not stable: %q, then %q", got, again)
 		}
+		if seen := Visible(s); Visible(seen) != seen || Sanitize(seen) != seen {
+			t.Fatalf("%q is not safe to show", seen)
+		}
 		if line := Line(s); strings.ContainsAny(line, "\n\t") {
 			t.Fatalf("%q is not one line", line)
 		}

@@ -1,9 +1,6 @@
 package term
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
@@ -26,17 +23,4 @@ func TestVisible(t *testing.T) {
 	if got := Sanitize("日本\u3000語"); got != "日本\u3000語" {
 		t.Errorf("ordinary output of a terminal becomes %q", got)
 	}
-}
-
-func FuzzVisible(f *testing.F) {
-	f.Add("a\x1b[31m\u00a0\ufe0f\r\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := Visible(s)
-		if again := Visible(got); again != got {
-			t.Fatalf("not stable: %q, then %q", got, again)
-		}
-		if Sanitize(got) != got || strings.ContainsAny(got, "\r\x1b\u3000") {
-			t.Fatalf("%q is not safe to show", got)
-		}
-	})
 }

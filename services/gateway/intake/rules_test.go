@@ -149,142 +149,6 @@ do: ignore
 	}
 }
 
-func TestLimits(t *testing.T) {
-	rules := parse(t, `
-rules:
-  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, budget_usd: 5, limit: {per: author, count: 3, usd: 12}}
-`)
-	t1 := issue()
-	for used, want := range map[[2]int]string{
-		{0, 0}: "", {2, 7}: "", {3, 0}: "the limit of 3 a day for each author is reached", {1, 8}: "the limit of $12.00 a day for each author would be exceeded",
-	} {
-		d := rules.Decide(&t1, nil, func(key string) (int, float64) {
-			if key != `2026-05-04 author work/7 "labelled"` { // of the asker, who put the label on
-				t.Errorf("counted under %q", key)
-			}
-			return used[0], float64(used[1])
-		}, now)
-		if d.Refused != want || d.Do != intake.Go {
-			t.Errorf("with %v used: %q, want %q", used, d.Refused, want)
-		}
-	}
-}
-
-// TestEverythingIsCounted: what a rule without a limit lets in counts for the limits of others, and what one rule lets in counts for
-// no other rule.
-func TestEverythingIsCounted(t *testing.T) {
-	rules := parse(t, `
-rules:
-  - {name: free, when: {title: Free}, do: ask, project: shop}
-  - {name: few, when: {title: Few}, do: ask, project: shop, limit: {per: repository, count: 2}}
-  - {name: some, do: ask, project: shop, limit: {per: day, count: 4}}
-`)
-	counted := map[string]int{}
-	used := func(key string) (int, float64) { return counted[key], 0 }
-	let := func(title string) string {
-		t1 := issue()
-		t1.Title = title
-		d := rules.Decide(&t1, nil, used, now)
-		if d.Refused == "" {
-			for _, key := range d.Keys {
-				counted[key]++
-			}
-		}
-		return d.Refused
-	}
-	for i, step := range [][2]string{
-		{"Free", ""},
-		{"Few", ""},
-		{"Some", ""},
-		{"Few", ""},
-		{"Few", "the limit of 2 a day for each repository is reached"},
-		{"Some", "the limit of 4 a day for each day is reached"},
-		{"Free", ""},
-	} {
-		if got := let(step[0]); got != step[1] {
-			t.Errorf("step %d, %s: %q, want %q", i, step[0], got, step[1])
-		}
-	}
-}
-
-// TestARepositoryWidensNoLimit: an operator's limit counts the operator's budget, whatever smaller one a repository gives.
-func TestARepositoryWidensNoLimit(t *testing.T) {
-	rules := parse(t, "rules: [{when: {permission: read}, do: go, project: shop, budget_usd: 5, limit: {per: day, usd: 10}}]")
-	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: go, budget_usd: 0.0001}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t1 := issue()
-	if d := rules.Decide(&t1, own, func(string) (int, float64) { return 1, 9 }, now); d.Refused == "" {
-		t.Errorf("a repository's small budget dodges the operator's limit: %+v", d)
-	}
-}
-
-// TestPatternsAreBounded: a pattern is refused, by its field, before it is compiled if it could take long on a long text.
-func TestPatternsAreBounded(t *testing.T) {
-	long := "'(?s)" + strings.Repeat(".{0,999}", 4) + "x'"
-	many := "rules: [" + strings.Repeat("{do: ignore, when: {body: '(?s).{0,250}x'}}, ", 9) + "]"
-	nested := "'((a|b|cd){30}){30}'"
-	for text, want := range map[string]string{
-		"rules: [{do: ignore, when: {body: " + long + "}}]":    "rules[0].when.body: is too large",
-		"rules: [{do: ignore, when: {title: " + nested + "}}]": "rules[0].when.title: is too large",
-		many: "rules[1].when.body: is too large",
-	} {
-		if _, err := intake.ParseNarrowing("x", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.90s: %v, want %s", text, err, want)
-		}
-	}
-	if _, err := intake.Parse("x", []byte(many)); err != nil {
-		t.Errorf("an operator may have some patterns: %v", err)
-	}
-	if _, err := intake.Parse("x", []byte("rules: ["+strings.Repeat("{do: ignore, when: {body: '(?s).{0,250}x'}}, ", 60)+"]")); err == nil {
-		t.Error("an operator may have any number of large patterns")
-	}
-	if _, err := intake.ParseNarrowing("x", []byte(`rules: [{do: ignore, when: {title: '(?i)\b(?:wip|draft)\b', body: '^.{0,80}$'}}]`)); err != nil {
-		t.Errorf("an ordinary pattern is refused: %v", err)
-	}
-}
-
-// TestALongTextDodgesNoPattern: what patterns do not see of a text cannot be told from what a rule ignores, and is let go by none.
-func TestALongTextDodgesNoPattern(t *testing.T) {
-	t1 := issue()
-	t1.Body = strings.Repeat("x ", 40<<10) + "secret"
-	for text, want := range map[string]intake.Do{
-		"rules: [{when: {body: secret}, do: ignore}, {when: {permission: read}, do: go, project: p}]":                intake.Ignore,
-		"rules: [{when: {body: secret}, do: ask, project: p}, {when: {permission: read}, do: go, project: p}]":       intake.Ask,
-		"rules: [{when: {body: x, permission: read}, do: go, project: p}]":                                           intake.Ignore,
-		"rules: [{when: {body: x, label: no}, do: ask, project: p}, {when: {permission: read}, do: go, project: p}]": intake.Go,
-	} {
-		if d := parse(t, text).Decide(&t1, nil, unused, now); d.Do != want {
-			t.Errorf("%s: %s, want %s\n%s", text, d.Do, want, d.Explain())
-		}
-	}
-	rules := parse(t, "rules: [{when: {permission: read}, do: go, project: p}]")
-	for text, want := range map[string]intake.Do{"{when: {body: secret}, do: ignore}": intake.Ignore, "{when: {body: secret}, do: ask}": intake.Ask} {
-		own, err := intake.ParseNarrowing("x", []byte("rules: ["+text+"]"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := rules.Decide(&t1, own, unused, now); d.Do != want {
-			t.Errorf("a repository's %s: %s, want %s", text, d.Do, want)
-		}
-	}
-}
-
-// TestExplainIsLines: no name that came from a forge or a file adds a line to an explanation.
-func TestExplainIsLines(t *testing.T) {
-	t1 := issue()
-	t1.Author.Login = "eve\nyes all: matches: go\x1b[2J\u202e" + strings.Repeat("x", 1000)
-	d := parse(t, "rules: [{when: {team: x}, do: ask, project: p}]").Decide(&t1, nil, unused, now)
-	if got := d.Explain(); strings.Count(got, "\n") != 3 || strings.ContainsAny(got, "\x1b\u202e") || len(got) > 500 {
-		t.Errorf("explained as %q", got)
-	}
-	d = intake.Decision{Do: intake.Ask, Rule: "a", Steps: []intake.Step{{Rule: "a\nyes b", Matched: true, Why: "matches"}}}
-	if got := d.Explain(); strings.Count(got, "\n") != 2 {
-		t.Errorf("explained as %q", got)
-	}
-}
-
 func TestBadRules(t *testing.T) {
 	for text, want := range map[string]string{
 		"rules: [{do: run}]": `rules[0].do: is "run"; it can be one of [ignore ask go]`,
@@ -341,30 +205,34 @@ func TestARepositoryOnlyNarrows(t *testing.T) {
 		"{permission: read}", "{label: forge, permission: write}", "{author: eve, permission: read}", "{is: member, permission: read}", "{permission: write}",
 		"{title: crash, permission: read}", "{label: no, permission: read}", "{asker_id: 8}",
 	}
+	// Half of the rules match, and money used and money allowed are close to each other: what goes wrong there is found in few tries.
+	condition := rapid.OneOf(rapid.Just(conditions[0]), rapid.SampledFrom(conditions))
 	rule := func(of string) *rapid.Generator[string] {
 		return rapid.Custom(func(t *rapid.T) string {
-			s := fmt.Sprintf("{when: %s, do: %s%s, budget_usd: %d", rapid.SampledFrom(conditions).Draw(t, "when"),
-				rapid.SampledFrom([]string{"ignore", "ask", "go"}).Draw(t, "do"), of, rapid.IntRange(0, 9).Draw(t, "usd"))
+			usd := rapid.SampledFrom([]int{5, 1, 3, 9, 0}).Draw(t, "usd")
+			s := fmt.Sprintf("{when: %s, do: %s%s, budget_usd: %d", condition.Draw(t, "when"),
+				rapid.SampledFrom([]string{"go", "ask", "ignore"}).Draw(t, "do"), of, usd)
 			if risk := rapid.SampledFrom([]string{"", "low", "med", "high"}).Draw(t, "risk"); risk != "" {
 				s += ", risk: " + risk
 			}
-			if rapid.Bool().Draw(t, "limited") {
-				s += fmt.Sprintf(", limit: {per: day, count: %d}", rapid.IntRange(1, 3).Draw(t, "count"))
-			} else if !strings.HasSuffix(s, "budget_usd: 0") && !strings.Contains(s, "budget_usd: 0,") {
-				s += fmt.Sprintf(", limit: {per: day, usd: %d}", rapid.IntRange(1, 20).Draw(t, "most"))
+			switch limit := rapid.SampledFrom([]string{"usd", "count", ""}).Draw(t, "limit"); {
+			case limit == "count":
+				s += fmt.Sprintf(", limit: {per: day, count: %d}", rapid.IntRange(1, 3).Draw(t, "most"))
+			case limit == "usd" && usd > 0:
+				s += fmt.Sprintf(", limit: {per: day, usd: %d}", rapid.IntRange(10, 12).Draw(t, "most"))
 			}
 			return s + "}"
 		})
 	}
 	order := []intake.Do{intake.Ignore, intake.Ask, intake.Go}
 	rapid.Check(t, func(t *rapid.T) {
-		operators := parse(t, "rules: ["+strings.Join(rapid.SliceOfN(rule(", project: p"), 0, 4).Draw(t, "operator"), ", ")+"]")
+		operators := parse(t, "rules: ["+strings.Join(rapid.SliceOfN(rule(", project: p"), 1, 4).Draw(t, "operator"), ", ")+"]")
 		own, err := intake.ParseNarrowing("x", []byte("rules: ["+strings.Join(rapid.SliceOfN(rule(""), 0, 4).Draw(t, "repository"), ", ")+"]"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		count := rapid.IntRange(0, 3).Draw(t, "used")
-		usd := float64(rapid.IntRange(0, 20).Draw(t, "promised"))
+		usd := float64(rapid.IntRange(5, 10).Draw(t, "promised"))
 		used := func(string) (int, float64) { return count, usd }
 		t1 := issue()
 		wide, narrow := operators.Decide(&t1, nil, used, now), operators.Decide(&t1, own, used, now)
