@@ -82,8 +82,8 @@ const (
 	maxLine     = 4 << 10
 )
 
-// Commands returns the commands in a comment. There are none in what anybody but a person wrote whom the forge told from a program,
-// in what the account with the id self wrote, and in a comment that was edited.
+// Commands returns the commands in a comment of a person. There are none if the forge does not say that its author is one, if that
+// is the account with the id self, and if the comment was edited.
 //
 // Commands stand in paragraphs of ordinary text at the top level that have nothing else: each line is one. Nothing after the first
 // HTML of a comment, or the first mark of a quotation or formula of several blocks, is a command, whether it ends or not: forges
@@ -110,7 +110,7 @@ func Commands(said Said, self int64) []Command {
 // comments reads Markdown with all that the comments of forges have: tables, strikethrough, links, footnotes.
 var comments = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 
-// opaqueStart finds what some forge shows as a quotation, a formula or front matter, and goldmark does not: from there on it is not
+// opaqueStart matches the beginning of text that some forge shows as a quotation, a formula or front matter, and goldmark does not: from there on it is not
 // known what is text.
 var opaqueStart = regexp.MustCompile(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
 

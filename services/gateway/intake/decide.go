@@ -57,7 +57,7 @@ type Bound struct {
 	// Key names all that is counted together, with the day.
 	Key string
 
-	// budget is what the intent counts for: that of the operator's rule for the operator's limit, whatever a repository makes of it.
+	// budget counts against the limit: that of the operator's rule for the operator's limit, whatever a repository makes of it.
 	budget float64
 }
 
@@ -96,7 +96,7 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 	return d
 }
 
-// found is what came of looking through rules.
+// found holds the outcome of a search through rules.
 type found struct {
 	// rule is the first that matches; nil if none does.
 	rule *Rule
@@ -194,29 +194,42 @@ func (r *Rule) matchText(t *Trigger, most int) string {
 	return ""
 }
 
-// matchAsker returns the first condition on who asked that does not hold. A program is let in only by a rule that names it; to
-// ignore it no rule has to.
+// matchAsker returns the first condition on who asked that does not hold; empty if all do.
 func (r *Rule) matchAsker(author, asker *Account) string {
 	w := &r.When
+	if why := r.matchPerson(author, asker); why != "" {
+		return why
+	}
 	switch {
 	case w.Asker != "" && !strings.EqualFold(w.Asker, asker.Login):
 		return "it is for " + w.Asker
 	case w.AskerID != 0 && w.AskerID != asker.ID:
 		return fmt.Sprintf("it is for the account number %d", w.AskerID)
-	case r.Do != Ignore && (asker.ID <= 0 || author.ID <= 0):
-		return "the forge did not say who asks, or who wrote the text"
 	case w.Is != "" && w.Is != asker.Kind:
 		return fmt.Sprintf("it is for a %s; %s is %q", w.Is, asker.Login, asker.Kind)
-	case r.Do != Ignore && w.Is != Bot && asker.Kind == Bot:
-		return "a bot asks, and the rule does not say is: bot"
-	case r.Do != Ignore && asker.Kind != Bot && !asker.isPerson():
-		return "the forge did not say whether a person asks"
-	case r.Do != Ignore && !author.isPerson() && author.ID != asker.ID && w.Author == "" && w.AuthorID == 0:
-		return "no person wrote the text, and the rule does not name the author"
 	case w.Permission != "" && !asker.Permission.Includes(w.Permission):
 		return fmt.Sprintf("it asks for the permission %s; %s has %q", w.Permission, asker.Login, asker.Permission)
 	case w.Team != "" && !slices.ContainsFunc(asker.Teams, func(team string) bool { return strings.EqualFold(team, w.Team) }):
 		return fmt.Sprintf("%s is not in the team %s", asker.Login, w.Team)
+	}
+	return ""
+}
+
+// matchPerson returns why a rule lets nothing of these accounts in. A program is let in only by a rule that names it; to ignore
+// it no rule has to.
+func (r *Rule) matchPerson(author, asker *Account) string {
+	w := &r.When
+	switch {
+	case r.Do == Ignore:
+		return ""
+	case asker.ID <= 0 || author.ID <= 0:
+		return "the forge did not say who asks, or who wrote the text"
+	case w.Is != Bot && asker.Kind == Bot:
+		return "a bot asks, and the rule does not say is: bot"
+	case asker.Kind != Bot && !asker.isPerson():
+		return "the forge did not say whether a person asks"
+	case !author.isPerson() && author.ID != asker.ID && w.Author == "" && w.AuthorID == 0:
+		return "no person wrote the text, and the rule does not name the author"
 	}
 	return ""
 }
@@ -279,7 +292,7 @@ func (d *Decision) exceeded(used Used) string {
 	return ""
 }
 
-// maxWhy bounds what an explanation says of one rule, in characters: it repeats names of the forge.
+// maxWhy bounds the reason for one rule in an explanation, in characters: it repeats names of the forge.
 const maxWhy = 200
 
 // Explain returns the decision as lines for a person: each rule that was looked at, and what it said.

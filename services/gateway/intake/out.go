@@ -21,7 +21,7 @@ var closing = regexp.MustCompile(`(?i)\b(c|f|r|i)(los(?:e[sd]?|ing)|ix(?:e[sd]|i
 // reference finds the forms in which trackers refer to an issue without a mark of their own: GH-1, ABC1-2, [issue:3].
 var reference = regexp.MustCompile(`([A-Za-z]\w*|\[\w+)([-:]\d)`)
 
-// commit finds what a forge could take for the hash of a commit, and part the pieces of it that are too short for one.
+// commit matches digits that a forge could take for the hash of a commit, and part the pieces of them that are too short for one.
 var (
 	commit = regexp.MustCompile(`[0-9A-Fa-f]{7,}`)
 	part   = regexp.MustCompile(`.{1,6}`)

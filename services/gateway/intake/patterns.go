@@ -5,7 +5,7 @@ import (
 	"regexp/syntax"
 )
 
-// patternBounds bounds what the patterns of a file of rules cost. RE2 takes a time that grows with the size of the pattern times
+// patternBounds bounds the cost of the patterns of a file of rules. RE2 takes a time that grows with the size of the pattern times
 // the length of the text, so that both need a bound.
 type patternBounds struct {
 	// each bounds one pattern, and all those of the file together, as instructions of its program.

@@ -54,7 +54,7 @@ var (
 	entity        = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
 )
 
-// hidden collects what is hidden in a text.
+// hidden collects findings in a text.
 type hidden struct {
 	source []byte
 	found  []Concealed
@@ -103,7 +103,7 @@ func Hidden(markdown string) []Concealed {
 	return h.found
 }
 
-// node adds what a node of the text hides.
+// node adds the findings of one node of the text.
 func (h *hidden) node(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.HTMLBlock:
