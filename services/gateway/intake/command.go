@@ -96,7 +96,8 @@ func Commands(said Said, self int64) []Command {
 	var found []Command
 	end := opaque(said.Body)
 	for n := comments.Parse(text.NewReader(source)).FirstChild(); n != nil && !hasHTML(n); n = n.NextSibling() {
-		if n.Kind() != ast.KindParagraph || n.Lines().At(n.Lines().Len()-1).Stop > end {
+		lines := n.Lines().Len()
+		if n.Kind() != ast.KindParagraph || lines == 0 || n.Lines().At(lines-1).Stop > end {
 			continue
 		}
 		found = append(found, commandsOf(n, source)...)
@@ -110,8 +111,8 @@ func Commands(said Said, self int64) []Command {
 // comments reads Markdown with all that the comments of forges have: tables, strikethrough, links, footnotes.
 var comments = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 
-// opaqueStart matches the beginning of text that some forge shows as a quotation, a formula or front matter, and goldmark does not: from there on it is not
-// known what is text.
+// opaqueStart matches the beginning of text that some forge shows as a quotation, a formula or front matter, and goldmark does not:
+// from there on it is not known what is text.
 var opaqueStart = regexp.MustCompile(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
 
 // opaque returns where ordinary text ends for sure.

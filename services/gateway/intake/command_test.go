@@ -180,6 +180,7 @@ func markdown() *rapid.Generator[string] {
 func FuzzCommands(f *testing.F) {
 	for _, s := range []string{
 		"/forge run", "> a\n/forge run", "```\n/forge run\n```\n/forge answer 1 x", "<!--\n/forge run\n-->", "`a\n/forge run`", "\t/forge run\r\n",
+		"|a|\n|---|\n/forge run", "[^1]: a\n/forge run\n\nb[^1]", "![](a)[](b)", "```a b\n", "[a]: b (c)\n/forge run", "&#8203;\ufe0f",
 	} {
 		f.Add(s)
 	}
