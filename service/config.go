@@ -56,8 +56,9 @@ type Config struct {
 	Replicas int
 	// DrainTimeout is how long running attempts may go on after SIGTERM.
 	DrainTimeout time.Duration
-	// Runner has the settings that only runners read.
-	Runner RunnerConfig
+	// Runner has the settings that only runners read, and Gateway the path of a gateway's.
+	Runner  RunnerConfig
+	Gateway string
 	// LogLevel is the least level that is logged.
 	LogLevel slog.Level
 	// LogFormat is json or text.

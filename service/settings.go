@@ -50,10 +50,10 @@ func settings() []setting {
 		{flag: "token-file", env: "FORGE_TOKEN_FILE", value: "FILE", usage: "file that holds a NATS token", set: setTokenFile},
 		{flag: "nkey", env: "FORGE_NKEY", value: "FILE", usage: "file that holds the seed of an nkey", set: setNKey},
 		{
-			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE",
-			usage: "keys by which a runner has senders proven, instead of allowed_signers beside --nkey",
-			set:   setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
+			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE", usage: "keys by which senders are proven, instead of allowed_signers beside --nkey",
+			set: setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
 		},
+		{flag: "gateway", env: "FORGE_GATEWAY", value: "FILE", usage: "settings of the gateway", set: setFile(func(c *Config) *string { return &c.Gateway })},
 		{flag: "tls-ca", env: "FORGE_TLS_CA", value: "FILE", usage: "authorities for the NATS servers, instead of the system's", set: setTLSCA},
 		{
 			flag: "tls-cert", env: "FORGE_TLS_CERT", value: "FILE", usage: "certificate to show to the NATS servers, with --tls-key",

@@ -34,8 +34,8 @@ var ErrPosition = errors.New("there was no change at this position")
 // A watch has no consumer on the server. What is published is heard on its subject, and read
 // from the stream, where it may be a moment later.
 const (
-	// lookAgain is how often a watch looks without having heard anything.
-	lookAgain = 15 * time.Second
+	// lookSeldom is how often a watch looks without having heard anything.
+	lookSeldom = 15 * time.Second
 	// settle is how long after a message was heard the stream is looked at once more, and a
 	// number of times after twice as long.
 	settle, settles = 20 * time.Millisecond, 6
@@ -50,7 +50,7 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 	if err != nil {
 		return err
 	}
-	if after, err = ch.position(ctx, filter, after); err != nil {
+	if after, err = ch.watchFrom(ctx, filter, after); err != nil {
 		return err
 	}
 	heard := make(chan struct{}, 1)
@@ -65,7 +65,7 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	began()
-	pause, looks := lookAgain, 0
+	pause, looks := lookSeldom, 0
 	for {
 		if after, err = ch.takeAfter(ctx, filter, after, take); err != nil {
 			if ctx.Err() != nil {
@@ -81,7 +81,7 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 			if looks--; looks > 0 {
 				pause *= 2
 			} else {
-				pause = lookAgain
+				pause = lookSeldom
 			}
 		case <-ctx.Done():
 			timer.Stop()
@@ -91,8 +91,8 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 	}
 }
 
-// position returns the sequence after which a watch begins.
-func (ch *Stream) position(ctx context.Context, filter string, after uint64) (uint64, error) {
+// watchFrom returns the sequence after which a watch begins.
+func (ch *Stream) watchFrom(ctx context.Context, filter string, after uint64) (uint64, error) {
 	every, err := subjects.Changes("", "")
 	if err != nil {
 		return 0, err
