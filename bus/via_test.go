@@ -26,7 +26,8 @@ func TestThroughAGateway(t *testing.T) {
 	if ev.Actor != "ada" || ev.Via != "gateway" || ev.Account != "token ada-laptop" || ev.Ref != "r1" || ev.Signature == "" {
 		t.Errorf("journaled is %+v", ev)
 	}
-	if _, err := gateway.Submissions.Ask(ctx, forge.Event{ID: "2", To: key, Actor: "ada", Message: &forge.Cancel{}}); !strings.Contains(errText(err), "does not permit it") {
+	_, err = gateway.Submissions.Ask(ctx, forge.Event{ID: "2", To: key, Actor: "ada", Message: &forge.Cancel{}})
+	if !strings.Contains(errText(err), "does not permit it") {
 		t.Errorf("a gateway speaks as ada herself: %v", err)
 	}
 }
