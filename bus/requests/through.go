@@ -157,19 +157,26 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	if key != "" && in.ID != "" {
 		o.note("id", "follows from Idempotency-Key; leave one of them out")
 	}
+	source := forge.SourceSystem
+	if c.Person {
+		source = forge.SourceHuman
+	}
+	if in.Source != "" && in.Source != source {
+		o.note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
+	}
 	if err := mistakes(errs); err != nil {
 		return forge.Intent{}, err
 	}
+	in.Source = "" // the same with and without it
 	sum, err := contentSum(in)
 	if err != nil {
 		return forge.Intent{}, err
 	}
 	key = cmp.Or(key, string(in.ID), nuid.Next())
-	in.Project, in.Source = project, forge.SourceSystem
+	in.Project, in.Source = project, source
 	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
 	holder := c.Name
 	if c.Person {
-		in.Source = forge.SourceHuman
 		in.Origin.System, in.Origin.Actor = c.Gateway, c.Name
 		holder = c.Gateway + "/by/" + c.Name
 	}
@@ -249,6 +256,7 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 	if err != nil {
 		return Accepted{}, err
 	}
+	m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the rules know a wish by its own id
 	return ss.accepted(ctx, m, key)
 }
 

@@ -70,6 +70,15 @@ func (g *Gateway) Mount(pattern string, h http.Handler) { g.mux.Handle(pattern, 
 // ends the gateway.
 func (g *Gateway) Go(loop func(context.Context) error) { g.loops = append(g.loops, loop) }
 
+// serve hands a request to whoever is mounted. An unclean path leads nowhere.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" && !api.Clean(r) {
+		api.NotFound(w)
+		return
+	}
+	g.mux.ServeHTTP(w, r)
+}
+
 // Addr waits until the gateway listens, and returns where.
 func (g *Gateway) Addr() net.Addr {
 	a := <-g.listens
@@ -85,7 +94,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	server := &http.Server{
-		Handler: g.mux, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: http.HandlerFunc(g.serve), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(g.cfg.Log.Handler(), slog.LevelDebug), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	server.RegisterOnShutdown(func() { close(g.ending) })

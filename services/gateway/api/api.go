@@ -84,8 +84,13 @@ func New(cfg Config) *API {
 		p.allow = strings.Join(list, ", ")
 		a.mux.Handle(pattern, a.fails(p))
 	}
-	a.mux.Handle("/", a.fails(problem(http.StatusNotFound, "there is nothing at this address")))
+	a.mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { NotFound(w) }))
 	return a
+}
+
+// NotFound answers that nothing is at an address.
+func NotFound(w http.ResponseWriter) {
+	problem(http.StatusNotFound, "there is nothing at this address").write(w, nuid.Next())
 }
 
 // fails returns a handler that answers everybody with a problem.
@@ -101,12 +106,17 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	// The mux would send a browser on to what it makes of an unclean path.
-	if clean := path.Clean(r.URL.Path); clean != r.URL.Path || strings.Contains(r.URL.EscapedPath(), "%2f") || strings.Contains(r.URL.EscapedPath(), "%2F") {
-		problem(http.StatusNotFound, "there is nothing at this address").write(w, nuid.Next())
+	if !Clean(r) {
+		NotFound(w)
 		return
 	}
 	a.mux.ServeHTTP(w, r)
+}
+
+// Clean reports whether a path is one that leads somewhere as it is. A mux would send the
+// client on to what it makes of another one.
+func Clean(r *http.Request) bool {
+	return path.Clean(r.URL.Path) == strings.TrimSuffix(r.URL.Path, "/") && !strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f")
 }
 
 // call is a request under way, of a holder who may make it.
