@@ -69,7 +69,7 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 	for {
 		if after, err = ch.takeAfter(ctx, filter, after, take); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // whoever watched has gone
+				return nil // whoever watched has gone
 			}
 			return err
 		}
@@ -116,7 +116,7 @@ func (ch *Stream) watchFrom(ctx context.Context, filter string, after uint64) (u
 // takeAfter hands on what is stored after a sequence, and returns the last one.
 func (ch *Stream) takeAfter(ctx context.Context, filter string, after uint64, take func(Published) error) (uint64, error) {
 	for ctx.Err() == nil {
-		m, err := ch.conn.Next(ctx, streams.Events, filter, after)
+		m, err := conn.Next(ctx, ch.conn, streams.Events, filter, after)
 		if errors.Is(err, conn.ErrNotFound) {
 			break
 		}

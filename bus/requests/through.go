@@ -39,11 +39,6 @@ type Caller struct {
 	Gateway, Account, Ref string
 }
 
-// sender returns the caller as the subject of a submission names it.
-func (c *Caller) sender(p forge.ProjectID) subjects.Sender {
-	return subjects.Sender{Project: p, Verb: "submit", Named: true, Person: c.Person, Name: c.Name, Via: c.Gateway}
-}
-
 // RequestError says why a request was refused.
 type RequestError struct {
 	// Code is one of HTTP: 400, 404, 409, 429 or 500.
@@ -84,6 +79,7 @@ type ListRequest struct {
 // List asks a runner for intents, as the system of a gateway, and returns the answer as
 // JSON, a document.Listed. Errors: ErrRunnerDown, *RequestError.
 func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gateway string, r ListRequest) (json.RawMessage, error) {
+	// The document's filter has no names in JSON: these are those of the runner's side.
 	type request struct {
 		Status    []string   `json:"status,omitempty"`
 		Waiting   []string   `json:"waiting,omitempty"`
@@ -168,10 +164,13 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 		return forge.Intent{}, err
 	}
 	in.Source = "" // the same with and without it
+	// The hash is of what the sender said, before anything follows from who that is.
 	sum, err := contentSum(in)
 	if err != nil {
 		return forge.Intent{}, err
 	}
+	// People's keys are apart from each other, and from those of systems: no one of them can
+	// take the id of another's next intent.
 	key = cmp.Or(key, string(in.ID), nuid.Next())
 	in.Project, in.Source = project, source
 	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
@@ -260,8 +259,8 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 	return ss.accepted(ctx, m, key)
 }
 
-// ruled returns an error if no runner answers, so that nothing is stored that nobody decides
-// on for long; and the *RequestError of a missing intent.
+// ruled returns an error if no runner answers, so that nothing is stored that waits for a
+// decision for long; and the *RequestError of a missing intent.
 func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
 	_, err := ss.Show(ctx, key, gateway)
 	return err

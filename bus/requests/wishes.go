@@ -9,6 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
+// Each reader lists the fields that there are. What the vocabulary gains later is refused
+// until somebody adds it here, as with submissions: see undecided.
+
 // wishReaders has, by its verb, what a person may ask for about an intent, as JSON.
 var wishReaders = map[string]func(*jsonObject) forge.Message{
 	"edit": func(o *jsonObject) forge.Message {
@@ -86,8 +89,8 @@ func Wishes() []string { return slices.Sorted(maps.Keys(wishReaders)) }
 // maxWish bounds each text of a wish, in bytes.
 const maxWish = 64 << 10
 
-// ReadWish reads what a person asks for about an intent from a JSON object, for which nothing
-// stands as well. The error is a *RequestError with every mistake.
+// ReadWish reads a person's wish about an intent from a JSON object, for which nothing stands
+// as well. The error is a *RequestError with every mistake.
 func ReadWish(verb string, data []byte) (forge.Message, error) {
 	read := wishReaders[verb]
 	if read == nil {

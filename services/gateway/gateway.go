@@ -32,17 +32,24 @@ const (
 
 // Config gives a gateway its sources.
 type Config struct {
+	// Settings are those of the operator's file.
 	Settings *Settings
-	Bus      *bus.Bus
-	Log      *slog.Logger
+	// Bus is a connection of the account gateway, and the only way to everything else.
+	Bus *bus.Bus
+	// Log gets a line for what was handed on, and for what was not done.
+	Log *slog.Logger
 }
 
 // Gateway serves the outside by HTTP. Mount and Go add to it before Run.
 type Gateway struct {
-	cfg     Config
-	mux     *http.ServeMux
-	loops   []func(context.Context) error
-	ending  chan struct{}
+	cfg Config
+	mux *http.ServeMux
+	// loops run beside the server.
+	loops []func(context.Context) error
+	// ending is closed when the server stops taking connections. Those who follow changes
+	// would keep it from ending.
+	ending chan struct{}
+	// listens has the address, from when there is one.
 	listens chan net.Addr
 }
 
@@ -94,7 +101,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	server := &http.Server{
-		Handler: http.HandlerFunc(g.serve), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: http.HandlerFunc(g.serve), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(g.cfg.Log.Handler(), slog.LevelDebug), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	server.RegisterOnShutdown(func() { close(g.ending) })
@@ -116,6 +124,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	for _, loop := range g.loops {
 		group.Go(func() error { return loop(ctx) })
 	}
+	// What was taken is answered: whoever gets no answer does not know whether it was done.
 	group.Go(func() error {
 		<-ctx.Done()
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)

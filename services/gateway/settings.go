@@ -19,17 +19,21 @@ type Settings struct {
 	// Tokens is the path of the file of tokens, from the folder of this one; empty: the API
 	// is not served.
 	Tokens string `yaml:"tokens"`
-	// PerSecond and Burst bound the requests of one token.
+	// PerSecond bounds the requests of one token in the long run; 0 stands for 20.
 	PerSecond float64 `yaml:"per_second"`
-	Burst     int     `yaml:"burst"`
-	// Followers bounds those who follow changes at the same time.
+	// Burst is how many requests of one token may come at once; 0 stands for 60.
+	Burst int `yaml:"burst"`
+	// Followers bounds those who follow changes at the same time, each of whom has a
+	// connection; 0 stands for 200.
 	Followers int `yaml:"followers"`
 }
 
 // TLS names the files of a certificate and its key.
 type TLS struct {
+	// Cert is the path of the certificate, with those between it and its authority.
 	Cert string `yaml:"cert"`
-	Key  string `yaml:"key"`
+	// Key is the path of its key.
+	Key string `yaml:"key"`
 }
 
 // ReadSettings reads a gateway's file. What is wrong is told by field, with its line.
@@ -38,6 +42,7 @@ func ReadSettings(path string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Whoever wants to be reached from elsewhere has to say so.
 	s := Settings{Listen: "127.0.0.1:8080"}
 	pos, err := strictyaml.Decode(data, &s, strictyaml.Options{File: filepath.Base(path)})
 	if err != nil {
@@ -56,6 +61,7 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.PerSecond < 0 || s.Burst < 0 || s.Followers < 0 {
 		note("per_second", "per_second, burst and followers cannot be negative")
 	}
+	// A file that is moved together with the files that it names stays right.
 	for _, p := range []*string{&s.Tokens, &s.TLS.Cert, &s.TLS.Key} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)

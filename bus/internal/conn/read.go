@@ -132,7 +132,7 @@ func (c *Conn) First(ctx context.Context, stream, subject string) (Stored, error
 }
 
 // Next returns the first message on a subject after a sequence, or ErrNotFound. It asks the stream's leader.
-func (c *Conn) Next(ctx context.Context, stream, subject string, after uint64) (Stored, error) {
+func Next(ctx context.Context, c *Conn, stream, subject string, after uint64) (Stored, error) {
 	return c.getOne(ctx, stream, subject, map[string]any{"seq": after + 1, "next_by_subj": subject})
 }
 

@@ -26,7 +26,7 @@ const (
 	maxBody = 512 << 10
 	// maxKey bounds an Idempotency-Key, in bytes.
 	maxKey = 200
-	// maxSecret bounds what is taken for a token, in bytes.
+	// maxSecret bounds a token, in bytes: a longer one is not looked for.
 	maxSecret = 200
 	// atOnce bounds the requests that are answered at the same time, besides those that
 	// follow.
@@ -62,7 +62,8 @@ type API struct {
 	mux       *http.ServeMux
 	rates     *rates
 	followers *counts
-	slots     chan struct{}
+	// slots has room for the requests that are answered at the same time.
+	slots chan struct{}
 }
 
 // New returns an API.
@@ -74,6 +75,7 @@ func New(cfg Config) *API {
 		cfg: cfg, mux: http.NewServeMux(), rates: newRates(cfg.PerSecond, cfg.Burst),
 		followers: newCounts(cfg.Followers, cfg.OwnFollowers), slots: make(chan struct{}, atOnce),
 	}
+	// An address with another method is told which it takes.
 	methods := map[string][]string{}
 	for _, one := range Routes() {
 		methods[one.Path] = append(methods[one.Path], one.Method)
@@ -121,9 +123,11 @@ func Clean(r *http.Request) bool {
 
 // call is a request under way, of a holder who may make it.
 type call struct {
-	api    *API
-	w      http.ResponseWriter
-	r      *http.Request
+	api *API
+	w   http.ResponseWriter
+	r   *http.Request
+	// secret is the token itself: never logged, never handed on. It is looked for again
+	// while its holder follows.
 	secret string
 	token  *tokens.Token
 	route  *Route
@@ -179,8 +183,9 @@ func (c *call) serve() error {
 	return c.route.serve(c)
 }
 
-// admit checks everything about a request that does not depend on its content. In this
-// order nobody without a token learns anything, and nobody without the role reads or is read.
+// admit checks everything about a request that does not depend on its content. The order
+// matters: without a token nothing is learnt, not even which projects there are; without the
+// role nothing is read, neither an intent nor the content of the request.
 func (c *call) admit() error {
 	if err := c.authenticate(); err != nil {
 		return err
@@ -216,6 +221,8 @@ func (c *call) admit() error {
 
 // authenticate finds out whose token the request has.
 func (c *call) authenticate() error {
+	// Of two headers the one that is checked might not be the one that somebody in between
+	// has checked.
 	values := c.r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
@@ -260,6 +267,7 @@ func (c *call) idempotency() error {
 	if len(values) == 0 {
 		return nil
 	}
+	// The draft of the IETF has the key in quotes, and most who use it have not.
 	key := strings.TrimSuffix(strings.TrimPrefix(values[0], `"`), `"`)
 	visible := func(r rune) bool { return r < '!' || r > '~' }
 	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, visible) {
@@ -279,6 +287,8 @@ func (c *call) content() error {
 	if err != nil {
 		return wrong("", "the content did not come as a whole")
 	}
+	// A form of a web page cannot send this type without asking first, which is not allowed
+	// here: there is no CORS.
 	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); len(body) > 0 && (err != nil || kind != "application/json") {
 		return problem(http.StatusUnsupportedMediaType, "send application/json")
 	}

@@ -32,6 +32,8 @@ func (c *call) follow() error {
 	defer cancel()
 	out := &stream{w: c.w, control: http.NewResponseController(c.w)}
 	begun, told, ended := make(chan struct{}), make(chan changes.Published), make(chan error, 1)
+	// A follower that is slow holds up its own watch, at the change that it was to take: none
+	// waits in memory, and none is left out.
 	go func() {
 		ended <- c.api.cfg.Bus.Changes.Watch(ctx, c.project, after, func() { close(begun) }, func(p changes.Published) error {
 			select {
@@ -42,7 +44,10 @@ func (c *call) follow() error {
 			}
 		})
 	}()
-	defer func() { cancel(); <-ended }()
+	defer func() {
+		cancel()
+		<-ended // the watch is over before the connection is used for something else
+	}()
 	select {
 	case <-begun:
 	case err := <-ended:
@@ -67,6 +72,7 @@ func (c *call) tell(ctx context.Context, out *stream, told <-chan changes.Publis
 		case p := <-told:
 			err = out.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", p.Seq, p.Kind, p.Event))
 		case <-beat.C:
+			// A token that has expired, or was taken away, ends what it had begun.
 			if !c.again(ctx) {
 				return nil
 			}

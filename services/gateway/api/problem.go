@@ -14,16 +14,21 @@ import (
 
 // Problem answers a request that was not done, as RFC 9457 has it.
 type Problem struct {
-	Title  string `json:"title"`
-	Status int    `json:"status"`
+	// Title is the status in words, always the same for it.
+	Title string `json:"title"`
+	// Status is that of the answer.
+	Status int `json:"status"`
+	// Detail says what is wrong, and what to do where something can be done.
 	Detail string `json:"detail,omitempty"`
 	// Errors says what is wrong, field by field. An empty field stands for the whole request.
 	Errors []requests.RefusedField `json:"errors,omitempty"`
 	// Request is the id of the request, which the gateway logs.
 	Request string `json:"request"`
 
+	// retryAfter is told as Retry-After; 0: it is not.
 	retryAfter time.Duration
-	allow      string
+	// allow is told as Allow: the methods of the address.
+	allow string
 }
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
@@ -69,7 +74,7 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// details has what is said of each refusal of a runner.
+// details has a sentence for each refusal of a runner.
 var details = map[int]string{
 	http.StatusBadRequest:      "the request is not understood",
 	http.StatusNotFound:        "there is no such intent",
@@ -91,6 +96,10 @@ func (p *Problem) write(w http.ResponseWriter, request string) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		p.Status, data = http.StatusInternalServerError, []byte("{}") // it has texts and numbers only
+	}
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p)
+	_, _ = w.Write(append(data, '\n')) // whoever asked may have gone
 }

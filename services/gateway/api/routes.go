@@ -15,6 +15,7 @@ import (
 
 // Route is an address, and what is answered there.
 type Route struct {
+	// Method and Path are as net/http has them in patterns.
 	Method, Path string
 	// Verb says what is done. Whether the holder of a token may follows from it.
 	Verb tokens.Verb
@@ -25,11 +26,13 @@ type Route struct {
 	// Statuses are those of an answer that is no problem.
 	Statuses []int
 
+	// serve answers a call that was admitted. Its error is answered as a problem.
 	serve func(*call) error
 }
 
 // Query is a parameter of a query.
 type Query struct {
+	// Name is the parameter's, About a phrase for people.
 	Name, About string
 	// Many may be repeated.
 	Many bool
@@ -74,7 +77,7 @@ func Routes() []Route {
 	return list
 }
 
-// wishes are what people ask for about an intent.
+// wishes lists the verbs by which people change what becomes of an intent.
 var wishes = []struct {
 	verb  tokens.Verb
 	about string
@@ -155,7 +158,8 @@ func (c *call) wish() error {
 	return c.answer(status, done)
 }
 
-// log notes what a person or system had done, without their words.
+// log notes that something was handed on, with the request's id, which the journal has as
+// well. Neither the words of whoever asked nor their token are in it.
 func (c *call) log(result string) {
 	name, _ := c.token.Holder()
 	c.api.cfg.Log.InfoContext(c.r.Context(), "handed on", "request", c.id, "verb", string(c.route.Verb), "token", c.token.Name, "holder", name,

@@ -50,6 +50,7 @@ type Token struct {
 	// ExpiresText is Expires as the file has it; empty: it does not end.
 	ExpiresText string `yaml:"expires"`
 
+	// sum is SHA256 as bytes.
 	sum [sha256.Size]byte
 }
 
@@ -100,7 +101,7 @@ func Parse(name string, data []byte) ([]Token, error) {
 // mistake is one reason why an entry is refused.
 type mistake struct{ field, reason string }
 
-// check returns what is wrong with an entry, and fills in what its texts say.
+// check returns the mistakes of an entry, and fills in the values of its texts.
 func (t *Token) check() (wrong []mistake) {
 	note := func(field, format string, args ...any) {
 		wrong = append(wrong, mistake{field, fmt.Sprintf(format, args...)})

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Role is what a token may do in a project.
+// Role names a set of verbs that the holder of a token has in a project.
 type Role string
 
 // The roles: a closed set. Each lets its holder look, too.

@@ -74,7 +74,8 @@ func TestParseRefuses(t *testing.T) {
 		{entry("person: ada, projects: {shop: [viewer]}") + "  b: {sha256: " + hash + ", person: bob, projects: {shop: [viewer]}}\n", "is that of a as well"},
 		{"token: {}\n", "token"},
 	} {
-		if _, err := Parse("tokens.yaml", []byte(bad.text)); err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "tokens.yaml:") {
+		_, err := Parse("tokens.yaml", []byte(bad.text))
+		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "tokens.yaml:") {
 			t.Errorf("%s: %v, want %s", bad.text, err, bad.want)
 		}
 	}
@@ -128,7 +129,7 @@ func TestBook(t *testing.T) {
 	if strings.Contains(log.String(), secret) {
 		t.Error("a token is in the log")
 	}
-	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // that is refused
+	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "chmod o-w") {

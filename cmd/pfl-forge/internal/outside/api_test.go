@@ -23,7 +23,8 @@ func TestAsking(t *testing.T) {
 	for _, who := range []string{"ada", "scanner"} {
 		made := w.request(who, http.MethodPost, intents, wish, "Idempotency-Key", "finding-1")
 		made.wants(t, "first", http.StatusCreated, `"result":"new"`, `"intent":"finding-1-`)
-		w.request(who, http.MethodPost, intents, wish, "Idempotency-Key", `"finding-1"`).wants(t, "again", http.StatusOK, `"result":"known"`, made.body["intent"].(string))
+		w.request(who, http.MethodPost, intents, wish, "Idempotency-Key", `"finding-1"`).
+			wants(t, "again", http.StatusOK, `"result":"known"`, made.body["intent"].(string))
 		w.request(who, http.MethodPost, intents, `{"title": "Other", "body": "x"}`, "Idempotency-Key", "finding-1").
 			wants(t, "other content", http.StatusConflict, `"field":"id"`, "is taken by another intent")
 		shown := w.request(who, http.MethodGet, made.header.Get("Location"), "")

@@ -29,7 +29,7 @@ func (w *world) following(ctx context.Context, who, after string) (events <-chan
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(r) //nolint:bodyclose // below, when the stream ends
 	if err != nil {
 		w.t.Fatal(err)
 	}

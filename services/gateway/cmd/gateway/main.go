@@ -13,6 +13,7 @@ import (
 )
 
 func main() {
+	// The token goes to a person, the hash to the file. Nothing else ever has the token.
 	if len(os.Args) == 2 && os.Args[1] == "token" {
 		secret, sum := tokens.Make()
 		fmt.Fprintf(os.Stderr, "the token, which is shown once; below it what the file of tokens has of it:\n")
