@@ -46,7 +46,10 @@ func (c *call) follow() error {
 	}()
 	defer func() {
 		cancel()
-		<-ended // the watch is over before the connection is used for something else
+		// The watch is over before the connection is used for something else.
+		if err := <-ended; err != nil {
+			c.api.cfg.Log.DebugContext(ctx, "a watch ended", "request", c.id, "error", err)
+		}
 	}()
 	select {
 	case <-begun:
