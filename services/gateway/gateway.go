@@ -68,7 +68,7 @@ func New(cfg Config) (*Gateway, error) {
 		if err != nil {
 			return nil, fmt.Errorf("hooks: %w", err)
 		}
-		g.Mount("/hooks/", hooks.NewDoor(hooks.Config{Hooks: list, Store: cfg.Bus.Deliveries.Store, Log: cfg.Log}))
+		hooks.NewDoor(hooks.Config{Hooks: list, Store: cfg.Bus.Deliveries.Store, Log: cfg.Log}).Mount(g.mux)
 	}
 	if cfg.Settings.Tokens == "" {
 		return g, nil
