@@ -18,8 +18,8 @@ type Event struct {
 	Actor string
 	// Anchor names the record by which another machine sent it; empty if no machine did.
 	Anchor string
-	// Signature is the author's, as package bus/signed has it, and Via the account that handed it on; empty where accounts have no keys.
-	Signature, Via string
+	// Signature is that of Via, the account that handed it on, where accounts have keys. Account names its author as a gateway does, Ref where that was said.
+	Signature, Via, Account, Ref string
 	// Message says what happened. Never nil in an event that was accepted.
 	Message Message
 }

@@ -184,6 +184,7 @@ func messages(t *testing.T, mark string) []message {
 		"a runner stores", "runner", "forge.intent.shop.submit",
 		[]byte(`{"title": "t", "body": "b", "origin": {"system": "scanner", "event_id": "` + mark + `-stored"}}`), mark + "-stored",
 	})
+	list = append(list, throughGateway(t, mark)...)
 	for _, step := range forge.Steps() {
 		replica := forge.ReplicaID(mark + "-" + string(step))
 		data, err := work.MarshalResult(forge.Result{
@@ -193,6 +194,30 @@ func messages(t *testing.T, mark string) []message {
 			t.Fatal(err)
 		}
 		list = append(list, message{"result of " + string(step), step.Service(), "forge.result." + string(step) + ".shop.fix-login", data, string(replica)})
+	}
+	return list
+}
+
+// throughGateway returns the messages of messages that a gateway hands on.
+func throughGateway(t *testing.T, mark string) []message {
+	t.Helper()
+	approve := forge.Event{ID: mark + "-via", To: key, Actor: "ada", Account: "token ada", Ref: "a request", Message: &forge.Approve{Plan: "d6b94d4dcc51"}}
+	submit := forge.Event{Account: "token ci", Message: &forge.Submit{Intent: forge.Intent{
+		Settings: forge.Settings{Title: "t", Body: "b"}, Origin: forge.Origin{EventID: mark + "-handed"},
+	}}}
+	var list []message
+	for _, m := range []struct {
+		about, subject, mark string
+		ev                   forge.Event
+	}{
+		{"ada approves via gateway", "forge.intent.shop.by.ada.via.gateway.approve", approve.ID, approve},
+		{"scanner submits via gateway", "forge.intent.shop.from.scanner.via.gateway.submit", mark + "-handed", submit},
+	} {
+		data, err := wire.Events.Marshal(&m.ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, message{m.about, "gateway", m.subject, data, m.mark})
 	}
 	return list
 }
@@ -246,7 +271,7 @@ func (st *strict) await(list []message) map[string]forge.Event {
 // signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 	st := newStrict(t)
-	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector"} {
+	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		var k *proof.Key
 		if account != "" {
 			k = keyOf(t, account)

@@ -68,6 +68,7 @@ func guardedAccounts(t *testing.T) []access.Account {
 	}
 	add(access.Auth, "")
 	add(access.Backup, "")
+	add(access.Gateway, "")
 	add(access.Submitter, "scanner", "shop")
 	add(access.Follower, "tracker", "shop")
 	add(access.Operator, "ada", "shop")

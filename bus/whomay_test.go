@@ -42,7 +42,14 @@ var mayPublish = map[string]string{
 	// What people and systems want.
 	"forge.intent.shop.by.ada.approve": "ada", "forge.intent.bank.by.ada.approve": nobody, "forge.intent.shop.by.bob.approve": nobody,
 	"forge.intent.shop.from.scanner.submit": "scanner", "forge.intent.bank.from.scanner.submit": nobody, "forge.intent.shop.from.ci.submit": nobody,
-	"forge.intent.shop.submit": "runner", "forge.api.shop.from.scanner.submit": "scanner", "forge.api.shop.submit": nobody,
+	"forge.intent.shop.by.ada.via.gateway.approve": "gateway", "forge.intent.shop.by.ada.via.other.approve": nobody,
+	"forge.intent.shop.by.ada.via.gateway.teach":        nobody,
+	"forge.intent.shop.from.scanner.via.gateway.submit": "gateway",
+	"forge.intent.shop.by.gateway.approve":              nobody, "forge.intent.shop.from.gateway.submit": nobody,
+	"forge.api.shop.from.gateway.list": "gateway", "forge.api.shop.from.gateway.submit": nobody, "forge.api.shop.by.gateway.read": nobody,
+	"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                  "runner gateway",
+	"$JS.API.CONSUMER.CREATE.FORGE_EVENTS.x.forge.event.>": "runner",
+	"forge.intent.shop.submit":                             "runner", "forge.api.shop.from.scanner.submit": "scanner", "forge.api.shop.submit": nobody,
 	"forge.api.shop.list": nobody, "forge.api.shop.by.ada.list": "ada", "forge.api.bank.by.ada.list": nobody, "forge.api.shop.by.bob.list": nobody,
 	"forge.api.shop.by.ada.read": "ada", "forge.api.bank.by.ada.read": nobody, "forge.api.shop.by.bob.read": nobody, "forge.api.shop.from.ada.read": nobody,
 	"forge.api.shop.by.ada.clean": "ada", "forge.api.shop.by.bob.clean": nobody, "forge.api.bank.by.bob.clean": nobody,
@@ -94,8 +101,8 @@ var mayPublish = map[string]string{
 	"$JS.API.STREAM.LEADER.STEPDOWN.FORGE_JOURNAL": nobody,
 	"$JS.API.STREAM.PEER.REMOVE.FORGE_JOURNAL":     nobody, "$JS.API.ACCOUNT.PURGE.x": nobody, "$JS.API.META.LEADER.STEPDOWN": nobody, "$JS.API.INFO": nobody,
 	// Who answers whom, and who asks who is there.
-	"_INBOX_runner.x": "runner", "_INBOX_reviewer.x": "runner", "_INBOX_ada.x": "runner implementer", "_INBOX_scanner.x": "runner",
-	"_INBOX_services.x": everyService, "_INBOX.x": nobody, "$SRV.INFO": "runner", "$SRV.PING": nobody, "$SRV.INFO.pfl-forge-reviewer": nobody,
+	"_INBOX_runner.x": "runner", "_INBOX_reviewer.x": "runner", "_INBOX_ada.x": "runner implementer", "_INBOX_scanner.x": "runner", "_INBOX_gateway.x": "runner",
+	"_INBOX_services.x": everyService + " gateway", "_INBOX.x": nobody, "$SRV.INFO": "runner", "$SRV.PING": nobody, "$SRV.INFO.pfl-forge-reviewer": nobody,
 	"$SYS.REQ.SERVER.PING": nobody,
 }
 
@@ -104,7 +111,8 @@ var mayListen = map[string]string{
 	"forge.result.*.*.*": "runner", "forge.result.>": nobody, "forge.result.review.shop.a": "runner",
 	">": nobody, "forge.>": nobody, "forge.command.>": nobody, "forge.journal.>": nobody, "forge.journal.*.*": "runner", "forge.project.*": "runner",
 	"forge.intent.>": nobody, "forge.wake.>": nobody,
-	"forge.lease.>": nobody, "forge.transcript.>": nobody, "forge.event.>": nobody, "forge.dead.*.*": "runner", "forge.dead.>": nobody,
+	"forge.lease.>": nobody, "forge.transcript.>": nobody, "forge.event.>": nobody, "forge.event.*.*.*": "gateway",
+	"forge.dead.*.*": "runner", "forge.dead.>": nobody,
 	"forge.transcript.*.*.*.*.*.*": "runner", "$O.FORGE.>": nobody,
 	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.by.*.list": "runner",
 	"forge.api.*.by.*.read":  "runner",
@@ -112,7 +120,7 @@ var mayListen = map[string]string{
 	"forge.control.*.*": everyWorker, "forge.cleaned.*": everyWorker, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
 	"_INBOX.>": nobody, "_INBOX_runner.>": "runner", "_INBOX_reviewer.>": "reviewer", "_INBOX_ada.>": "ada", "_INBOX_scanner.>": "scanner",
 	"_INBOX_tracker.>": "tracker", "_INBOX_backup.>": "backup", "_INBOX_services.*": "runner",
-	"$SRV.>": nobody, "$SRV.INFO": everyService, "$SRV.INFO.pfl-forge-reviewer": "reviewer", "$SRV.PING.pfl-forge-clean": "implementer",
+	"$SRV.>": nobody, "$SRV.INFO": everyService + " gateway", "$SRV.INFO.pfl-forge-reviewer": "reviewer", "$SRV.PING.pfl-forge-clean": "implementer",
 	"$JS.ACK.>": nobody, "$JS.API.>": nobody, "$JS.EVENT.>": nobody, "$SYS.>": nobody,
 }
 
@@ -120,7 +128,7 @@ var mayListen = map[string]string{
 // may, and all others are refused.
 func TestWhoMayWhat(t *testing.T) {
 	s := guardedServer(t)
-	for account := range strings.FieldsSeq(everyService + " ada scanner tracker backup") {
+	for account := range strings.FieldsSeq(everyService + " ada scanner tracker backup gateway") {
 		nc, refused := as(t, s, account)
 		tryAll(t, account, nc, refused, mayPublish, mayListen)
 	}

@@ -36,6 +36,8 @@ const (
 	NamespaceSubmit = "submit@pfl-forge"
 	// NamespaceRelay is of what a runner stores for a system that it answers at once.
 	NamespaceRelay = "relay@pfl-forge"
+	// NamespaceVia is of what a gateway hands on for people and systems.
+	NamespaceVia = "via@pfl-forge"
 	// NamespaceCertify is of certificates, which say whose key of a login another one
 	// is.
 	NamespaceCertify = "certify@pfl-forge"
@@ -45,6 +47,7 @@ const (
 var sends = map[string]string{
 	"runner": NamespaceRelay, "analyzer": NamespaceResult, "implementer": NamespaceResult, "reviewer": NamespaceResult, "reflector": NamespaceResult,
 	"operator": NamespaceAsk, "submitter": NamespaceSubmit, "auth": NamespaceCertify,
+	"gateway": NamespaceVia,
 }
 
 // Sends reports whether accounts of a role sign what they send.

@@ -15,13 +15,13 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the documents' tables of permissions")
 
-// services returns the accounts of all services, and the one that makes backups.
+// services returns the accounts of all services, of the gateway, and the one that makes backups.
 func services() []access.Account {
 	var list []access.Account
 	for _, role := range access.Services() {
 		list = append(list, access.Account{Name: string(role), Role: role})
 	}
-	return append(list, access.Account{Name: string(access.Backup), Role: access.Backup})
+	return append(list, access.Account{Name: string(access.Gateway), Role: access.Gateway}, access.Account{Name: string(access.Backup), Role: access.Backup})
 }
 
 // outsiders returns an account of each other role, as the documents have them.

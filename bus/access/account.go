@@ -29,6 +29,9 @@ const (
 	// Auth is the service that lets in people who log in elsewhere, and services with
 	// a token.
 	Auth Role = "auth"
+	// Gateway is the service that speaks HTTP to the outside. What it asks for is asked by
+	// the person or system whom it names, through it.
+	Gateway Role = "gateway"
 	// Backup copies all streams, and restores them. It can read everything, and put anything in
 	// its place.
 	Backup Role = "backup"
@@ -36,7 +39,7 @@ const (
 
 // Roles returns every role, services first.
 func Roles() []Role {
-	return append(Services(), Auth, Backup, Operator, Submitter, Follower)
+	return append(Services(), Auth, Gateway, Backup, Operator, Submitter, Follower)
 }
 
 // Services returns the roles that services have.
@@ -46,7 +49,7 @@ func Services() []Role {
 
 // Account is one user of the server, with credentials of its own.
 type Account struct {
-	// Name is unique in an installation: of a service, auth and backup their role, of a person or a
+	// Name is unique in an installation: of a service, auth, gateway and backup their role, of a person or a
 	// system the token that names them in subjects.
 	Name string
 	Role Role
@@ -88,7 +91,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 
 // single reports whether there is one account of a role at most, by the name of that.
 func single(role Role) bool {
-	return role == Auth || role == Backup || slices.Contains(Services(), role)
+	return role == Auth || role == Gateway || role == Backup || slices.Contains(Services(), role)
 }
 
 // reserved are names that no account may have: those of other Secrets, and of

@@ -28,6 +28,8 @@ func (a Account) Rights(all []Account) []Right {
 		return append(list, runner(all)...)
 	case Auth:
 		return append(list, auth()...)
+	case Gateway:
+		return append(list, gateway()...)
 	case Backup:
 		return append(list, backup()...)
 	case Operator:
@@ -198,6 +200,32 @@ func auth() []Right {
 			Why:     "certifies the keys of people who log in",
 			Publish: []string{LoginInbox(">")}, Subscribe: []string{subjects.EveryCertify},
 		},
+	}
+}
+
+// throughGateway lists the verbs that a gateway may hand on for people. It is spelled out,
+// so that a verb that comes later is not taken in.
+var throughGateway = []string{"submit", "edit", "approve", "reject", "answer", "retry", "cancel", "pause", "resume"}
+
+// gateway returns the rights of the service that speaks HTTP to the outside, besides its
+// inbox. It asks for nothing in its own name, and each of its subjects says that it came
+// through it. It has no consumer: who may make one can have it deliver anywhere.
+func gateway() []Right {
+	name := string(Gateway)
+	asks := []string{"forge.intent.*.from.*.via." + name + ".submit"}
+	for _, verb := range throughGateway {
+		asks = append(asks, "forge.intent.*.by.*.via."+name+"."+verb)
+	}
+	var looks []string
+	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
+		looks = append(looks, "forge.api.*.from."+name+"."+verb)
+	}
+	return []Right{
+		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
+		{Why: "asks a runner for what there is to see", Publish: looks},
+		{Why: "reads changes, and hears when there are more", Publish: []string{api("STREAM.MSG.GET", streams.Events)}, Subscribe: []string{"forge.event.*.*.*"}},
+		{Why: "knows from the journal when the server is complete", Publish: []string{api("STREAM.MSG.GET", streams.Journal)}},
+		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
 	}
 }
 

@@ -46,7 +46,7 @@ func replyOf(m jetstream.Msg) string {
 	if err != nil {
 		return "" // nobody waits for other events
 	}
-	return wire.InboxOf(from.Name, m.Headers().Get(wire.HeaderReply))
+	return wire.InboxOf(from.Publisher(), m.Headers().Get(wire.HeaderReply))
 }
 
 // readWake reads a fired timer or another machine's event.

@@ -12,7 +12,7 @@ func Content(ev *forge.Event) ([]byte, error) {
 	if r := forge.As[*forge.Result](ev.Message); r != nil {
 		return wire.Results.Marshal(r)
 	}
-	sent := forge.Event{ID: ev.ID, To: ev.To, Actor: ev.Actor, Message: ev.Message}
+	sent := forge.Event{ID: ev.ID, To: ev.To, Actor: ev.Actor, Account: ev.Account, Ref: ev.Ref, Message: ev.Message}
 	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
 		in := submit.Intent
 		in.Requesters = nil // the runner notes those, of whom the signature speaks

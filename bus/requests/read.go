@@ -81,13 +81,14 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	if ev.To.Project != from.Project {
 		return ev, wire.Garbage("Event", "it was sent to project %q, but is for %q", from.Project, ev.To.Project)
 	}
-	if err := unsaid(&ev); err != nil {
+	if err := unsaid(&ev, from); err != nil {
 		return ev, err
 	}
+	ev.Via = from.Via
 	number := 0
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		if err := checkPersonalSubmit(&ev, m); err != nil {
+		if err := checkPersonalSubmit(&ev, m, from); err != nil {
 			return ev, err
 		}
 	case *forge.Pause:
@@ -105,21 +106,43 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	return ev, nil
 }
 
-// unsaid returns an error for what no sender says of its event.
-func unsaid(ev *forge.Event) error {
+// unsaid returns an error for what no sender says of its event, and for what only a gateway
+// says of whom it speaks for.
+func unsaid(ev *forge.Event, from subjects.Sender) error {
 	switch {
 	case ev.Anchor != "":
 		return wrong("anchor", "is for machines to say; leave it out")
 	case ev.Signature+ev.Via != "":
 		return wrong("signature", "belongs into the headers; leave signature and via out")
 	}
+	if errs := account(from, ev.Account, ev.Ref); len(errs) > 0 {
+		return wrongs(errs)
+	}
 	return nil
+}
+
+// account checks how a gateway names whom it speaks for. It always names them, and so an event with an account is one that came through a
+// gateway; others say nothing.
+func account(from subjects.Sender, account, ref string) (errs []forge.FieldError) {
+	switch {
+	case from.Via == "" && account+ref != "":
+		errs = append(errs, forge.FieldError{Field: "account", Reason: "is for gateways to say; leave account and ref out"})
+	case from.Via != "" && account == "":
+		errs = append(errs, forge.FieldError{Field: "account", Reason: "is empty; a gateway says who it speaks for is to it"})
+	}
+	for field, text := range map[string]string{"account": account, "ref": ref} {
+		if reason := badName(text); reason != "" {
+			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
+		}
+	}
+	return errs
 }
 
 // checkPersonalSubmit checks the intent that a person submits. It sets the
 // source if that is missing, and refuses fields that are decided here. Who asks is
 // the person by whose subject it came: the server lets only that one publish there.
-func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
+// Commands do not come through a gateway: a token that leaked would be enough for that.
+func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit, from subjects.Sender) error {
 	in := &submit.Intent
 	if in.Project != ev.To.Project {
 		return wire.Garbage("Event", "it was sent to project %q, but submits to %q", ev.To.Project, in.Project)
@@ -134,6 +157,9 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 		return wrong("source", "is not for a sender to say; leave it out")
 	}
 	errs := append(beyond(*submit, "", "Intent"), beyond(undecided(*in, document.Persons), "")...)
+	if from.Via != "" {
+		errs = append(errs, commands(in)...)
+	}
 	if len(errs) > 0 {
 		return wrongs(errs)
 	}
@@ -142,6 +168,18 @@ func checkPersonalSubmit(ev *forge.Event, submit *forge.Submit) error {
 		in.Requesters = append(in.Requesters, forge.Identity{Name: actor}) // whom they say that they ask for
 	}
 	return nil
+}
+
+// commands returns an error for each command that decides a criterion.
+func commands(in *forge.Intent) (errs []forge.FieldError) {
+	for _, c := range in.Checks {
+		if c.Command != "" {
+			errs = append(errs, forge.FieldError{
+				Field: fmt.Sprintf("criteria[%d].command", c.Criterion-1), Reason: "cannot be set through a gateway; name a check of the project",
+			})
+		}
+	}
+	return errs
 }
 
 // complete fills in the parts that an event's subject and its payload have in

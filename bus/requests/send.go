@@ -28,7 +28,8 @@ func NewSubmissions(c *conn.Conn, j *journal.Journal) *Submissions {
 }
 
 // Send stores the event of a person, and returns when it is durable. The event's
-// Actor is that person. It needs an ID; sending it again changes nothing.
+// Actor is that person, and its Via the gateway through which they ask, if they do. It
+// needs an ID; sending it again changes nothing.
 func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	m, err := ss.intentMessage(&ev)
 	if err != nil {
@@ -87,10 +88,15 @@ func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
 	}
 	subject, err := subjects.Personal(ev.To, ev.Actor, v)
+	if ev.Via != "" {
+		subject, err = subjects.PersonalVia(ev.To, ev.Actor, ev.Via, v)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}
-	data, err := wire.Events.Marshal(ev)
+	sent := *ev
+	sent.Via = "" // the subject says it
+	data, err := wire.Events.Marshal(&sent)
 	if err != nil {
 		return nil, fmt.Errorf("send event: %w", err)
 	}

@@ -84,6 +84,8 @@ type request struct {
 	own string
 	// signature is the author's, in what a runner stored for a system; others may not say one.
 	signature string
+	// account and ref name the system as a gateway does.
+	account, ref string
 }
 
 // read returns the event that a submission stands for, or a *SubmissionError.
@@ -101,6 +103,7 @@ func (s submission) read() (forge.Event, error) {
 	if r.signature != "" && s.from.Named {
 		errs = append(errs, forge.FieldError{Field: "signature", Reason: "belongs into the headers; leave it out"})
 	}
+	errs = append(errs, account(s.from, r.account, r.ref)...)
 	in := r.intent
 	if e := in.Validate(); e != nil && len(errs) == 0 {
 		errs = append(errs, *e)
@@ -116,6 +119,7 @@ func (s submission) read() (forge.Event, error) {
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
 		Actor: in.Origin.System, Message: &forge.Submit{Intent: in}, Signature: r.signature,
+		Via: s.from.Via, Account: r.account, Ref: r.ref,
 	}, nil
 }
 
@@ -194,7 +198,7 @@ func submitted(ev forge.Event, err error) (request, error) {
 		return request{}, wrongs(errs)
 	}
 	in.ID, in.Project = cmp.Or(in.ID, ev.To.Intent), cmp.Or(in.Project, ev.To.Project)
-	return request{intent: in, own: ev.ID, signature: ev.Signature}, nil
+	return request{intent: in, own: ev.ID, signature: ev.Signature, account: ev.Account, ref: ev.Ref}, nil
 }
 
 // place fills in the intent's project, origin and id, and returns an error for
@@ -226,7 +230,7 @@ func (s submission) place(r *request) (errs []forge.FieldError) {
 	if origin.System == "" {
 		note("origin.system", "is empty; say which system sends this")
 	}
-	if in.ID != "" && origin.EventID != "" {
+	if in.ID != "" && origin.EventID != "" && s.from.Via == "" { // a gateway gives each content an event of its own
 		note("id", "follows from origin; leave one of them out")
 	}
 	origin.EventID = cmp.Or(origin.EventID, string(in.ID), r.own, s.fallback)

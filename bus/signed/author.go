@@ -18,11 +18,13 @@ type Author struct {
 // relay is the account of runners, which store what systems have answered at once.
 const relay = "runner"
 
-// AuthorOf returns who has to have signed what comes from a sender: the account that
-// the subject names, or, where it names none, a runner that stored what a system
-// sent to it.
+// AuthorOf returns who has to have signed what comes from a sender: the gateway through
+// which it came, or the account that the subject names, or, where it names none, a
+// runner that stored what a system sent to it.
 func AuthorOf(from subjects.Sender) Author {
 	switch {
+	case from.Via != "":
+		return Author{proof.NamespaceVia, from.Via}
 	case from.Person:
 		return Author{proof.NamespaceAsk, from.Name}
 	case from.Named:

@@ -256,7 +256,7 @@ func (k *Keys) byLogin(p *Proof, at time.Time, from Author) error {
 
 // Confirm says who signed a proof that a journal keeps, without the message: the
 // account of the key. The signature has to hold, for one of the namespaces of what
-// people, systems and workers send, by a key that was in use then. Error: *Error.
+// people, systems, gateways and workers send, by a key that was in use then. Error: *Error.
 func (k *Keys) Confirm(p *Proof) (account string, err error) {
 	if p.Certificate != "" {
 		c, err := proof.ParseCertificate(p.Certificate)
@@ -267,7 +267,7 @@ func (k *Keys) Confirm(p *Proof) (account string, err error) {
 	}
 	err = refuse(UnknownKey, "the key that signed it is not among the trusted keys")
 	for _, s := range k.of(p.Key) {
-		for _, n := range []string{proof.NamespaceAsk, proof.NamespaceSubmit, proof.NamespaceResult} {
+		for _, n := range []string{proof.NamespaceAsk, proof.NamespaceSubmit, proof.NamespaceVia, proof.NamespaceResult} {
 			if !slices.Contains(s.Namespaces, n) {
 				continue
 			}

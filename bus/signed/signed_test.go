@@ -167,9 +167,11 @@ func signerOf(t testing.TB, seed, account, role string) proof.Signer {
 // TestAuthors says whose signature a subject calls for: what a system sends counts as no person's, and a step's result is its service's.
 func TestAuthors(t *testing.T) {
 	for subject, want := range map[string]signed.Author{
-		"forge.intent.shop.by.ada.approve":      {Namespace: proof.NamespaceAsk, Account: "ada"},
-		"forge.intent.shop.from.scanner.submit": {Namespace: proof.NamespaceSubmit, Account: "scanner"},
-		"forge.intent.shop.submit":              {Namespace: proof.NamespaceRelay, Account: "runner"},
+		"forge.intent.shop.by.ada.approve":                  {Namespace: proof.NamespaceAsk, Account: "ada"},
+		"forge.intent.shop.from.scanner.submit":             {Namespace: proof.NamespaceSubmit, Account: "scanner"},
+		"forge.intent.shop.by.ada.via.gateway.approve":      {Namespace: proof.NamespaceVia, Account: "gateway"},
+		"forge.intent.shop.from.scanner.via.gateway.submit": {Namespace: proof.NamespaceVia, Account: "gateway"},
+		"forge.intent.shop.submit":                          {Namespace: proof.NamespaceRelay, Account: "runner"},
 	} {
 		from, err := subjects.ParseIntent(subject)
 		if got := signed.AuthorOf(from); err != nil || got != want {

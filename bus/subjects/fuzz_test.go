@@ -11,6 +11,7 @@ import (
 func FuzzOutside(f *testing.F) {
 	for _, s := range []string{
 		"forge.intent.p.submit", "forge.intent.p.by.a=2Eb.approve", "forge.intent.p.from.ci.submit", "forge.api.p.by.ada.clean", "forge.api.p.from.ci.submit",
+		"forge.intent.p.by.a=2eb.via.gateway.approve", "forge.intent.p.from.ci.via.gateway.submit", "forge.api.p.by.ada.via.gateway.list",
 		"forge.result.review.p.i", "forge.lease.review.p.i._", "forge.lease.x.p.i.i-001", "forge.transcript.p.i._.analyze.1.1",
 		"forge.transcript.p.i.i-001.review.01.1",
 	} {
@@ -26,7 +27,11 @@ func FuzzOutside(f *testing.F) {
 				t.Errorf("%q is from %+v", s, from)
 			}
 			if from.Person && from.Name != "" && len(from.Name) <= maxSender {
-				if again, err := Personal(forge.Key{Project: from.Project}, from.Name, from.Verb); err == nil && again != s && s[:12] == "forge.intent" {
+				again, err := Personal(forge.Key{Project: from.Project}, from.Name, from.Verb)
+				if from.Via != "" {
+					again, err = PersonalVia(forge.Key{Project: from.Project}, from.Name, from.Via, from.Verb)
+				}
+				if err == nil && again != s && s[:12] == "forge.intent" {
 					t.Errorf("%q became %q", s, again)
 				}
 			}

@@ -86,7 +86,7 @@ func ParseAPI(s string) (Sender, error) {
 		return from, err
 	}
 	may := askers[from.Verb]
-	if from.Person && !may.person || from.Named && !from.Person && !may.system || !from.Named && !may.unnamed {
+	if from.Via != "" || from.Person && !may.person || from.Named && !from.Person && !may.system || !from.Named && !may.unnamed {
 		err = fmt.Errorf("%q is no subject of a request", s)
 	}
 	return from, err

@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,6 +18,8 @@ import (
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
 //	forge.intent.<project>.by.<escaped person>.<verb>                               FORGE_INTENTS, from one person
+//	forge.intent.<project>.by.<escaped person>.via.<gateway>.<verb>                 FORGE_INTENTS, from one person through a gateway
+//	forge.intent.<project>.from.<escaped system>.via.<gateway>.submit               FORGE_INTENTS, from one system through a gateway
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
 //	forge.project.<project>                                                            FORGE_PROJECTS
 //	forge.result.<step>.<project>.<intent>                                          not stored
@@ -78,6 +81,35 @@ func Personal(k forge.Key, person, verb string) (string, error) {
 	return "forge.intent." + string(k.Project) + ".by." + escape(person) + "." + verb, check(k)
 }
 
+// PersonalVia is where a gateway hands on what a person asks it for. Only that gateway
+// is to be allowed to publish there.
+func PersonalVia(k forge.Key, person, gateway, verb string) (string, error) {
+	s, err := Personal(k, person, verb)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(s, verb) + "via." + gateway + "." + verb, checkGateway(gateway)
+}
+
+// SubmissionVia is where a gateway hands on what a system submits to it.
+func SubmissionVia(p forge.ProjectID, system, gateway string) (string, error) {
+	if _, err := forge.ParseProjectID(string(p)); err != nil {
+		return "", err
+	}
+	if len(system) > maxSender {
+		return "", fmt.Errorf("a system's name has %d bytes; at most %d are allowed", len(system), maxSender)
+	}
+	return "forge.intent." + string(p) + ".from." + escape(system) + ".via." + gateway + "." + verbSubmit, checkGateway(gateway)
+}
+
+// checkGateway returns an error unless the name is one that an account can have.
+func checkGateway(name string) error {
+	if _, err := forge.ParseReplicaID(name); err != nil {
+		return fmt.Errorf("%q is no name of a gateway", name)
+	}
+	return nil
+}
+
 // forProjects are the wishes that can be about a whole project.
 var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true, "teach": true}
 
@@ -91,13 +123,19 @@ type Sender struct {
 	Named bool
 	// Name is that of the person or system; empty if it is not named.
 	Name string
+	// Via is the account of the gateway that hands it on, which has made sure who the
+	// person or system is; empty if that one sent it.
+	Via string
 }
+
+// Publisher returns the account that may publish on the subject; empty if it names none.
+func (s Sender) Publisher() string { return cmp.Or(s.Via, s.Name) }
 
 // ParseIntent returns the sender in a subject of FORGE_INTENTS.
 func ParseIntent(s string) (Sender, error) {
 	rest, ok := strings.CutPrefix(s, "forge.intent.")
 	t := strings.Split(rest, ".")
-	if !ok || len(t) != 2 && len(t) != 4 {
+	if !ok || len(t) != 2 && len(t) != 4 && len(t) != 6 {
 		return Sender{}, fmt.Errorf("%q is no subject of an intent", s)
 	}
 	project, projectErr := forge.ParseProjectID(t[0])
@@ -111,6 +149,12 @@ func ParseIntent(s string) (Sender, error) {
 	}
 	var err error
 	from.Name, err = unescape(t[2])
+	if len(t) == 6 {
+		if from.Via = t[4]; t[3] != "via" || from.Name == "" || !from.Person && from.Verb != verbSubmit {
+			return from, fmt.Errorf("%q is no subject of an intent", s)
+		}
+		err = errors.Join(err, checkGateway(from.Via))
+	}
 	return from, errors.Join(projectErr, err)
 }
 

@@ -101,9 +101,12 @@ func All(replicas int) []jetstream.StreamConfig {
 		{
 			Name:        Intents,
 			Description: "what people and other systems want",
-			Subjects:    []string{"forge.intent.*.submit", "forge.intent.*.from.*.submit", "forge.intent.*.by.*.*"},
-			MaxAge:      90 * day,
-			Duplicates:  leastDuplicates,
+			Subjects: []string{
+				"forge.intent.*.submit", "forge.intent.*.from.*.submit", "forge.intent.*.by.*.*",
+				"forge.intent.*.from.*.via.*.submit", "forge.intent.*.by.*.via.*.*",
+			},
+			MaxAge:     90 * day,
+			Duplicates: leastDuplicates,
 		},
 		{
 			Name:        Journal,

@@ -35,6 +35,8 @@ type Event struct {
 	xxx_hidden_Anchor      *string                `protobuf:"bytes,33,opt,name=anchor"`
 	xxx_hidden_Signature   *string                `protobuf:"bytes,34,opt,name=signature"`
 	xxx_hidden_Via         *string                `protobuf:"bytes,35,opt,name=via"`
+	xxx_hidden_Account     *string                `protobuf:"bytes,39,opt,name=account"`
+	xxx_hidden_Ref         *string                `protobuf:"bytes,40,opt,name=ref"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -409,9 +411,29 @@ func (x *Event) GetVia() string {
 	return ""
 }
 
+func (x *Event) GetAccount() string {
+	if x != nil {
+		if x.xxx_hidden_Account != nil {
+			return *x.xxx_hidden_Account
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Event) GetRef() string {
+	if x != nil {
+		if x.xxx_hidden_Ref != nil {
+			return *x.xxx_hidden_Ref
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Event) SetId(v string) {
 	x.xxx_hidden_Id = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *Event) SetTo(v *Key) {
@@ -424,7 +446,7 @@ func (x *Event) SetAt(v *timestamppb.Timestamp) {
 
 func (x *Event) SetActor(v string) {
 	x.xxx_hidden_Actor = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *Event) SetSubmit(v *Submit) {
@@ -677,17 +699,27 @@ func (x *Event) SetAccountsChanged(v *AccountsChanged) {
 
 func (x *Event) SetAnchor(v string) {
 	x.xxx_hidden_Anchor = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *Event) SetSignature(v string) {
 	x.xxx_hidden_Signature = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *Event) SetVia(v string) {
 	x.xxx_hidden_Via = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
+}
+
+func (x *Event) SetAccount(v string) {
+	x.xxx_hidden_Account = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
+}
+
+func (x *Event) SetRef(v string) {
+	x.xxx_hidden_Ref = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 10)
 }
 
 func (x *Event) HasId() bool {
@@ -994,6 +1026,20 @@ func (x *Event) HasVia() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *Event) HasAccount() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
+func (x *Event) HasRef() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
 func (x *Event) ClearId() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Id = nil
@@ -1217,6 +1263,16 @@ func (x *Event) ClearVia() {
 	x.xxx_hidden_Via = nil
 }
 
+func (x *Event) ClearAccount() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_Account = nil
+}
+
+func (x *Event) ClearRef() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Ref = nil
+}
+
 const Event_Message_not_set_case case_Event_Message = 0
 const Event_Submit_case case_Event_Message = 5
 const Event_Edit_case case_Event_Message = 6
@@ -1412,9 +1468,14 @@ type Event_builder struct {
 	// set it.
 	Signature *string
 	// via is the account that handed the event to the journal's runner: the
-	// author's own, or that of a runner that stored it for a system. Only runners
-	// set it.
+	// author's own, that of a runner that stored it for a system, or that of a
+	// gateway through which its author acted. Only runners set it.
 	Via *string
+	// account says who the author is to a gateway, such as "token ada-laptop",
+	// and ref by what the author told it that, such as the address of a comment.
+	// Only gateways may set them.
+	Account *string
+	Ref     *string
 }
 
 func (b0 Event_builder) Build() *Event {
@@ -1422,13 +1483,13 @@ func (b0 Event_builder) Build() *Event {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Id != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Id = b.Id
 	}
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_At = b.At
 	if b.Actor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Actor = b.Actor
 	}
 	if b.Submit != nil {
@@ -1525,16 +1586,24 @@ func (b0 Event_builder) Build() *Event {
 		x.xxx_hidden_Message = &event_AccountsChanged{b.AccountsChanged}
 	}
 	if b.Anchor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_Anchor = b.Anchor
 	}
 	if b.Signature != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_Signature = b.Signature
 	}
 	if b.Via != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_Via = b.Via
+	}
+	if b.Account != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
+		x.xxx_hidden_Account = b.Account
+	}
+	if b.Ref != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 10)
+		x.xxx_hidden_Ref = b.Ref
 	}
 	return m0
 }
@@ -7277,7 +7346,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x0e\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x0f\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -7321,7 +7390,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12\x16\n" +
 	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
 	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
-	"\x03via\x18# \x01(\tR\x03viaB\t\n" +
+	"\x03via\x18# \x01(\tR\x03via\x12\x18\n" +
+	"\aaccount\x18' \x01(\tR\aaccount\x12\x10\n" +
+	"\x03ref\x18( \x01(\tR\x03refB\t\n" +
 	"\amessage\"T\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12 \n" +

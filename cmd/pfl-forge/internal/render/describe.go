@@ -374,10 +374,13 @@ func files(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// by returns " by <person>"; empty if it is not known who.
+// by returns " by <person>", and through which gateway if there was one; empty if it is not known who.
 func by(ev *forge.Event) string {
-	if ev.Actor == "" {
+	switch {
+	case ev.Actor == "":
 		return ""
+	case ev.Account != "":
+		return " by " + ev.Actor + " via " + ev.Via
 	}
 	return " by " + ev.Actor
 }

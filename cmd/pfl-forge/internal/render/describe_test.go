@@ -32,6 +32,10 @@ func TestLines(t *testing.T) {
 			Line{Who: "fix", Text: "submitted: A title"},
 		},
 		"approved": {forge.Event{To: key, Actor: "Ada", Message: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
+		"approved through a gateway": {
+			forge.Event{To: key, Actor: "Ada", Via: "gateway", Account: "token ada", Message: &forge.Approve{}},
+			Line{Who: "fix", Text: "approved by Ada via gateway"},
+		},
 		"answered": {
 			forge.Event{To: key, Message: &forge.Answer{Index: 1, Answer: "yes"}},
 			Line{Who: "fix", Text: "question 2 answered: yes"},

@@ -101,3 +101,16 @@ func TestExportedActions(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedWithTheirGateway: who acts through a gateway is exported together with it.
+func TestNamedWithTheirGateway(t *testing.T) {
+	ev := forge.Event{ID: "x", To: intent, Actor: "ada", Via: "gateway", Account: "token ada-laptop", Ref: "r1", Message: &forge.Approve{Plan: "a"}}
+	got, _ := describe(&ev)
+	if got.Author.Name != "ada" || got.Author.Kind != authorPerson || got.Author.Gateway == nil || *got.Author.Gateway != (Gateway{"gateway", "token ada-laptop", "r1"}) {
+		t.Errorf("got %+v", got.Author)
+	}
+	ev.Via, ev.Account, ev.Ref = "ada", "", ""
+	if got, _ := describe(&ev); got.Author.Gateway != nil {
+		t.Errorf("without a gateway: %+v", got.Author.Gateway)
+	}
+}

@@ -75,6 +75,18 @@ type Author struct {
 	Name string `json:"name,omitempty"`
 	// Origin says where the request of a system came from, as that system claims.
 	Origin *Origin `json:"origin,omitempty"`
+	// Gateway says through which gateway the author acted; nil of whoever sent it without one.
+	Gateway *Gateway `json:"gateway,omitempty"`
+}
+
+// Gateway is a gateway through which a person or system acted. Who that was is its word.
+type Gateway struct {
+	// Name is that of its account.
+	Name string `json:"name"`
+	// Account says who the author is there, such as "token ada-laptop".
+	Account string `json:"account,omitempty"`
+	// Ref says by what the author told it, such as the address of a comment.
+	Ref string `json:"ref,omitempty"`
 }
 
 // Origin is forge.Origin in an export.
@@ -214,6 +226,9 @@ func describe(ev *forge.Event) (Event, bool) {
 	e := Event{Project: ev.To.Project, Intent: ev.To.Intent, Author: Author{Kind: authorPerson, Name: ev.Actor}}
 	if ev.Anchor != "" {
 		e.Author.Kind = authorMachine
+	}
+	if ev.Account != "" {
+		e.Author.Gateway = &Gateway{ev.Via, ev.Account, ev.Ref}
 	}
 	switch m := ev.Message.(type) {
 	case *forge.Submit:

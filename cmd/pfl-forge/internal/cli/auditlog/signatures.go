@@ -107,6 +107,10 @@ func senderOf(ev *forge.Event, subject string) (string, error) {
 	switch {
 	case err != nil || from.Project != ev.To.Project:
 		return "", errors.New("it was signed for another project")
+	case from.Via != "" && from.Name != ev.Actor:
+		return "", fmt.Errorf("it was signed as from %s, and is journaled as from %s", from.Name, ev.Actor)
+	case from.Via != "":
+		return from.Via, nil
 	case from.Person:
 		return ev.Actor, nil
 	case submit == nil:

@@ -16,7 +16,7 @@ import (
 func TestSignaturesInJournals(t *testing.T) {
 	var list proof.Signers
 	keys := map[string]*proof.Key{}
-	for account, role := range map[string]string{"ada": "operator", "bob": "operator", "scanner": "submitter", "reviewer": "reviewer"} {
+	for account, role := range map[string]string{"ada": "operator", "bob": "operator", "scanner": "submitter", "reviewer": "reviewer", "gateway": "gateway"} {
 		k, err := proof.Derive([]byte(strings.Repeat(account+"-", 32)), account)
 		if err != nil {
 			t.Fatal(err)
@@ -43,6 +43,9 @@ func TestSignaturesInJournals(t *testing.T) {
 	const asks, reports = "forge.intent.shop.by.ada.approve", "forge.result.review.shop.fix-login"
 	approve := event(&forge.Approve{Plan: "a"})
 	ours, theirs := sign("ada", asks, approve), sign("reviewer", reports, review(1))
+	const through = "forge.intent.shop.by.ada.via.gateway.approve"
+	handed := event(&forge.Approve{Plan: "a"})
+	handed.Account, handed.Ref = "token ada-laptop", "r1"
 	anothers := event(&forge.Approve{Plan: "a"})
 	anothers.Actor = "bob"
 	elsewhere := event(&forge.Approve{Plan: "a"})
@@ -65,6 +68,11 @@ func TestSignaturesInJournals(t *testing.T) {
 		{"a result by a person", sign("ada", reports, review(1)), review(1), unproven, "it was signed by ada, and is journaled as from reviewer"},
 		{"a result of another intent", sign("reviewer", "forge.result.review.shop.other", review(1)), review(1), unproven, "another attempt"},
 		{"a system's", sign("scanner", "forge.api.shop.from.scanner.submit", submitted), submitted, "", ""},
+		{"a gateway's for a person", sign("gateway", through, handed), handed, "", ""},
+		{"a gateway's, in another's name", sign("gateway", through, handed), anothers, unproven, "it was signed as from ada, and is journaled as from bob"},
+		{"a gateway's of another account", sign("gateway", through, handed), approve, reworded, "signed by gateway in another form"},
+		{"a person's as a gateway's", sign("ada", through, handed), handed, unproven, "it was signed by ada, and is journaled as from gateway"},
+		{"a gateway's as a person's", sign("gateway", asks, approve), approve, unproven, "it was signed by gateway, and is journaled as from ada"},
 		{"a system's as an approval", sign("scanner", "forge.intent.shop.from.scanner.submit", submitted), approve, unproven, "may only submit"},
 	} {
 		s := &signatures{keys: signed.NewKeys(list)}

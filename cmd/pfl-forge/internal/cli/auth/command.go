@@ -31,7 +31,8 @@ they are Secrets, printed as YAML for kubectl, or written to the folder of --out
 What exists is kept. --role renews the key of one account, or with "server" the certificate;
 --person, --system and --follower add accounts, a person's with --no-clean without that right;
 --logins lets in people who log in elsewhere, see auth serve; --backups adds the account that copies
-and restores all streams, whose key is worth as much as the server; --force renews everything.
+and restores all streams, whose key is worth as much as the server; --gateway adds the account of
+forge-gateway, which speaks for everybody with its own name beside theirs; --force renews everything.
 Give a renewed key to who uses it and reload the server: it then refuses the former one, and services go on with the new one.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
@@ -67,6 +68,7 @@ type options struct {
 	noClean   bool
 	logins    bool
 	backups   bool
+	gateway   bool
 	force     bool
 
 	hosts         []string
@@ -105,6 +107,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: they may not have removed what finished intents left")
 	flags.BoolVar(&o.logins, "logins", false, "add the account auth, for pfl-forge auth serve, and have the server ask it about everybody else")
 	flags.BoolVar(&o.backups, "backups", false, "add the account backup, for pfl-forge backup and restore")
+	flags.BoolVar(&o.gateway, "gateway", false, "add the account gateway, for forge-gateway, through which people and systems come by HTTP")
 	flags.BoolVar(&o.force, "force", false, "renew everything that exists")
 	kit.ListVar(flags, &o.hosts, "host", nil, "further `name` or address of the server, for its certificate; may be repeated")
 	flags.StringVar(&o.caCert, "ca-cert", "", "`file` with the certificate of an authority to use instead of a new one, with --ca-key")

@@ -86,7 +86,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower, --logins or --backups to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower, --logins, --backups or --gateway to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
@@ -104,7 +104,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 // single returns the accounts that flags ask for by role, as far as there are none yet.
 func (p *plan) single(o *options) []access.Account {
 	var list []access.Account
-	for role, wanted := range map[access.Role]bool{access.Auth: o.logins, access.Backup: o.backups} {
+	for role, wanted := range map[access.Role]bool{access.Auth: o.logins, access.Backup: o.backups, access.Gateway: o.gateway} {
 		if wanted && access.Find(p.users, string(role)) < 0 {
 			list = append(list, access.Account{Name: string(role), Role: role})
 		}

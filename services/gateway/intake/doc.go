@@ -1,0 +1,11 @@
+// Package intake decides what becomes of a trigger: an issue, a label or a comment on a forge.
+//
+// It does no I/O. Whoever calls it has asked the forge for the facts ([Trigger]) and carries out the [Decision]:
+//
+//	Parse, Rules.Decide   the operator's rules in their order: the first one that matches decides
+//	ParseNarrowing        the rules of a repository, which can only make a decision stricter
+//	Commands              the commands in a comment, as goldmark reads it
+//	Hash, Hidden, Shown   the text that a person approves, with all that a browser would not show
+//	Plain, Quote          text on its way out, in which no bot finds a mention, a reference or a command
+//	EventID               the name under which a runner knows a trigger, however often it is told
+package intake

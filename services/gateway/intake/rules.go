@@ -1,0 +1,271 @@
+package intake
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+)
+
+// Do names the consequence of a trigger.
+type Do string
+
+// What can become of a trigger, from the strictest on.
+const (
+	// Ignore drops it.
+	Ignore Do = "ignore"
+	// Ask submits an intent that waits for a person, whatever the project trusts.
+	Ask Do = "ask"
+	// Go submits an intent that waits only for what the project's own policy asks for.
+	Go Do = "go"
+)
+
+var dos = []Do{Ignore, Ask, Go}
+
+// As says in whose name an intent is submitted.
+type As string
+
+// The names in which an intent can be submitted.
+const (
+	// AsSystem is that of the gateway, which the project may trust by policy.trusted_origins.
+	AsSystem As = "system"
+	// AsPerson is that of the person who triggered it. An account that no person is known for has nothing submitted.
+	AsPerson As = "person"
+)
+
+// Per names the things that a limit counts together.
+type Per string
+
+// The things that a limit counts together. All of them count a day in UTC.
+const (
+	PerAuthor     Per = "author"
+	PerRepository Per = "repository"
+	// PerDay counts everything that the rules let in.
+	PerDay Per = "day"
+)
+
+// When has the conditions of a rule. All that are given have to hold.
+type When struct {
+	// Forge is the name of a forge.
+	Forge string `yaml:"forge"`
+	// Repository is owner/name, or owner/* for all of an owner. Letter case is ignored, as forges do.
+	Repository string `yaml:"repository"`
+	// Event is issue or comment.
+	Event Event `yaml:"event"`
+	// Label is on the issue.
+	Label string `yaml:"label"`
+	// Author is the login of who wrote the text.
+	Author string `yaml:"author"`
+	// Asker is the login of who asked: who put the label on, if the rule names one; who wrote the command, if there is one;
+	// otherwise who wrote the text.
+	Asker string `yaml:"asker"`
+	// Permission is the least that the asker may do in the repository.
+	Permission Permission `yaml:"permission"`
+	// Team is one that the asker belongs to.
+	Team string `yaml:"team"`
+	// Is says what the asker is. No rule without it matches a bot.
+	Is Kind `yaml:"is"`
+	// Command is the verb of a command in a comment. A rule without it lets no command in, but may ignore them.
+	Command Verb `yaml:"command"`
+	// Title and Body are regular expressions (RE2) that match in the text.
+	Title string `yaml:"title"`
+	Body  string `yaml:"body"`
+
+	title, body *regexp.Regexp
+}
+
+// Limit bounds the intents that one rule lets in on a day in UTC.
+type Limit struct {
+	// Per says what is counted together.
+	Per Per `yaml:"per"`
+	// Count is how many intents; 0 for no bound.
+	Count int `yaml:"count"`
+	// USD bounds the sum of their budgets; 0 for no bound.
+	USD float64 `yaml:"usd"`
+}
+
+// Rule says what becomes of the triggers that it matches.
+type Rule struct {
+	// Name is for explanations; a rule without one is called by its number.
+	Name string `yaml:"name"`
+	// When has the conditions. A rule without any matches every issue that a person wrote, and ignores everything if it ignores.
+	When When `yaml:"when"`
+	// Do says what becomes of them.
+	Do Do `yaml:"do"`
+	// As is in whose name; AsSystem unless given.
+	As As `yaml:"as"`
+	// Project is the id of the project that the intent is for.
+	Project string `yaml:"project"`
+	// Type, Risk, Recipe, Agent, BudgetUSD and Priority are those of the intent.
+	Type      string     `yaml:"type"`
+	Risk      forge.Risk `yaml:"risk"`
+	Recipe    string     `yaml:"recipe"`
+	Agent     string     `yaml:"agent"`
+	BudgetUSD float64    `yaml:"budget_usd"`
+	Priority  int        `yaml:"priority"`
+	// Limit bounds how much this rule lets in; nil for no bound.
+	Limit *Limit `yaml:"limit"`
+}
+
+// Rules are those of an operator, or of a repository.
+type Rules struct {
+	list []Rule
+}
+
+const (
+	// maxRules bounds the rules of a file, maxPattern a pattern, in bytes, and maxMatched the text that patterns see.
+	maxRules   = 200
+	maxPattern = 500
+	maxMatched = 64 << 10
+	// maxNumber bounds counts and dollars, so that sums of them stay exact.
+	maxNumber = 1_000_000
+)
+
+// file is the form of both kinds of files.
+type file struct {
+	Rules []Rule `yaml:"rules"`
+}
+
+// Parse reads the operator's rules. Every error is a strictyaml.Errors with file, line and field.
+func Parse(name string, data []byte) (*Rules, error) {
+	return read(name, data, func(r *Rule, wrong func(field, format string, args ...any)) {
+		if r.Do != Ignore && r.Project == "" {
+			wrong("project", "is missing; it is the project that the intent is for")
+		}
+	})
+}
+
+// ParseNarrowing reads the rules of a repository. They may ignore or ask, and bound risk and money; everything else is the operator's.
+func ParseNarrowing(name string, data []byte) (*Rules, error) {
+	return read(name, data, func(r *Rule, wrong func(field, format string, args ...any)) {
+		given := map[string]bool{
+			"as": r.As != AsSystem, "project": r.Project != "", "type": r.Type != "", "recipe": r.Recipe != "", "agent": r.Agent != "",
+			"priority": r.Priority != 0, "when.forge": r.When.Forge != "", "when.repository": r.When.Repository != "",
+		}
+		for _, field := range []string{"as", "project", "type", "recipe", "agent", "priority", "when.forge", "when.repository"} {
+			if given[field] {
+				wrong(field, "is the operator's to say; a repository can only make the operator's rules stricter")
+			}
+		}
+	})
+}
+
+// read decodes and checks rules; more has the checks that differ between their owners.
+func read(name string, data []byte, more func(*Rule, func(field, format string, args ...any))) (*Rules, error) {
+	var f file
+	places, err := strictyaml.Decode(data, &f, strictyaml.Options{File: name})
+	if err != nil {
+		return nil, err
+	}
+	var errs strictyaml.Errors
+	if len(f.Rules) > maxRules {
+		errs = append(errs, places.Errorf("rules", "has %d rules; at most %d are allowed", len(f.Rules), maxRules))
+		return nil, errs
+	}
+	for i := range f.Rules {
+		path := fmt.Sprintf("rules[%d]", i)
+		wrong := func(field, format string, args ...any) {
+			errs = append(errs, places.Errorf(path+"."+field, format, args...))
+		}
+		r := &f.Rules[i]
+		r.Name = cmp.Or(r.Name, fmt.Sprintf("rule %d", i+1))
+		r.As = cmp.Or(r.As, AsSystem)
+		r.check(wrong)
+		r.When.check(func(field, format string, args ...any) { wrong("when."+field, format, args...) })
+		more(r, wrong)
+	}
+	if len(errs) > 0 {
+		errs.Sort()
+		return nil, errs
+	}
+	return &Rules{list: f.Rules}, nil
+}
+
+// check reports what is wrong with everything but the conditions.
+func (r *Rule) check(wrong func(field, format string, args ...any)) {
+	oneOf(wrong, "do", r.Do, dos, false)
+	oneOf(wrong, "as", r.As, []As{AsSystem, AsPerson}, false)
+	oneOf(wrong, "risk", r.Risk, []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh}, true)
+	if _, err := forge.ParseProjectID(r.Project); r.Project != "" && err != nil {
+		wrong("project", "%v", err)
+	}
+	if r.Recipe != "" && !recipe.MatchString(r.Recipe) {
+		wrong("recipe", "is not the name of a recipe")
+	}
+	if !(r.BudgetUSD >= 0 && r.BudgetUSD <= maxNumber) {
+		wrong("budget_usd", "has to be between 0 and %d", maxNumber)
+	}
+	if r.Priority < -maxNumber || r.Priority > maxNumber {
+		wrong("priority", "has to be between -%d and %d", maxNumber, maxNumber)
+	}
+	if r.When.Is == Bot && r.Do != Ignore && r.When.Asker == "" {
+		wrong("when.asker", "is missing; a bot is let in by its name only, since everybody can have one")
+	}
+	if r.Limit != nil {
+		r.Limit.check(r, wrong)
+	}
+}
+
+// check reports what is wrong with the limit of a rule.
+func (l *Limit) check(r *Rule, wrong func(field, format string, args ...any)) {
+	oneOf(wrong, "limit.per", l.Per, []Per{PerAuthor, PerRepository, PerDay}, false)
+	if l.Count < 0 || l.Count > maxNumber || !(l.USD >= 0 && l.USD <= maxNumber) || l.Count == 0 && l.USD == 0 {
+		wrong("limit", "needs a count or usd between 1 and %d", maxNumber)
+	}
+	if l.USD > 0 && r.BudgetUSD == 0 {
+		wrong("limit.usd", "counts the budgets of intents, so that the rule needs budget_usd")
+	}
+}
+
+// check reports what is wrong with the conditions, and compiles the patterns.
+func (w *When) check(wrong func(field, format string, args ...any)) {
+	oneOf(wrong, "event", w.Event, []Event{Issue, Comment}, true)
+	oneOf(wrong, "permission", w.Permission, permissions[1:], true)
+	oneOf(wrong, "is", w.Is, []Kind{Member, Outsider, Bot}, true)
+	if _, ok := verbs[w.Command]; w.Command != "" && !ok {
+		wrong("command", "is no command")
+	}
+	if w.Command != "" && w.Event == Issue {
+		wrong("command", "is in comments only; an issue has none")
+	}
+	if w.Forge != "" && CheckForge(w.Forge) != nil {
+		wrong("forge", "is not the name of a forge")
+	}
+	if owner, all := cutAll(w.Repository); w.Repository != "" {
+		if err := CheckRepository(w.Repository); !all && err != nil || all && !isName(owner) {
+			wrong("repository", "has to be owner/name or owner/*")
+		}
+	}
+	w.title = pattern(wrong, "title", w.Title)
+	w.body = pattern(wrong, "body", w.Body)
+}
+
+// pattern compiles a regular expression; nil if there is none. RE2 takes a time that grows with the text only.
+func pattern(wrong func(field, format string, args ...any), field, s string) *regexp.Regexp {
+	if s == "" {
+		return nil
+	}
+	if len(s) > maxPattern {
+		wrong(field, "has %d bytes; at most %d are allowed", len(s), maxPattern)
+		return nil
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		wrong(field, "is not a regular expression: %v", err)
+	}
+	return re
+}
+
+// oneOf reports a word that is not among those allowed.
+func oneOf[T ~string](wrong func(field, format string, args ...any), field string, word T, allowed []T, empty bool) {
+	switch {
+	case slices.Contains(allowed, word), empty && word == "":
+	case word == "":
+		wrong(field, "is missing; it can be one of %v", allowed)
+	default:
+		wrong(field, "is %q; it can be one of %v", word, allowed)
+	}
+}

@@ -1,0 +1,141 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Permission says what an account may do in a repository. Each one includes those before it.
+type Permission string
+
+// The permissions, in ascending order.
+const (
+	None   Permission = "none"
+	Read   Permission = "read"
+	Triage Permission = "triage"
+	Write  Permission = "write"
+	Admin  Permission = "admin"
+)
+
+var permissions = []Permission{None, Read, Triage, Write, Admin}
+
+// Includes reports whether p is at least q. What is not known includes nothing.
+func (p Permission) Includes(q Permission) bool {
+	i := slices.Index(permissions, p)
+	return i >= 0 && i >= slices.Index(permissions, q)
+}
+
+// Kind tells people, strangers and programs apart.
+type Kind string
+
+// The kinds of accounts.
+const (
+	// Member is a person with more than the right to read, or of the organisation that owns the repository.
+	Member Kind = "member"
+	// Outsider is any other person.
+	Outsider Kind = "outsider"
+	// Bot is an account that the forge says is a program's.
+	Bot Kind = "bot"
+)
+
+// Account is a person or a program on the forge, as the forge described them when it was asked.
+type Account struct {
+	// ID is the forge's number for the account. Names are given to others after a rename, numbers are not.
+	ID int64
+	// Login is the name.
+	Login string
+	// Kind is unknown, and matches no rule that asks for one, if it is empty.
+	Kind Kind
+	// Permission says what they may do in the repository of the trigger.
+	Permission Permission
+	// Teams are the teams of the organisation that they belong to.
+	Teams []string
+}
+
+// Event says what the forge was found to hold.
+type Event string
+
+// The events.
+const (
+	// Issue is an open issue, with whatever labels it has.
+	Issue Event = "issue"
+	// Comment is a comment with a command.
+	Comment Event = "comment"
+)
+
+// Label is a label of an issue.
+type Label struct {
+	// Name is the label.
+	Name string
+	// By put it on. Whoever may do that is asked for their permission, not the author of the text.
+	By Account
+}
+
+// Trigger is all that a decision depends on.
+type Trigger struct {
+	// Forge is the name of the forge in the operator's configuration, an id as a project's.
+	Forge string
+	// Repository is owner/name, as the forge spells it now.
+	Repository string
+	// RepositoryID is the forge's number for it, which a rename does not change.
+	RepositoryID int64
+	// Number is the issue's in its repository.
+	Number int64
+	// Event says which kind of trigger it is.
+	Event Event
+	// Title and Body are the text that is to be worked on.
+	Title, Body string
+	// Labels are those of the issue.
+	Labels []Label
+	// Author wrote the text.
+	Author Account
+	// Commander wrote the comment with the command; unset if there is none.
+	Commander Account
+	// Command is the verb of the command; empty if there is none.
+	Command Verb
+}
+
+// EventID returns the origin's event id of an issue's n-th trigger, n counted from 1. It must never change: a repeated
+// trigger would become a second intent.
+func EventID(forgeName string, repository, issue int64, n int) (string, error) {
+	if err := CheckForge(forgeName); err != nil {
+		return "", err
+	}
+	if repository <= 0 || issue <= 0 || n <= 0 {
+		return "", fmt.Errorf("event id: repository %d, issue %d and trigger %d have to be positive", repository, issue, n)
+	}
+	id := fmt.Sprintf("%s/%d/issue/%d", forgeName, repository, issue)
+	if n > 1 {
+		id += fmt.Sprintf("#%d", n)
+	}
+	return id, nil
+}
+
+// CheckForge returns an error unless name can be the name of a forge: it becomes a part of ids, paths and subjects.
+func CheckForge(name string) error {
+	if _, err := forge.ParseProjectID(name); err != nil {
+		return fmt.Errorf("the forge's name %.70q has to be of small letters, digits and hyphens", name)
+	}
+	return nil
+}
+
+// CheckRepository returns an error unless name is owner/name, in characters that need no escape in a URL.
+func CheckRepository(name string) error {
+	owner, repo, ok := strings.Cut(name, "/")
+	if !ok || !isName(owner) || !isName(repo) {
+		return errors.New("has to be owner/name, of letters, digits, hyphens, underscores and dots")
+	}
+	return nil
+}
+
+// isName reports whether s is one part of a repository's name, which no path or URL reads as anything else.
+func isName(s string) bool {
+	const most = 100
+	return s != "" && len(s) <= most && strings.Trim(s, ".") != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	})
+}
