@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -124,14 +125,14 @@ func (s *State) tried(r *forge.Result) *Request {
 }
 
 // take notes the result of the request's trial.
-func (r *Request) take(result *forge.Result) {
+func (r *Request) take(by rules.Version, result *forge.Result) {
 	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
 	case in == nil || in.Outcome != forge.MergeTried || in.Candidate == nil: // or those ahead do not go together
 	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
 		c.State = Stopped
-	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted:
+	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
 		c.State, c.Doubted = "", true
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
