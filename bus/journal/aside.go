@@ -70,8 +70,8 @@ type Trouble struct {
 	Words []string
 }
 
-// wordsIn returns what people said that was decided in a record. What other machines of the project said comes again by itself; it
-// names the journal that it comes from.
+// wordsIn lists the words of people that were decided on in a record. Those of other machines of the project come again by themselves, and
+// name the journal that they come from.
 func wordsIn(rec forge.Record) (list []string) {
 	for i := range rec.Events {
 		ev := &rec.Events[i]

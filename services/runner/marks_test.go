@@ -58,8 +58,8 @@ func setAside(t *testing.T, b *bus.Bus, key forge.Key, ref chain.Ref) {
 func TestMarksAreObeyed(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	leaveOpen(t, b, "one")
-	key := forge.Key{Project: project, Intent: "one"}
+	leaveOpen(t, b, "tried")
+	key := forge.Key{Project: project, Intent: "tried"}
 	before, _, err := b.Journal.Load(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestMarksAreObeyed(t *testing.T) {
 		t.Errorf("who follows the journal is told of the messages %v, %d among them", got, ref.Seq)
 	}
 	start(t, s.Connect(t), 1)
-	await(t, b, forge.StatusDone, "one") // it is not paused
+	await(t, b, forge.StatusDone, "tried") // it is not paused
 }
 
 // followed returns the sequences of the records that one who follows the journals is told of from before the start.
