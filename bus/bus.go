@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/backup"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
+	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/live"
@@ -56,6 +57,8 @@ type Bus struct {
 	Live *live.Messages
 	// Transcripts has the lines of agents and commands while attempts go on.
 	Transcripts *transcripts.Stream
+	// Deliveries stores the messages of forges and chats to the gateway.
+	Deliveries *deliveries.Stream
 	// Objects stores files that workers hand on to one another, and whole
 	// transcripts.
 	Objects *objects.Store
@@ -101,6 +104,7 @@ func assemble(c *conn.Conn, groups subjects.Groups) (_ *Bus, err error) {
 		Presence:    presence.New(c),
 		Live:        messages,
 		Transcripts: transcripts.New(c),
+		Deliveries:  deliveries.New(c),
 		Objects:     objects.New(c),
 		Backups:     backup.New(c, log),
 	}, nil

@@ -13,7 +13,7 @@ func FuzzOutside(f *testing.F) {
 		"forge.intent.p.submit", "forge.intent.p.by.a=2Eb.approve", "forge.intent.p.from.ci.submit", "forge.api.p.by.ada.clean", "forge.api.p.from.ci.submit",
 		"forge.intent.p.by.a=2eb.via.gateway.approve", "forge.intent.p.from.ci.via.gateway.submit", "forge.api.p.by.ada.via.gateway.list",
 		"forge.result.review.p.i", "forge.lease.review.p.i._", "forge.lease.x.p.i.i-001", "forge.transcript.p.i._.analyze.1.1",
-		"forge.transcript.p.i.i-001.review.01.1",
+		"forge.transcript.p.i.i-001.review.01.1", "forge.hook.work.0123456789abcdef0123456789abcdef",
 	} {
 		f.Add(s)
 	}
@@ -43,6 +43,11 @@ func FuzzOutside(f *testing.F) {
 		}
 		if step, k, err := ParseResult(s); err == nil {
 			if again, err := Result(&forge.Result{To: k, Attempt: forge.Attempt{Step: step}}); err != nil || again != s {
+				t.Errorf("%q became %q, %v", s, again, err)
+			}
+		}
+		if hook, err := ParseDelivery(s); err == nil {
+			if again, err := Delivery(hook, s[len(s)-32:]); err != nil || again != s {
 				t.Errorf("%q became %q, %v", s, again, err)
 			}
 		}

@@ -52,6 +52,31 @@ func refusals() jetstream.StreamConfig {
 	}
 }
 
+// hooks declares the stream of what came through the hooks of the gateway. Each delivery has a subject of its own, by which it is
+// known when it comes again. It is in no backup: it holds hints, and the forges know the rest.
+func hooks() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        Hooks,
+		Description: "what forges and chats told the gateway, as it came",
+		Subjects:    []string{subjects.EveryDelivery},
+		MaxAge:      keepHooks,
+		MaxBytes:    maxHooks, // the oldest goes first
+		Duplicates:  leastDuplicates,
+		DenyDelete:  true,
+		DenyPurge:   true,
+		AllowDirect: true,
+	}
+}
+
+const (
+	// Hooks is the stream of what came through the hooks of the gateway.
+	Hooks = "FORGE_HOOKS"
+	// maxHooks bounds them, in bytes, and keepHooks how long a delivery is known when it comes again: forges send one again
+	// for three days.
+	maxHooks  = 16 << 20
+	keepHooks = 7 * day
+)
+
 const (
 	// Refusals is the stream in which systems are told what was refused.
 	Refusals = "FORGE_REFUSALS"
@@ -155,6 +180,7 @@ func All(replicas int) []jetstream.StreamConfig {
 		},
 		publications(replicas),
 		refusals(),
+		hooks(),
 		{
 			Name:        Transcripts,
 			Description: "what agents and commands did, line by line, for people",

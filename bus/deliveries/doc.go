@@ -1,0 +1,6 @@
+// Package deliveries stores what forges and chats tell the gateway, as it came, and reads it again.
+//
+// A delivery is stored before its sender is answered, and known by its sender's own id for as long as the stream has it, so
+// that it is there once however often it is sent. It is a hint that there is something to look at, and a piece of evidence of
+// how that looked; it is never the truth about it.
+package deliveries

@@ -1,0 +1,239 @@
+package hooks
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errForged says that a request is not from who knows the secret. Its sender is told no more.
+var errForged = errors.New("the signature does not fit")
+
+// told is the content of a request whose signature fits.
+type told struct {
+	// id is the sender's own name of the delivery, event its word for what happened.
+	id, event string
+	// wanted says that such events lead to a look.
+	wanted bool
+	// reply answers a sender who asks whether the door is the right one; nil if it does not.
+	reply []byte
+}
+
+// tolerance is how far a signed time may be from now.
+const tolerance = 5 * time.Minute
+
+// verify returns the content of a request, or errForged, or an error for a request whose form is wrong. It compares in a time that does
+// not depend on how much of a signature fits.
+func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+	switch k {
+	case GitHub, Gitea:
+		return gitHub(k, h, body, secrets)
+	case GitLab:
+		return gitLab(h, body, secrets)
+	case Slack:
+		return slack(h, body, secrets, now)
+	case Standard:
+		return standard(h, body, secrets, now)
+	case CloudEvents:
+		return cloudEvent(h, body, secrets)
+	}
+	return told{}, fmt.Errorf("there is no kind %q", k)
+}
+
+// gitHub reads a delivery of GitHub, Gitea or Forgejo.
+func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) {
+	signature, ok := strings.CutPrefix(one(h, "X-Hub-Signature-256"), "sha256=")
+	if !ok && k == Gitea {
+		signature = one(h, "X-Gitea-Signature")
+	}
+	got, err := hex.DecodeString(signature)
+	if err != nil || !anySigned(secrets, got, body) {
+		return told{}, errForged
+	}
+	event := one(h, "X-GitHub-Event")
+	id := one(h, "X-GitHub-Delivery")
+	if k == Gitea {
+		id = orElse(one(h, "X-Gitea-Delivery"), id)
+		event = orElse(one(h, "X-Gitea-Event-Type"), orElse(one(h, "X-Gitea-Event"), event))
+	}
+	kind, _, _ := strings.Cut(event, "_")
+	wanted := kind == "issue" || kind == "issues" || kind == "pull" || event == "status" || event == "check_run" || event == "check_suite"
+	return told{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil
+}
+
+// gitLab reads a delivery of GitLab, which signs nothing.
+func gitLab(h http.Header, body []byte, secrets [][]byte) (told, error) {
+	if !anyEqual(secrets, []byte(one(h, "X-Gitlab-Token"))) {
+		return told{}, errForged
+	}
+	event := one(h, "X-Gitlab-Event")
+	id := orElse(one(h, "Idempotency-Key"), orElse(one(h, "X-Gitlab-Event-UUID"), digest(body)))
+	wanted := slices.Contains([]string{
+		"Issue Hook", "Confidential Issue Hook", "Note Hook", "Confidential Note Hook", "Merge Request Hook", "Pipeline Hook",
+	}, event)
+	return told{id: id, event: event, wanted: wanted}, nil
+}
+
+// slack reads an event, a command or a pressed button of Slack.
+func slack(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+	at := one(h, "X-Slack-Request-Timestamp")
+	signature, ok := strings.CutPrefix(one(h, "X-Slack-Signature"), "v0=")
+	got, err := hex.DecodeString(signature)
+	if !ok || err != nil || !isNow(at, now) || !anySigned(secrets, got, []byte("v0:"+at+":"), body) {
+		return told{}, errForged
+	}
+	kind, _, _ := mime.ParseMediaType(one(h, "Content-Type"))
+	if kind == "application/x-www-form-urlencoded" { // a command or a button
+		return told{id: digest([]byte(at), body), event: "interaction", wanted: true}, nil
+	}
+	var e struct {
+		Type      string `json:"type"`
+		EventID   string `json:"event_id"`
+		Challenge string `json:"challenge"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return told{}, fmt.Errorf("the body is no JSON: %w", err)
+	}
+	if e.Type == "url_verification" {
+		return told{reply: []byte(e.Challenge)}, nil
+	}
+	return told{id: orElse(e.EventID, digest(body)), event: e.Type, wanted: e.Type == "event_callback"}, nil
+}
+
+// standard reads a delivery that is signed as Standard Webhooks are.
+func standard(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+	id, at := one(h, "Webhook-Id"), one(h, "Webhook-Timestamp")
+	if id == "" || !isNow(at, now) {
+		return told{}, errForged
+	}
+	keys := make([][]byte, 0, len(secrets))
+	for _, s := range secrets { // the library's form is whsec_ and base64; others are taken as they are
+		key := s
+		if encoded, ok := bytes.CutPrefix(s, []byte("whsec_")); ok {
+			if raw, err := base64.StdEncoding.DecodeString(string(encoded)); err == nil && len(raw) >= leastSecret {
+				key = raw
+			}
+		}
+		keys = append(keys, key)
+	}
+	const most = 10
+	fits := false
+	for i, signature := range strings.Fields(one(h, "Webhook-Signature")) {
+		encoded, ok := strings.CutPrefix(signature, "v1,")
+		got, err := base64.StdEncoding.DecodeString(encoded)
+		if i < most && ok && err == nil && anySigned(keys, got, []byte(id+"."+at+"."), body) {
+			fits = true
+		}
+	}
+	if !fits {
+		return told{}, errForged
+	}
+	return told{id: id, event: "webhook", wanted: true}, nil
+}
+
+// cloudEvent reads a CloudEvent in binary or structured form.
+func cloudEvent(h http.Header, body []byte, secrets [][]byte) (told, error) {
+	token, ok := strings.CutPrefix(one(h, "Authorization"), "Bearer ")
+	if !ok || !anyEqual(secrets, []byte(token)) {
+		return told{}, errForged
+	}
+	var e struct {
+		SpecVersion string `json:"specversion"`
+		ID          string `json:"id"`
+		Source      string `json:"source"`
+		Type        string `json:"type"`
+	}
+	kind, _, _ := mime.ParseMediaType(one(h, "Content-Type"))
+	switch {
+	case kind == "application/cloudevents+json":
+		if err := json.Unmarshal(body, &e); err != nil {
+			return told{}, fmt.Errorf("the body is no CloudEvent: %w", err)
+		}
+	case strings.HasPrefix(kind, "application/cloudevents"):
+		return told{}, fmt.Errorf("%s is not taken; send one event, in the form of application/cloudevents+json", kind)
+	default:
+		for name, to := range map[string]*string{"Specversion": &e.SpecVersion, "Id": &e.ID, "Source": &e.Source, "Type": &e.Type} {
+			text, err := url.PathUnescape(one(h, "Ce-"+name))
+			if err != nil {
+				return told{}, fmt.Errorf("ce-%s is not percent-encoded: %w", strings.ToLower(name), err)
+			}
+			*to = text
+		}
+	}
+	if e.SpecVersion != "1.0" || e.ID == "" || e.Source == "" || e.Type == "" {
+		return told{}, errors.New("a CloudEvent of version 1.0 has specversion, id, source and type")
+	}
+	return told{id: digest([]byte(strconv.Itoa(len(e.Source))), []byte(e.Source), []byte(e.ID)), event: e.Type, wanted: true}, nil
+}
+
+// one returns the only value of a header; empty if there is none, or several, of which readers might choose different ones.
+func one(h http.Header, name string) string {
+	if v := h.Values(name); len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+// orElse returns a text, or another one where it is empty.
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// isNow reports whether a signed time, in seconds, is close to now.
+func isNow(at string, now time.Time) bool {
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || strconv.FormatInt(seconds, 10) != at {
+		return false
+	}
+	d := now.Sub(time.Unix(seconds, 0))
+	return d <= tolerance && d >= -tolerance
+}
+
+// anySigned reports whether one of the secrets made a signature of these parts. It tries all of them.
+func anySigned(secrets [][]byte, signature []byte, parts ...[]byte) bool {
+	fits := 0
+	for _, s := range secrets {
+		mac := hmac.New(sha256.New, s)
+		for _, p := range parts {
+			mac.Write(p)
+		}
+		fits |= subtle.ConstantTimeCompare(mac.Sum(nil), signature)
+	}
+	return fits == 1
+}
+
+// anyEqual reports whether a text is one of the secrets. Their lengths are not told either.
+func anyEqual(secrets [][]byte, text []byte) bool {
+	got := sha256.Sum256(text)
+	fits := 0
+	for _, s := range secrets {
+		want := sha256.Sum256(s)
+		fits |= subtle.ConstantTimeCompare(want[:], got[:])
+	}
+	return fits == 1
+}
+
+// digest names a delivery whose sender gives it no name of its own.
+func digest(parts ...[]byte) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
