@@ -41,6 +41,7 @@ var decoders = map[string][]string{
 	"jobs/guard":                      {"FuzzCommandFiles"},
 	"internal/identity":               {"FuzzRules"},
 	"notify":                          {"FuzzParse"},
+	"services/gateway/forges/gitea":   {"FuzzHint"},
 	"services/gateway/hooks":          {"FuzzHooks"},
 	"services/gateway/intake":         {"FuzzCommands", "FuzzPlain", "FuzzRules"},
 	"proof":                           {"FuzzCertificates", "FuzzProofs", "FuzzSigners", "FuzzStatements"},

@@ -1,0 +1,120 @@
+// Package forges says what the gateway needs of a forge: the operations of a back end, and the ways in which they fail.
+//
+// A back end asks, and decides nothing. It is safe for concurrent use. What a forge limits is told as a [ParkedError] with the time of
+// its end, so that the work waits for that, and no goroutine does.
+package forges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// Forge is a back end for one forge, in the name of one account of ours.
+type Forge interface {
+	// Self returns that account.
+	Self(ctx context.Context) (intake.Account, error)
+	// Repository returns a repository by its name, owner/name, with the number that stays after a rename.
+	Repository(ctx context.Context, name string) (Repository, error)
+	// Issue returns an issue, with who put its labels on.
+	Issue(ctx context.Context, repository string, number int64) (Issue, error)
+	// Changed returns the numbers of the issues, open and closed, that changed since a time, the oldest change first.
+	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
+	// Comments returns the comments of an issue that are new or edited since a time, in their order.
+	Comments(ctx context.Context, repository string, number int64, since time.Time) ([]Comment, error)
+	// Account returns an account with its permission in a repository, as they are now.
+	Account(ctx context.Context, repository, login string) (intake.Account, error)
+	// Say writes a comment.
+	Say(ctx context.Context, repository string, number int64, body string) (Comment, error)
+	// Edit replaces the text of a comment.
+	Edit(ctx context.Context, repository string, comment int64, body string) error
+	// React puts a reaction on a comment. Doing so again changes nothing.
+	React(ctx context.Context, repository string, comment int64, r Reaction) error
+	// Hint reads a delivery: which issue it leads to. The error says that the body cannot be read; a delivery that is about no issue
+	// leads to none.
+	Hint(event string, body []byte) (Hint, error)
+}
+
+// Repository is one, as the forge knows it now.
+type Repository struct {
+	// ID does not change with the name.
+	ID int64
+	// Name is owner/name.
+	Name string
+}
+
+// Issue is an issue as the forge has it now.
+type Issue struct {
+	Repository Repository
+	Number     int64
+	// Title and Body are Markdown.
+	Title, Body string
+	// Author wrote them. Its permission is not known: see Forge.Account.
+	Author intake.Account
+	// Labels have the login and number of who put them on, if the forge tells.
+	Labels []intake.Label
+	// Open says whether it is.
+	Open bool
+}
+
+// Change is an issue that changed.
+type Change struct {
+	Number int64
+	At     time.Time
+}
+
+// Comment is a comment as the forge has it now.
+type Comment struct {
+	ID int64
+	// Author wrote it first; others may have edited it.
+	Author intake.Account
+	Body   string
+	// Created and Updated have the exactness of the forge: on Gitea a second.
+	Created, Updated time.Time
+}
+
+// Edited reports whether it is another text than it was at first.
+func (c *Comment) Edited() bool { return !c.Updated.Equal(c.Created) }
+
+// Reaction is the short answer to a comment.
+type Reaction string
+
+// The reactions.
+const (
+	Seen    Reaction = "eyes"
+	Done    Reaction = "rocket"
+	Refused Reaction = "-1"
+)
+
+// Hint says where to look. It is never the truth about what is there.
+type Hint struct {
+	// Repository is owner/name at the time of the delivery; empty if it leads to nothing.
+	Repository string
+	// RepositoryID is its number.
+	RepositoryID int64
+	// Number is the issue's.
+	Number int64
+	// Text is the hash of the issue's title and body at that time; empty if the delivery does not have them.
+	Text string
+}
+
+// ErrNotFound says that something is not there, or that our account may not see it.
+var ErrNotFound = errors.New("the forge does not have it")
+
+// ErrDenied says that our account may not do something. A person has to give it the right.
+var ErrDenied = errors.New("the forge does not let our account do that")
+
+// ParkedError says that the forge answers nothing more until a time: its limits are used up, or it is away.
+type ParkedError struct {
+	// Until is when to ask again.
+	Until time.Time
+	// Reason is a phrase for people.
+	Reason string
+}
+
+func (e *ParkedError) Error() string {
+	return fmt.Sprintf("%s; asked again at %s", e.Reason, e.Until.UTC().Format(time.RFC3339))
+}

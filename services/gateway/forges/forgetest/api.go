@@ -1,0 +1,252 @@
+package forgetest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// self returns the user of the token.
+func (f *Fake) self(q *request) (int, any) { return http.StatusOK, f.user(q.user) }
+
+// user returns a user as the API does.
+func (f *Fake) user(login string) object { return object{"id": f.id(login), "login": login} }
+
+// makeRepo makes a repository of the user, which everybody can read.
+func (f *Fake) makeRepo(q *request) (int, any) {
+	name := q.user + "/" + q.in.Name
+	if f.repos[name] != nil {
+		return http.StatusConflict, nil
+	}
+	f.repos[name] = &repo{id: f.next(), name: name, roles: map[string]string{}}
+	return http.StatusCreated, object{"id": f.repos[name].id, "full_name": name}
+}
+
+// showRepo returns the number and the name of a repository.
+func (f *Fake) showRepo(q *request) (int, any) {
+	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name}
+}
+
+// collaborate gives a user a role, for administrators.
+func (f *Fake) collaborate(q *request) (int, any) {
+	if !q.repo.may(q.user, "admin") {
+		return http.StatusForbidden, nil
+	}
+	q.repo.roles[q.PathValue("user")] = q.in.Permission
+	return http.StatusNoContent, nil
+}
+
+// permission tells that of others to administrators only, as Gitea does.
+func (f *Fake) permission(q *request) (int, any) {
+	user := q.PathValue("user")
+	if !q.repo.may(q.user, "admin") && user != q.user {
+		return http.StatusForbidden, nil
+	}
+	if !slices.Contains(f.users, user) {
+		return http.StatusNotFound, nil
+	}
+	role := "read" // the repositories are public
+	switch {
+	case q.repo.may(user):
+		role = "owner"
+	case q.repo.roles[user] != "":
+		role = q.repo.roles[user]
+	}
+	return http.StatusOK, object{"permission": role, "user": f.user(user)}
+}
+
+// makeLabel makes a label that issues can have.
+func (f *Fake) makeLabel(q *request) (int, any) {
+	q.repo.labels = append(q.repo.labels, q.in.Name)
+	return http.StatusCreated, object{"name": q.in.Name}
+}
+
+// makeHook has an address told of all that happens from now on.
+func (f *Fake) makeHook(q *request) (int, any) {
+	q.repo.hooks = append(q.repo.hooks, hook{url: q.in.Config.URL, secret: q.in.Config.Secret})
+	return http.StatusCreated, object{"id": f.next()}
+}
+
+// listIssues returns a page of the issues that changed since a time, the newest first, as Gitea does.
+func (f *Fake) listIssues(q *request) (int, any) {
+	since, _ := time.Parse(time.RFC3339, q.URL.Query().Get("since"))
+	var out []object
+	for _, i := range slices.Backward(q.repo.issues) {
+		if !i.edited.Before(since) {
+			out = append(out, f.issueObject(q.repo, i))
+		}
+	}
+	return http.StatusOK, pageOf(q, out)
+}
+
+// pageOf returns the page of a list that a request asks for.
+func pageOf(q *request, all []object) []object {
+	n := max(q.queryNumber("page"), 1)
+	limit := max(q.queryNumber("limit"), 1)
+	return all[min((n-1)*limit, len(all)):min(n*limit, len(all))]
+}
+
+// openIssue opens an issue. Everybody may.
+func (f *Fake) openIssue(q *request) (int, any) {
+	i := &issue{number: int64(len(q.repo.issues) + 1), by: q.user, title: q.in.Title, body: q.in.Body, state: "open", created: f.now, edited: f.now}
+	q.repo.issues = append(q.repo.issues, i)
+	f.tell(q, i, "issues", object{"action": "opened"})
+	return http.StatusCreated, f.issueObject(q.repo, i)
+}
+
+// showIssue returns an issue.
+func (f *Fake) showIssue(q *request) (int, any) {
+	return http.StatusOK, f.issueObject(q.repo, q.issue)
+}
+
+// editIssue changes an issue, for its author and for writers.
+func (f *Fake) editIssue(q *request) (int, any) {
+	if q.user != q.issue.by && !q.repo.may(q.user, "write", "admin") {
+		return http.StatusForbidden, nil
+	}
+	if q.in.Title != "" {
+		q.issue.title = q.in.Title
+	}
+	if q.in.Body != "" {
+		q.issue.body = q.in.Body
+	}
+	if q.in.State != "" {
+		q.issue.state = q.in.State
+	}
+	q.issue.edited = f.now
+	f.tell(q, q.issue, "issues", object{"action": "edited"})
+	return http.StatusCreated, f.issueObject(q.repo, q.issue)
+}
+
+// issueObject returns an issue as the API and the hooks do.
+func (f *Fake) issueObject(r *repo, i *issue) object {
+	labels := []object{}
+	for _, l := range i.labels {
+		labels = append(labels, object{"name": l})
+	}
+	return object{
+		"number": i.number, "title": i.title, "body": i.body, "user": f.user(i.by), "labels": labels, "state": i.state,
+		"created_at": i.created, "updated_at": i.edited, "pull_request": nil,
+		"repository": object{"id": r.id, "full_name": r.name},
+	}
+}
+
+// label puts labels on, for those who may.
+func (f *Fake) label(q *request) (int, any) {
+	if !q.repo.may(q.user, "write", "admin") {
+		return http.StatusForbidden, nil
+	}
+	for _, name := range q.in.Labels {
+		if slices.Contains(q.repo.labels, name) && !slices.Contains(q.issue.labels, name) {
+			q.issue.labels = append(q.issue.labels, name)
+			q.issue.events = append(q.issue.events, &event{id: f.next(), kind: "label", by: q.user, body: "1", label: name, created: f.now, edited: f.now})
+		}
+	}
+	q.issue.edited = f.now
+	f.tell(q, q.issue, "issue_label", object{"action": "label_updated"})
+	return http.StatusOK, f.issueObject(q.repo, q.issue)["labels"]
+}
+
+// timeline returns a page of comments and of labels that were put on, the oldest first.
+func (f *Fake) timeline(q *request) (int, any) {
+	var out []object
+	for _, e := range q.issue.events {
+		out = append(out, f.eventObject(e))
+	}
+	return http.StatusOK, pageOf(q, out)
+}
+
+// eventObject returns an entry of the timeline, or a comment, as the API does.
+func (f *Fake) eventObject(e *event) object {
+	o := object{"id": e.id, "type": e.kind, "user": f.user(e.by), "body": e.body, "created_at": e.created, "updated_at": e.edited}
+	if e.label != "" {
+		o["label"] = object{"name": e.label}
+	}
+	return o
+}
+
+// listComments returns all comments that changed since a time. Gitea has no pages here.
+func (f *Fake) listComments(q *request) (int, any) {
+	since, _ := time.Parse(time.RFC3339, q.URL.Query().Get("since"))
+	out := []object{}
+	for _, e := range q.issue.events {
+		if e.kind == "comment" && !e.edited.Before(since) {
+			out = append(out, f.eventObject(e))
+		}
+	}
+	return http.StatusOK, out
+}
+
+// say adds a comment. Everybody may.
+func (f *Fake) say(q *request) (int, any) {
+	e := &event{id: f.next(), kind: "comment", by: q.user, body: q.in.Body, created: f.now, edited: f.now}
+	q.issue.events = append(q.issue.events, e)
+	q.issue.edited = f.now
+	f.tell(q, q.issue, "issue_comment", object{"action": "created", "comment": f.eventObject(e)})
+	return http.StatusCreated, f.eventObject(e)
+}
+
+// comment returns the comment that a path names, and its issue.
+func (q *request) comment() (*issue, *event) {
+	for _, i := range q.repo.issues {
+		for _, e := range i.events {
+			if e.kind == "comment" && e.id == q.number("id") {
+				return i, e
+			}
+		}
+	}
+	return nil, nil
+}
+
+// editComment changes a comment, for its author and for administrators.
+func (f *Fake) editComment(q *request) (int, any) {
+	i, e := q.comment()
+	switch {
+	case e == nil:
+		return http.StatusNotFound, nil
+	case q.user != e.by && !q.repo.may(q.user, "admin"):
+		return http.StatusForbidden, nil
+	}
+	e.body, e.edited, i.edited = q.in.Body, f.now, f.now
+	f.tell(q, i, "issue_comment", object{"action": "edited", "comment": f.eventObject(e)})
+	return http.StatusOK, f.eventObject(e)
+}
+
+// react adds a reaction; the same one again changes nothing.
+func (f *Fake) react(q *request) (int, any) {
+	_, e := q.comment()
+	if e == nil {
+		return http.StatusNotFound, nil
+	}
+	reaction := q.user + " " + q.in.Content
+	if !slices.Contains(e.reactions, reaction) {
+		e.reactions = append(e.reactions, reaction)
+	}
+	return http.StatusCreated, object{"content": q.in.Content}
+}
+
+// Comment is one as tests see it.
+type Comment struct {
+	ID        int64
+	By, Body  string
+	Reactions []string
+}
+
+// Comments returns the comments of an issue.
+func (f *Fake) Comments(name string, number int64) []Comment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []Comment
+	for _, i := range f.repos[strings.ToLower(name)].issues {
+		for _, e := range i.events {
+			if i.number == number && e.kind == "comment" {
+				out = append(out, Comment{ID: e.id, By: e.by, Body: e.body, Reactions: slices.Clone(e.reactions)})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package forgetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve; the token of each is their name.
+type Fake struct {
+	srv *httptest.Server
+
+	mu     sync.Mutex
+	users  []string
+	repos  map[string]*repo
+	nextID int64
+	now    time.Time
+	script []Fault
+	hooks  sends
+	asked  map[string]int
+}
+
+// Fault is an answer that the forge gives in place of its own.
+type Fault struct {
+	// Method and Part say of which requests: those with that method, or any, whose path holds the part.
+	Method, Part string
+	// Status and Header are the answer's; 0 hangs up.
+	Status int
+	Header http.Header
+	// After has the request carried out all the same, so that only the answer is lost.
+	After bool
+}
+
+// repo is a repository. Whoever is not in roles may read, open issues and comment.
+type repo struct {
+	id     int64
+	name   string
+	roles  map[string]string
+	labels []string
+	issues []*issue
+	hooks  []hook
+}
+
+// issue is an issue with all that happened to it, the oldest first.
+type issue struct {
+	number          int64
+	by, title, body string
+	state           string
+	labels          []string
+	created, edited time.Time
+	events          []*event
+}
+
+// event is a comment, or a label that was put on or taken off.
+type event struct {
+	id              int64
+	kind, by, body  string
+	label           string
+	created, edited time.Time
+	reactions       []string
+}
+
+// NewFake starts a forge; Close ends it.
+func NewFake() *Fake {
+	f := &Fake{
+		users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{},
+		now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC),
+	}
+	mux := http.NewServeMux()
+	for pattern, serve := range map[string]func(*request) (int, any){
+		"GET /api/v1/user":                                                 f.self,
+		"POST /api/v1/user/repos":                                          f.makeRepo,
+		"GET /api/v1/repos/{owner}/{name}":                                 f.showRepo,
+		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":            f.collaborate,
+		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission": f.permission,
+		"POST /api/v1/repos/{owner}/{name}/labels":                         f.makeLabel,
+		"POST /api/v1/repos/{owner}/{name}/hooks":                          f.makeHook,
+		"GET /api/v1/repos/{owner}/{name}/issues":                          f.listIssues,
+		"POST /api/v1/repos/{owner}/{name}/issues":                         f.openIssue,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                 f.showIssue,
+		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":               f.editIssue,
+		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":         f.label,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}/timeline":        f.timeline,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}/comments":        f.listComments,
+		"POST /api/v1/repos/{owner}/{name}/issues/{number}/comments":       f.say,
+		"PATCH /api/v1/repos/{owner}/{name}/issues/comments/{id}":          f.editComment,
+		"POST /api/v1/repos/{owner}/{name}/issues/comments/{id}/reactions": f.react,
+	} {
+		mux.HandleFunc(pattern, f.serve(serve))
+	}
+	f.srv = httptest.NewServer(mux)
+	return f
+}
+
+// URL returns the address of the forge.
+func (f *Fake) URL() string { return f.srv.URL }
+
+// Close ends the forge, when all hooks are sent.
+func (f *Fake) Close() {
+	f.hooks.wait()
+	f.srv.Close()
+}
+
+// Script has the next requests that fit answered with faults, each once.
+func (f *Fake) Script(faults ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = append(f.script, faults...)
+}
+
+// Asked returns how many requests there were with a method to paths that hold a part.
+func (f *Fake) Asked(method, part string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for request, count := range f.asked {
+		if m, path, _ := strings.Cut(request, " "); m == method && strings.Contains(path, part) {
+			n += count
+		}
+	}
+	return n
+}
+
+// request is one call of the API.
+type request struct {
+	*http.Request
+
+	user string
+	in   struct {
+		Title, Body, Name, State, Permission, Content string
+		Labels                                        []string
+		Config                                        struct {
+			URL    string `json:"url"`
+			Secret string `json:"secret"`
+		}
+	}
+	repo  *repo
+	issue *issue
+}
+
+// serve wraps a function with what all calls have: faults, the user of the token, the body, and what the path names.
+func (f *Fake) serve(do func(*request) (int, any)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked[r.Method+" "+r.URL.Path]++
+		fault := f.fault(r)
+		if fault != nil && !fault.After {
+			fault.answer(w)
+			return
+		}
+		status, out := f.do(r, do)
+		if fault != nil {
+			fault.answer(w)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		if out != nil {
+			_ = json.NewEncoder(w).Encode(out)
+		}
+	}
+}
+
+// do carries a request out.
+func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
+	q := &request{Request: r, user: strings.TrimPrefix(r.Header.Get("Authorization"), "token ")}
+	if !slices.Contains(f.users, q.user) {
+		return http.StatusUnauthorized, nil
+	}
+	if r.Method != http.MethodGet && json.NewDecoder(r.Body).Decode(&q.in) != nil {
+		return http.StatusUnprocessableEntity, nil
+	}
+	if name := r.PathValue("name"); name != "" {
+		if q.repo = f.repos[strings.ToLower(r.PathValue("owner")+"/"+name)]; q.repo == nil {
+			return http.StatusNotFound, nil
+		}
+	}
+	if number := r.PathValue("number"); number != "" {
+		i := slices.IndexFunc(q.repo.issues, func(i *issue) bool { return fmt.Sprint(i.number) == number })
+		if i < 0 {
+			return http.StatusNotFound, nil
+		}
+		q.issue = q.repo.issues[i]
+	}
+	f.now = f.now.Add(time.Second) // no two things happen at one time
+	return do(q)
+}
+
+// fault takes the first fault of the script that is about a request.
+func (f *Fake) fault(r *http.Request) *Fault {
+	for i, t := range f.script {
+		if (t.Method == "" || t.Method == r.Method) && strings.Contains(r.URL.Path, t.Part) {
+			f.script = slices.Delete(f.script, i, i+1)
+			return &t
+		}
+	}
+	return nil
+}
+
+// answer gives the faulty answer, or hangs up.
+func (t *Fault) answer(w http.ResponseWriter) {
+	if t.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(w.Header(), t.Header)
+	http.Error(w, `{"message": "a fault"}`, t.Status)
+}
+
+// id returns the number of a user.
+func (f *Fake) id(user string) int64 { return int64(slices.Index(f.users, user) + 1) }
+
+// next returns a new number for a thing.
+func (f *Fake) next() int64 {
+	f.nextID++
+	return f.nextID
+}
+
+// may reports whether a user has one of the roles in a repository; its owner and root1 have all.
+func (r *repo) may(user string, roles ...string) bool {
+	owner, _, _ := strings.Cut(r.name, "/")
+	return user == owner || user == "root1" || slices.Contains(roles, r.roles[user])
+}
+
+// number returns the number in a part of the path.
+func (q *request) number(part string) int64 {
+	n, _ := strconv.ParseInt(q.PathValue(part), 10, 64)
+	return n
+}

@@ -1,0 +1,229 @@
+package gitea_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// world is a forge with people, each with a token.
+type world struct {
+	t      *testing.T
+	url    string
+	tokens map[string]string
+	// repo has bot as an administrator, ada as a writer, and the label forge. eve is a stranger.
+	repo string
+}
+
+// realGitea names the folder of a Gitea that runs: its url, and the tokens of root1, bot, ada and eve.
+const realGitea = "PFL_FORGE_GITEA"
+
+// worlds runs a test on the fake and, where there is one, on a real Gitea.
+func worlds(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) {
+		f := forgetest.NewFake()
+		t.Cleanup(f.Close)
+		test(t, newWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}))
+	})
+	if dir := os.Getenv(realGitea); dir != "" {
+		t.Run("gitea", func(t *testing.T) {
+			read := func(name string) string {
+				text, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.TrimSpace(string(text))
+			}
+			test(t, newWorld(t, read("url"), map[string]string{
+				"root1": read("admin.token"), "bot": read("bot.token"), "ada": read("ada.token"), "eve": read("eve.token"),
+			}))
+		})
+	}
+}
+
+// newWorld returns a world with a repository of its own.
+func newWorld(t *testing.T, url string, tokens map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, url: url, tokens: tokens}
+	name := fmt.Sprintf("r%d", time.Now().UnixNano())
+	w.repo = "root1/" + name
+	w.as("root1", "POST", "/user/repos", object{"name": name, "auto_init": true})
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/bot", object{"permission": "admin"})
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"})
+	w.as("root1", "POST", "/repos/"+w.repo+"/labels", object{"name": "forge", "color": "#00aabb"})
+	return w
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// as calls the API as a person, and returns the answer, an object.
+func (w *world) as(user, method, path string, in object) object {
+	w.t.Helper()
+	data, err := json.Marshal(in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "token "+w.tokens[user])
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var raw json.RawMessage
+	_ = json.NewDecoder(resp.Body).Decode(&raw)
+	if resp.StatusCode >= 300 {
+		w.t.Fatalf("%s %s as %s: %d %s", method, path, user, resp.StatusCode, raw)
+	}
+	out := object{}
+	_ = json.Unmarshal(raw, &out)
+	return out
+}
+
+// issue opens one as a person.
+func (w *world) issue(user, title, body string) int64 {
+	w.t.Helper()
+	return int64(w.as(user, "POST", "/repos/"+w.repo+"/issues", object{"title": title, "body": body})["number"].(float64))
+}
+
+// say writes a comment as a person.
+func (w *world) say(user string, issue int64, body string) int64 {
+	w.t.Helper()
+	return int64(w.as(user, "POST", fmt.Sprintf("/repos/%s/issues/%d/comments", w.repo, issue), object{"body": body})["id"].(float64))
+}
+
+// client returns a client of the account bot.
+func (w *world) client() *gitea.Client {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(w.tokens["bot"]+"\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// TestConformance: what the back end says of a forge is so, on the fake and on a real Gitea.
+func TestConformance(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
+		c, ctx := w.client(), wait.Context(t)
+		self, err := c.Self(ctx)
+		if err != nil || self.Login != "bot" || self.ID <= 0 {
+			t.Fatalf("we are %+v, %v", self, err)
+		}
+		repo, err := c.Repository(ctx, w.repo)
+		if err != nil || repo.Name != w.repo || repo.ID <= 0 {
+			t.Fatalf("the repository is %+v, %v", repo, err)
+		}
+		n := w.issue("eve", "It crashes", "When\nit starts.")
+		w.as("ada", "POST", fmt.Sprintf("/repos/%s/issues/%d/labels", w.repo, n), object{"labels": []string{"forge"}})
+		i, err := c.Issue(ctx, w.repo, n)
+		if err != nil || i.Title != "It crashes" || i.Body != "When\nit starts." || i.Author.Login != "eve" || !i.Open || i.Repository != repo {
+			t.Errorf("the issue is %+v, %v", i, err)
+		}
+		if len(i.Labels) != 1 || i.Labels[0].Name != "forge" || i.Labels[0].By.Login != "ada" {
+			t.Errorf("the labels are %+v", i.Labels)
+		}
+		for login, want := range map[string]intake.Account{
+			"root1": {Kind: intake.Member, Permission: intake.Admin}, "bot": {Kind: intake.Member, Permission: intake.Admin},
+			"ada": {Kind: intake.Member, Permission: intake.Write}, "eve": {Kind: intake.Outsider, Permission: intake.Read},
+		} {
+			if got, err := c.Account(ctx, w.repo, login); err != nil || got.Login != login || got.Kind != want.Kind || got.Permission != want.Permission {
+				t.Errorf("%s is %+v, %v", login, got, err)
+			}
+		}
+		for _, login := range []string{"nobody-of-that-name", "../eve", "eve/../ada"} {
+			if got, err := c.Account(ctx, w.repo, login); err == nil {
+				t.Errorf("the account %q is %+v", login, got)
+			}
+		}
+		testComments(t, w, c, n)
+		changed, err := c.Changed(ctx, w.repo, time.Time{})
+		if err != nil || len(changed) != 1 || changed[0].Number != n {
+			t.Errorf("changed are %+v, %v", changed, err)
+		}
+		if later, err := c.Changed(ctx, w.repo, changed[0].At.Add(time.Hour)); err != nil || len(later) != 0 {
+			t.Errorf("changed an hour later are %+v, %v", later, err)
+		}
+	})
+}
+
+// testComments is the part of TestConformance that is about comments.
+func testComments(t *testing.T, w *world, c *gitea.Client, n int64) {
+	t.Helper()
+	ctx := wait.Context(t)
+	first := w.say("eve", n, "/forge run")
+	ours, err := c.Say(ctx, w.repo, n, "a status")
+	if err != nil || ours.Author.Login != "bot" || ours.Body != "a status" {
+		t.Fatalf("we said %+v, %v", ours, err)
+	}
+	for range 2 { // again changes nothing
+		if err := c.React(ctx, w.repo, first, forges.Seen); err != nil {
+			t.Errorf("react: %v", err)
+		}
+	}
+	list, err := c.Comments(ctx, w.repo, n, time.Time{})
+	if err != nil || len(list) != 2 || list[0].ID != first || list[0].Author.Login != "eve" || list[0].Body != "/forge run" || list[0].Edited() {
+		t.Errorf("the comments are %+v, %v", list, err)
+	}
+	// The forge's clock has seconds: an edit in the same one cannot be told.
+	for edits := 0; ; edits++ {
+		text := fmt.Sprintf("another status, %d", edits)
+		if err := c.Edit(ctx, w.repo, ours.ID, text); err != nil {
+			t.Fatal(err)
+		}
+		list, err := c.Comments(ctx, w.repo, n, time.Time{})
+		if err != nil || len(list) != 2 || list[1].Body != text {
+			t.Fatalf("after an edit the comments are %+v, %v", list, err)
+		}
+		if list[1].Edited() {
+			break
+		}
+	}
+	if later, err := c.Comments(ctx, w.repo, n, time.Now().Add(24*time.Hour)); err != nil || len(later) != 0 {
+		t.Errorf("the comments of tomorrow are %+v, %v", later, err)
+	}
+}
+
+// TestWhatIsNotThere: what is missing is told from what may not be seen, and a name never becomes another path.
+func TestWhatIsNotThere(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
+		c, ctx := w.client(), wait.Context(t)
+		if _, err := c.Issue(ctx, w.repo, 4711); !isNotFound(err) {
+			t.Errorf("an issue that is not there: %v", err)
+		}
+		if _, err := c.Repository(ctx, "root1/nothing"); !isNotFound(err) {
+			t.Errorf("a repository that is not there: %v", err)
+		}
+		if err := c.Edit(ctx, w.repo, 999999, "x"); !isNotFound(err) {
+			t.Errorf("a comment that is not there: %v", err)
+		}
+		for _, name := range []string{"", "root1", "root1/../eve", "root1/x/issues", "root1/x?y", "root1/%2e%2e"} {
+			if _, err := c.Repository(ctx, name); err == nil || !strings.Contains(err.Error(), "has to be owner/name") {
+				t.Errorf("the repository %q: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,290 @@
+package gitea
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+var _ forges.Forge = (*Client)(nil)
+
+// The types below have the names of Gitea's API; those fields that are needed.
+type (
+	userJSON struct {
+		ID    int64  `json:"id"`
+		Login string `json:"login"`
+	}
+	repoJSON struct {
+		ID       int64  `json:"id"`
+		FullName string `json:"full_name"`
+	}
+	labelJSON struct {
+		Name string `json:"name"`
+	}
+	issueJSON struct {
+		Number  int64       `json:"number"`
+		Title   string      `json:"title"`
+		Body    string      `json:"body"`
+		User    userJSON    `json:"user"`
+		Labels  []labelJSON `json:"labels"`
+		State   string      `json:"state"`
+		Updated time.Time   `json:"updated_at"`
+		Repo    repoJSON    `json:"repository"`
+		// Pull is not null for a pull request, which is an issue there, too.
+		Pull *struct{} `json:"pull_request"`
+	}
+	commentJSON struct {
+		ID      int64     `json:"id"`
+		User    userJSON  `json:"user"`
+		Body    string    `json:"body"`
+		Created time.Time `json:"created_at"`
+		Updated time.Time `json:"updated_at"`
+		// Type and Label are there in the timeline.
+		Type  string     `json:"type"`
+		Label *labelJSON `json:"label"`
+	}
+)
+
+// account returns a user, whose permission is not known.
+func (c *Client) account(u userJSON) intake.Account {
+	a := intake.Account{ID: u.ID, Login: u.Login}
+	if c.isBot(u.ID, u.Login) {
+		a.Kind = intake.Bot
+	}
+	return a
+}
+
+// Self returns our account.
+func (c *Client) Self(ctx context.Context) (intake.Account, error) {
+	var u userJSON
+	err := c.call(ctx, http.MethodGet, "/user", nil, &u)
+	return c.account(u), err
+}
+
+// Repository returns a repository by its name.
+func (c *Client) Repository(ctx context.Context, name string) (forges.Repository, error) {
+	path, err := repoPath(name)
+	if err != nil {
+		return forges.Repository{}, err
+	}
+	var r repoJSON
+	if err := c.call(ctx, http.MethodGet, path, nil, &r); err != nil {
+		return forges.Repository{}, err
+	}
+	return forges.Repository{ID: r.ID, Name: r.FullName}, intake.CheckRepository(r.FullName)
+}
+
+// Issue returns an issue, with who put its labels on. That of a pull request is not found.
+func (c *Client) Issue(ctx context.Context, repository string, number int64) (forges.Issue, error) {
+	path, err := repoPath(repository, "issues", number)
+	if err != nil {
+		return forges.Issue{}, err
+	}
+	var i issueJSON
+	if err := c.call(ctx, http.MethodGet, path, nil, &i); err != nil {
+		return forges.Issue{}, err
+	}
+	if i.Pull != nil || i.Number != number {
+		return forges.Issue{}, fmt.Errorf("%s: %w", path, forges.ErrNotFound)
+	}
+	// After a rename the old name leads to the repository, which answers with the new one.
+	repo, err := c.Repository(ctx, repository)
+	if err != nil {
+		return forges.Issue{}, err
+	}
+	out := forges.Issue{
+		Repository: repo, Number: i.Number, Title: i.Title, Body: i.Body, Author: c.account(i.User), Open: i.State == "open",
+	}
+	if len(i.Labels) == 0 {
+		return out, nil
+	}
+	by, err := c.labelled(ctx, path)
+	for _, l := range i.Labels {
+		out.Labels = append(out.Labels, intake.Label{Name: l.Name, By: by[l.Name]})
+	}
+	return out, err
+}
+
+// labelled returns who put each label on last, as the timeline of an issue tells.
+func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
+	by := map[string]intake.Account{}
+	err := pages(func(n int) (int, error) {
+		var list []commentJSON
+		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
+		for _, e := range list {
+			if e.Type == "label" && e.Label != nil {
+				if delete(by, e.Label.Name); e.Body == "1" { // it was put on, and not taken off
+					by[e.Label.Name] = c.account(e.User)
+				}
+			}
+		}
+		return len(list), err
+	})
+	return by, err
+}
+
+// pages calls read with the number of each page until one is not full. More pages than the bound are an error: a part of a list
+// would look like all of it.
+func pages(read func(n int) (int, error)) error {
+	for n := 1; n <= maxPages; n++ {
+		got, err := read(n)
+		if err != nil || got < page {
+			return err
+		}
+	}
+	return fmt.Errorf("there are more than %d pages of %d", maxPages, page)
+}
+
+// Changed returns the issues that changed since a time, the oldest change first.
+func (c *Client) Changed(ctx context.Context, repository string, since time.Time) ([]forges.Change, error) {
+	path, err := repoPath(repository, "issues")
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"type": {"issues"}, "state": {"all"}, "limit": {strconv.Itoa(page)}}
+	if !since.IsZero() {
+		query.Set("since", since.UTC().Format(time.RFC3339))
+	}
+	var out []forges.Change
+	err = pages(func(n int) (int, error) {
+		query.Set("page", strconv.Itoa(n))
+		var list []issueJSON
+		err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list)
+		for _, i := range list {
+			if i.Pull == nil {
+				out = append(out, forges.Change{Number: i.Number, At: i.Updated})
+			}
+		}
+		return len(list), err
+	})
+	slices.SortFunc(out, func(a, b forges.Change) int { return a.At.Compare(b.At) })
+	return out, err
+}
+
+// Comments returns the comments of an issue that are new or edited since a time.
+func (c *Client) Comments(ctx context.Context, repository string, number int64, since time.Time) ([]forges.Comment, error) {
+	path, err := repoPath(repository, "issues", number, "comments")
+	if err != nil {
+		return nil, err
+	}
+	if !since.IsZero() {
+		path += "?since=" + url.QueryEscape(since.UTC().Format(time.RFC3339))
+	}
+	var list []commentJSON // Gitea has no pages here
+	if err := c.call(ctx, http.MethodGet, path, nil, &list); err != nil {
+		return nil, err
+	}
+	var out []forges.Comment
+	for i := range list {
+		out = append(out, c.comment(&list[i]))
+	}
+	slices.SortFunc(out, func(a, b forges.Comment) int { return int(a.ID - b.ID) })
+	return out, nil
+}
+
+// comment returns a comment without the permission of its author.
+func (c *Client) comment(j *commentJSON) forges.Comment {
+	return forges.Comment{ID: j.ID, Author: c.account(j.User), Body: j.Body, Created: j.Created, Updated: j.Updated}
+}
+
+// Account returns an account with its permission in a repository, as they are now.
+func (c *Client) Account(ctx context.Context, repository, login string) (intake.Account, error) {
+	path, err := repoPath(repository, "collaborators", login, "permission")
+	if err != nil {
+		return intake.Account{}, err
+	}
+	var got struct {
+		Permission string   `json:"permission"`
+		User       userJSON `json:"user"`
+	}
+	if err := c.call(ctx, http.MethodGet, path, nil, &got); err != nil {
+		return intake.Account{}, err
+	}
+	a := c.account(got.User)
+	switch got.Permission {
+	case "owner", "admin":
+		a.Permission = intake.Admin
+	case "write":
+		a.Permission = intake.Write
+	case "read":
+		a.Permission = intake.Read
+	default:
+		a.Permission = intake.None
+	}
+	if a.Kind == intake.Bot {
+		return a, nil
+	}
+	a.Kind = intake.Outsider
+	if a.Permission.Includes(intake.Write) {
+		a.Kind = intake.Member
+		return a, nil
+	}
+	// A member of the organisation may have no right of their own in this repository, and is no stranger all the same.
+	owner, _, _ := strings.Cut(repository, "/")
+	switch err := c.call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil); {
+	case err == nil:
+		a.Kind = intake.Member
+	case !errors.Is(err, forges.ErrNotFound): // a person's repository has no organisation
+		return intake.Account{}, err
+	}
+	return a, nil
+}
+
+// Say writes a comment.
+func (c *Client) Say(ctx context.Context, repository string, number int64, body string) (forges.Comment, error) {
+	path, err := repoPath(repository, "issues", number, "comments")
+	if err != nil {
+		return forges.Comment{}, err
+	}
+	var j commentJSON
+	err = c.call(ctx, http.MethodPost, path, map[string]string{"body": body}, &j)
+	return c.comment(&j), err
+}
+
+// Edit replaces the text of a comment.
+func (c *Client) Edit(ctx context.Context, repository string, comment int64, body string) error {
+	path, err := repoPath(repository, "issues", "comments", comment)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPatch, path, map[string]string{"body": body}, nil)
+}
+
+// React puts a reaction on a comment. Gitea answers the same one again as it did at first.
+func (c *Client) React(ctx context.Context, repository string, comment int64, r forges.Reaction) error {
+	path, err := repoPath(repository, "issues", "comments", comment, "reactions")
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, path, map[string]string{"content": string(r)}, nil)
+}
+
+// Hint reads a delivery: issues, their labels and their comments all hold the issue and its repository.
+func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
+	var d struct {
+		Issue *issueJSON `json:"issue"`
+		Repo  repoJSON   `json:"repository"`
+	}
+	if err := json.Unmarshal(body, &d); err != nil {
+		return forges.Hint{}, fmt.Errorf("the body of the delivery: %w", err)
+	}
+	if d.Issue == nil || d.Issue.Pull != nil || d.Issue.Number <= 0 || d.Repo.ID <= 0 {
+		return forges.Hint{}, nil
+	}
+	if err := intake.CheckRepository(d.Repo.FullName); err != nil {
+		return forges.Hint{}, fmt.Errorf("repository.full_name %w", err)
+	}
+	return forges.Hint{
+		Repository: d.Repo.FullName, RepositoryID: d.Repo.ID, Number: d.Issue.Number, Text: intake.Hash(d.Issue.Title, d.Issue.Body),
+	}, nil
+}
