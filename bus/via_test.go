@@ -52,6 +52,9 @@ func TestWhatComesThroughAGateway(t *testing.T) {
 	for _, wrong := range []struct{ subject, data, reason string }{
 		{via + "cancel", `{` + to + `"cancel": {}}`, "account"},
 		{via + "cancel", `{` + to + `"account": "token a\nb", "cancel": {}}`, "control character"},
+		{via + "cancel", `{` + to + `"account": " ", "cancel": {}}`, "account"},
+		{via + "cancel", `{` + to + `"account": "t\u202e", "cancel": {}}`, "hides or reorders text"},
+		{via + "cancel", `{` + to + `"account": "t", "ref": "r\u200b", "cancel": {}}`, "ref"},
 		{via + "cancel", `{` + to + `"account": "t", "ref": "` + strings.Repeat("x", 501) + `", "cancel": {}}`, "501 bytes"},
 		{via + "cancel", `{` + to + `"account": "t", "actor": "bob", "cancel": {}}`, `says that it is from "bob"`},
 		{via + "cancel", `{` + to + `"account": "t", "via": "other", "cancel": {}}`, "leave signature and via out"},

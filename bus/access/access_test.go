@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the documents' tables of permissions")
@@ -190,5 +192,22 @@ func compare(t *testing.T, path, begin, end, want string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s differs from the table; go test ./bus/access -rewrite writes it:\n%s", path, diff)
+	}
+}
+
+// TestNoGatewaySpeaksForPFLForge: whoever an account cannot be named after, nobody is named so by a gateway either.
+func TestNoGatewaySpeaksForPFLForge(t *testing.T) {
+	k := forge.Key{Project: "shop", Intent: "fix"}
+	if _, err := subjects.PersonalVia(k, "ada", string(access.Gateway), "approve"); err != nil {
+		t.Error(err)
+	}
+	for _, account := range append(services(), access.Account{Name: "auth"}, access.Account{Name: "server"}, access.Account{Name: "ca"},
+		access.Account{Name: "signers"}, access.Account{Name: "services"}, access.Account{Name: "login"}) {
+		if _, err := access.NewAccount(access.Operator, account.Name); err == nil {
+			t.Errorf("a person can be named %q", account.Name)
+		}
+		if s, err := subjects.PersonalVia(k, account.Name, string(access.Gateway), "approve"); err == nil {
+			t.Errorf("%q is allowed", s)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // verb returns the verb of a person's or system's event: a token of the event's
@@ -127,11 +129,15 @@ func account(from subjects.Sender, account, ref string) (errs []forge.FieldError
 	switch {
 	case from.Via == "" && account+ref != "":
 		errs = append(errs, forge.FieldError{Field: "account", Reason: "is for gateways to say; leave account and ref out"})
-	case from.Via != "" && account == "":
+	case from.Via != "" && strings.TrimSpace(account) == "":
 		errs = append(errs, forge.FieldError{Field: "account", Reason: "is empty; a gateway says who it speaks for is to it"})
 	}
 	for field, text := range map[string]string{"account": account, "ref": ref} {
-		if reason := badName(text); reason != "" {
+		reason := badName(text)
+		if reason == "" && term.Sanitize(text) != text {
+			reason = "holds a character that hides or reorders text"
+		}
+		if reason != "" {
 			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
 		}
 	}

@@ -11,7 +11,8 @@ import (
 func FuzzOutside(f *testing.F) {
 	for _, s := range []string{
 		"forge.intent.p.submit", "forge.intent.p.by.a=2Eb.approve", "forge.intent.p.from.ci.submit", "forge.api.p.by.ada.clean", "forge.api.p.from.ci.submit",
-		"forge.intent.p.by.a=2eb.via.gateway.approve", "forge.intent.p.from.ci.via.gateway.submit", "forge.api.p.by.ada.via.gateway.list",
+		"forge.intent.p.by.a=2eb.via.gateway.approve", "forge.intent.p.by.a-b.via.gateway.approve", "forge.intent.p.from.ci.via.gateway.submit",
+		"forge.api.p.by.ada.via.gateway.list",
 		"forge.result.review.p.i", "forge.lease.review.p.i._", "forge.lease.x.p.i.i-001", "forge.transcript.p.i._.analyze.1.1",
 		"forge.transcript.p.i.i-001.review.01.1", "forge.hook.work.0123456789abcdef0123456789abcdef",
 	} {

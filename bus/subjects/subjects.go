@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -88,7 +89,7 @@ func PersonalVia(k forge.Key, person, gateway, verb string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(s, verb) + "via." + gateway + "." + verb, checkGateway(gateway)
+	return strings.TrimSuffix(s, verb) + "via." + gateway + "." + verb, checkVia(person, gateway)
 }
 
 // SubmissionVia is where a gateway hands on what a system submits to it.
@@ -99,13 +100,28 @@ func SubmissionVia(p forge.ProjectID, system, gateway string) (string, error) {
 	if len(system) > maxSender {
 		return "", fmt.Errorf("a system's name has %d bytes; at most %d are allowed", len(system), maxSender)
 	}
-	return "forge.intent." + string(p) + ".from." + escape(system) + ".via." + gateway + "." + verbSubmit, checkGateway(gateway)
+	return "forge.intent." + string(p) + ".from." + escape(system) + ".via." + gateway + "." + verbSubmit, checkVia(system, gateway)
 }
 
-// checkGateway returns an error unless the name is one that an account can have.
-func checkGateway(name string) error {
+// gateway is the account through which people and systems act that do not speak NATS.
+const gateway = "gateway"
+
+// own are the names that pfl-forge has for itself: no person and no system can have one.
+var own = []string{
+	"runner", "analyzer", "implementer", "reviewer", "reflector", "auth", gateway, "backup", "server", "ca", "signers", "services", "login",
+}
+
+// checkVia returns an error unless a gateway has the name via, and may speak for who has the
+// other name, which is one that a person or a system can have.
+func checkVia(name, via string) error {
+	if via != gateway {
+		return fmt.Errorf("%q is no name of a gateway", via)
+	}
 	if _, err := forge.ParseReplicaID(name); err != nil {
-		return fmt.Errorf("%q is no name of a gateway", name)
+		return fmt.Errorf("name of who asks through a gateway %q: use a-z, 0-9 and hyphens", name)
+	}
+	if slices.Contains(own, name) {
+		return fmt.Errorf("name of who asks through a gateway %q: it is taken by pfl-forge itself", name)
 	}
 	return nil
 }
@@ -150,10 +166,10 @@ func ParseIntent(s string) (Sender, error) {
 	var err error
 	from.Name, err = unescape(t[2])
 	if len(t) == 6 {
-		if from.Via = t[4]; t[3] != "via" || from.Name == "" || !from.Person && from.Verb != verbSubmit {
+		if from.Via = t[4]; t[3] != "via" || !from.Person && from.Verb != verbSubmit {
 			return from, fmt.Errorf("%q is no subject of an intent", s)
 		}
-		err = errors.Join(err, checkGateway(from.Via))
+		err = errors.Join(err, checkVia(from.Name, from.Via))
 	}
 	return from, errors.Join(projectErr, err)
 }

@@ -102,7 +102,7 @@ func turned(before, after *forge.Summary) (string, Tone) {
 func describe(ev *forge.Event) (string, Tone) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		return "submitted: " + m.Intent.Title, Plain
+		return "submitted" + by(ev) + ": " + m.Intent.Title, Plain
 	case *forge.Edit:
 		return "edited" + by(ev), Plain
 	case *forge.Approve:

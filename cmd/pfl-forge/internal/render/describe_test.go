@@ -31,6 +31,13 @@ func TestLines(t *testing.T) {
 			forge.Event{To: key, Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "A\ntitle\x1b[0m"}}}},
 			Line{Who: "fix", Text: "submitted: A title"},
 		},
+		"submitted through a gateway": {
+			forge.Event{
+				To: key, Actor: "Ada", Via: "gateway", Account: "token ada",
+				Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "A"}}},
+			},
+			Line{Who: "fix", Text: "submitted by Ada via gateway: A"},
+		},
 		"approved": {forge.Event{To: key, Actor: "Ada", Message: &forge.Approve{}}, Line{Who: "fix", Text: "approved by Ada"}},
 		"approved through a gateway": {
 			forge.Event{To: key, Actor: "Ada", Via: "gateway", Account: "token ada", Message: &forge.Approve{}},

@@ -90,6 +90,9 @@ func owner(ev *forge.Event, p *signed.Proof, account string) error {
 		if subject, err = subjects.Result(r); err == nil && subject != p.Subject {
 			err = errors.New("it was signed for another attempt")
 		}
+		if ev.Account+ev.Ref != "" {
+			err = errors.New("it was signed by a worker, and is journaled as through a gateway")
+		}
 	}
 	if err == nil && account != author {
 		err = fmt.Errorf("it was signed by %s, and is journaled as from %s", account, author)
@@ -104,9 +107,15 @@ func senderOf(ev *forge.Event, subject string) (string, error) {
 		from, err = api, nil
 	}
 	submit := forge.As[*forge.Submit](ev.Message)
+	through := "" // as the journal says it: an event with an account came through a gateway
+	if ev.Account+ev.Ref != "" {
+		through = ev.Via
+	}
 	switch {
 	case err != nil || from.Project != ev.To.Project:
 		return "", errors.New("it was signed for another project")
+	case from.Via != through || (from.Via == "") != (ev.Account+ev.Ref == ""):
+		return "", fmt.Errorf("it was signed through %q, and is journaled as through %q", from.Via, through)
 	case from.Via != "" && from.Name != ev.Actor:
 		return "", fmt.Errorf("it was signed as from %s, and is journaled as from %s", from.Name, ev.Actor)
 	case from.Via != "":

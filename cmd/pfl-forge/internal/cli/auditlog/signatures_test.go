@@ -45,7 +45,13 @@ func TestSignaturesInJournals(t *testing.T) {
 	ours, theirs := sign("ada", asks, approve), sign("reviewer", reports, review(1))
 	const through = "forge.intent.shop.by.ada.via.gateway.approve"
 	handed := event(&forge.Approve{Plan: "a"})
-	handed.Account, handed.Ref = "token ada-laptop", "r1"
+	handed.Via, handed.Account, handed.Ref = "gateway", "token ada-laptop", "r1"
+	other, accounted, forBob, invented := *handed, *handed, *handed, *approve
+	forBob.Actor = "bob"
+	other.Via, accounted.Account = "other", "token ada-phone"
+	invented.Via, invented.Account = "gateway", "token ada-laptop"
+	attributed := review(1)
+	attributed.Account = "token ada-laptop"
 	anothers := event(&forge.Approve{Plan: "a"})
 	anothers.Actor = "bob"
 	elsewhere := event(&forge.Approve{Plan: "a"})
@@ -69,8 +75,12 @@ func TestSignaturesInJournals(t *testing.T) {
 		{"a result of another intent", sign("reviewer", "forge.result.review.shop.other", review(1)), review(1), unproven, "another attempt"},
 		{"a system's", sign("scanner", "forge.api.shop.from.scanner.submit", submitted), submitted, "", ""},
 		{"a gateway's for a person", sign("gateway", through, handed), handed, "", ""},
-		{"a gateway's, in another's name", sign("gateway", through, handed), anothers, unproven, "it was signed as from ada, and is journaled as from bob"},
-		{"a gateway's of another account", sign("gateway", through, handed), approve, reworded, "signed by gateway in another form"},
+		{"a gateway's, in another's name", sign("gateway", through, handed), &forBob, unproven, "it was signed as from ada, and is journaled as from bob"},
+		{"a gateway's, said to be another's", sign("gateway", through, handed), &other, unproven, `it was signed through "gateway", and is journaled as through "other"`},
+		{"a gateway's, which is not named", sign("gateway", through, handed), approve, unproven, `it was signed through "gateway", and is journaled as through ""`},
+		{"a person's, with an invented gateway", ours, &invented, unproven, `it was signed through "", and is journaled as through "gateway"`},
+		{"a worker's, with an invented gateway", theirs, attributed, unproven, "it was signed by a worker, and is journaled as through a gateway"},
+		{"a gateway's of another account", sign("gateway", through, handed), &accounted, reworded, "signed by gateway in another form"},
 		{"a person's as a gateway's", sign("ada", through, handed), handed, unproven, "it was signed by ada, and is journaled as from gateway"},
 		{"a gateway's as a person's", sign("gateway", asks, approve), approve, unproven, "it was signed by gateway, and is journaled as from ada"},
 		{"a system's as an approval", sign("scanner", "forge.intent.shop.from.scanner.submit", submitted), approve, unproven, "may only submit"},

@@ -65,6 +65,16 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayNamesGateways: who acted through a gateway is told together with it.
+func TestReplayNamesGateways(t *testing.T) {
+	records := journalOf(t, &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "One", Body: "Do it."}, Source: forge.SourceHuman}})
+	ev := &records[0].Events[0]
+	ev.Via, ev.Account = "gateway", "token ada-laptop"
+	if got := watch(records, false); !slices.Contains(got[0].Events, "Submit by ada via gateway") {
+		t.Errorf("the submission: %+v", got[0])
+	}
+}
+
 // TestOtherRules has records that other rules decided: every difference is said, and is no damage.
 func TestOtherRules(t *testing.T) {
 	submit := &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "One", Body: "Do it."}, Source: forge.SourceHuman}}
