@@ -56,17 +56,22 @@ type Config struct {
 	Replicas int
 	// DrainTimeout is how long running attempts may go on after SIGTERM.
 	DrainTimeout time.Duration
-	// Runner has the settings that only runners read.
-	Runner RunnerConfig
-	// LogLevel is the least level that is logged.
-	LogLevel slog.Level
-	// LogFormat is json or text.
-	LogFormat string
+	// Runner has the settings that only runners read, and Gateway the path of a gateway's.
+	Runner  RunnerConfig
+	Gateway string
+	// Log says what is logged, and how.
+	Log LogConfig
 
 	// Pods says where agents and commands run.
 	Pods Pods
 	// Sandbox says what may run without one.
 	Sandbox demand.Demand
+}
+
+// LogConfig has the least level that is logged, and the format: json or text.
+type LogConfig struct {
+	Level  slog.Level
+	Format string
 }
 
 // Project is a served repository.

@@ -89,12 +89,12 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 	quotas := RunnerConfig{Quotas: quota.Limits{Project: 10_000, System: 5_000}}
 	plain := Config{
 		Server: "nats://127.0.0.1:4222", Replica: "a", StateDir: "/home/dev/.local/state/pfl-forge/reviewer/a",
-		Workers: 4, DrainTimeout: 25 * time.Second, LogLevel: slog.LevelInfo, LogFormat: "json", Runner: quotas,
+		Workers: 4, DrainTimeout: 25 * time.Second, Log: LogConfig{slog.LevelInfo, "json"}, Runner: quotas,
 	}
 	told := Config{
 		Server: "nats://n1:4222,nats://n2:4222", Creds: creds, Replica: "impl-0",
 		Projects: []Project{{ID: "shop", URL: "https://git.example.com/shop.git"}, {ID: "docs", URL: "/srv/docs.git"}},
-		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, LogLevel: slog.LevelDebug, LogFormat: "text", Runner: quotas,
+		StateDir: "/var/lib/forge", Listen: ":8080", Workers: 8, DrainTimeout: 2 * time.Minute, Log: LogConfig{slog.LevelDebug, "text"}, Runner: quotas,
 	}
 	with := func(c Config, change func(*Config)) Config {
 		change(&c)
@@ -261,9 +261,9 @@ func TestBadCommandLines(t *testing.T) {
 func TestSecretsStayOutOfLogs(t *testing.T) {
 	var buf bytes.Buffer
 	c := &Config{
-		Server:    "nats://user:pass1@a,nats://token2@b",
-		Projects:  []Project{{ID: "shop", URL: "https://me:pass3@git.example.com/shop"}},
-		LogFormat: "json",
+		Server:   "nats://user:pass1@a,nats://token2@b",
+		Projects: []Project{{ID: "shop", URL: "https://me:pass3@git.example.com/shop"}},
+		Log:      LogConfig{Format: "json"},
 	}
 	newLogger(&buf, c).Info("start", "config", c)
 	for _, secret := range []string{"pass1", "token2", "pass3"} {

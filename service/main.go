@@ -129,8 +129,8 @@ func (p *process) exitCode(log *slog.Logger, err error, draining bool) int {
 
 // newLogger returns a logger with the configured level and format.
 func newLogger(w io.Writer, cfg *Config) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
-	if cfg.LogFormat == "text" {
+	opts := &slog.HandlerOptions{Level: cfg.Log.Level}
+	if cfg.Log.Format == "text" {
 		return slog.New(logging.Handler(slog.NewTextHandler(w, opts)))
 	}
 	return slog.New(logging.Handler(slog.NewJSONHandler(w, opts)))

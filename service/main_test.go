@@ -103,7 +103,7 @@ func TestExitCodes(t *testing.T) {
 			for range tt.signals {
 				signals <- syscall.SIGTERM
 			}
-			cfg := &Config{LogFormat: "json"}
+			cfg := &Config{Log: LogConfig{Format: "json"}}
 			got := p.supervise(newLogger(stderr, cfg), cfg, func(ctx context.Context, _ *Env) error { return tt.run(ctx) })
 			if got != tt.want {
 				t.Errorf("exit %d, want %d: %s", got, tt.want, stderr)
@@ -124,7 +124,7 @@ func TestSecondSignalAndOvertime(t *testing.T) {
 		return nil
 	}
 	p, signals, _, stderr := proc()
-	cfg := &Config{LogFormat: "json", DrainTimeout: time.Hour}
+	cfg := &Config{Log: LogConfig{Format: "json"}, DrainTimeout: time.Hour}
 	signals <- syscall.SIGINT
 	signals <- syscall.SIGINT
 	if got := p.supervise(newLogger(stderr, cfg), cfg, run); got != 130 {
@@ -132,7 +132,7 @@ func TestSecondSignalAndOvertime(t *testing.T) {
 	}
 	p, signals, _, stderr = proc()
 	p.overtime = time.Millisecond
-	cfg = &Config{LogFormat: "json"}
+	cfg = &Config{Log: LogConfig{Format: "json"}}
 	signals <- syscall.SIGTERM
 	if got := p.supervise(newLogger(stderr, cfg), cfg, run); got != 1 || !strings.Contains(stderr.String(), "not drained in time") {
 		t.Errorf("overtime: exit %d, %s", got, stderr)

@@ -50,19 +50,13 @@ func settings() []setting {
 		{flag: "token-file", env: "FORGE_TOKEN_FILE", value: "FILE", usage: "file that holds a NATS token", set: setTokenFile},
 		{flag: "nkey", env: "FORGE_NKEY", value: "FILE", usage: "file that holds the seed of an nkey", set: setNKey},
 		{
-			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE",
-			usage: "keys by which a runner has senders proven, instead of allowed_signers beside --nkey",
-			set:   setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
+			flag: "trusted-keys", env: "FORGE_TRUSTED_KEYS", value: "FILE", usage: "keys by which senders are proven, instead of allowed_signers beside --nkey",
+			set: setFile(func(c *Config) *string { return &c.Runner.TrustedKeys }),
 		},
+		{flag: "gateway", env: "FORGE_GATEWAY", value: "FILE", usage: "settings of the gateway", set: setFile(func(c *Config) *string { return &c.Gateway })},
 		{flag: "tls-ca", env: "FORGE_TLS_CA", value: "FILE", usage: "authorities for the NATS servers, instead of the system's", set: setTLSCA},
-		{
-			flag: "tls-cert", env: "FORGE_TLS_CERT", value: "FILE", usage: "certificate to show to the NATS servers, with --tls-key",
-			set: setFile(func(c *Config) *string { return &c.TLS.Cert }),
-		},
-		{
-			flag: "tls-key", env: "FORGE_TLS_KEY", value: "FILE", usage: "key of that certificate",
-			set: setFile(func(c *Config) *string { return &c.TLS.Key }),
-		},
+		{flag: "tls-cert", env: "FORGE_TLS_CERT", value: "FILE", usage: "certificate to show them", set: setFile(func(c *Config) *string { return &c.TLS.Cert })},
+		{flag: "tls-key", env: "FORGE_TLS_KEY", value: "FILE", usage: "key of that certificate", set: setFile(func(c *Config) *string { return &c.TLS.Key })},
 		{
 			flag: "credentials-dir", env: "FORGE_CREDENTIALS_DIR", value: "DIR", usage: "a file for each key of agents, read again for each use",
 			set: setCredentialsDir,
@@ -299,7 +293,7 @@ func setLogLevel(c *Config, s string) error {
 	if !ok {
 		return fmt.Errorf("%q is not debug, info, warn or error", s)
 	}
-	c.LogLevel = level
+	c.Log.Level = level
 	return nil
 }
 
@@ -320,6 +314,6 @@ func setLogFormat(c *Config, s string) error {
 	if s != "json" && s != "text" {
 		return fmt.Errorf("%q is not json or text", s)
 	}
-	c.LogFormat = s
+	c.Log.Format = s
 	return nil
 }

@@ -105,6 +105,19 @@ func Asked(p forge.ProjectID, person, verb string) (string, error) {
 	return "forge.api." + string(p) + ".by." + escape(person) + "." + verb, err
 }
 
+// AskedFrom is where a system asks for something that is answered at once. Only that
+// system is to be allowed to publish there.
+func AskedFrom(p forge.ProjectID, system, verb string) (string, error) {
+	if len(system) > maxSender {
+		return "", fmt.Errorf("a system's name has %d bytes; at most %d are allowed", len(system), maxSender)
+	}
+	if !askers[verb].system {
+		return "", fmt.Errorf("systems cannot ask for %q", verb)
+	}
+	_, err := forge.ParseProjectID(string(p))
+	return "forge.api." + string(p) + ".from." + escape(system) + "." + verb, err
+}
+
 // Cleaned is where replicas are told whose commits are gone from the origin.
 func Cleaned(p forge.ProjectID) (string, error) {
 	_, err := forge.ParseProjectID(string(p))

@@ -12,6 +12,7 @@ require (
 	github.com/nats-io/nuid v1.0.1
 	github.com/pfl-forge/pfl-forge v0.0.0
 	github.com/pfl-forge/pfl-forge/services/analyzer v0.0.0
+	github.com/pfl-forge/pfl-forge/services/gateway v0.0.0
 	github.com/pfl-forge/pfl-forge/services/implementer v0.0.0
 	github.com/pfl-forge/pfl-forge/services/reflector v0.0.0
 	github.com/pfl-forge/pfl-forge/services/reviewer v0.0.0
@@ -84,6 +85,7 @@ require (
 replace (
 	github.com/pfl-forge/pfl-forge => ../..
 	github.com/pfl-forge/pfl-forge/services/analyzer => ../../services/analyzer
+	github.com/pfl-forge/pfl-forge/services/gateway => ../../services/gateway
 	github.com/pfl-forge/pfl-forge/services/implementer => ../../services/implementer
 	github.com/pfl-forge/pfl-forge/services/reflector => ../../services/reflector
 	github.com/pfl-forge/pfl-forge/services/reviewer => ../../services/reviewer

@@ -131,6 +131,11 @@ func (c *Conn) First(ctx context.Context, stream, subject string) (Stored, error
 	return c.getOne(ctx, stream, subject, map[string]any{"seq": 1, "next_by_subj": subject})
 }
 
+// Next returns the first message on a subject after a sequence, or ErrNotFound. It asks the stream's leader.
+func Next(ctx context.Context, c *Conn, stream, subject string, after uint64) (Stored, error) {
+	return c.getOne(ctx, stream, subject, map[string]any{"seq": after + 1, "next_by_subj": subject})
+}
+
 // getOne asks the leader of a stream for one message.
 func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[string]any) (Stored, error) {
 	var reply struct {

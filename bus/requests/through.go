@@ -1,0 +1,294 @@
+package requests
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/quota"
+)
+
+// This file is a gateway's side: what people and systems ask it for, it asks runners for,
+// always with its own name beside theirs.
+
+// Caller is a person or system that asks a gateway for something. The gateway has made sure
+// who that is.
+type Caller struct {
+	// Name is that of the person or system, and Person says which it is.
+	Name   string
+	Person bool
+	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
+	// where the caller asked.
+	Gateway, Account, Ref string
+}
+
+// RequestError says why a request was refused.
+type RequestError struct {
+	// Code is one of HTTP: 400, 404, 409, 429 or 500.
+	Code   int
+	Fields []RefusedField
+	// RetryAfter is when the same request may be accepted; 0 if that is not known.
+	RetryAfter time.Duration
+}
+
+func (e *RequestError) Error() string {
+	if len(e.Fields) == 0 {
+		return http.StatusText(e.Code)
+	}
+	return cmp.Or(e.Fields[0].Field, "request") + ": " + e.Fields[0].Reason
+}
+
+// mistakes returns the error for mistakes in a request; nil if there are none.
+func mistakes(errs []forge.FieldError) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	e := &RequestError{Code: http.StatusBadRequest}
+	for _, f := range errs {
+		e.Fields = append(e.Fields, RefusedField{f.Field, f.Reason})
+	}
+	return e
+}
+
+// ListRequest asks for a page of a project's intents.
+type ListRequest struct {
+	// Filter chooses them.
+	Filter document.Filter
+	// After is the id to go on after, Limit how many are wanted; zero values are defaults.
+	After string
+	Limit int
+}
+
+// List asks a runner for intents, as the system of a gateway, and returns the answer as
+// JSON, a document.Listed. Errors: ErrRunnerDown, *RequestError.
+func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gateway string, r ListRequest) (json.RawMessage, error) {
+	// The document's filter has no names in JSON: these are those of the runner's side.
+	type request struct {
+		Status    []string   `json:"status,omitempty"`
+		Waiting   []string   `json:"waiting,omitempty"`
+		Type      []string   `json:"type,omitempty"`
+		Labels    []string   `json:"labels,omitempty"`
+		Requester string     `json:"requester,omitempty"`
+		Since     *time.Time `json:"since,omitempty"`
+		After     string     `json:"after,omitempty"`
+		Limit     int        `json:"limit,omitempty"`
+	}
+	f := r.Filter
+	ask := request{Status: f.Status, Waiting: f.Waiting, Type: f.Type, Labels: f.Labels, Requester: f.Requester, After: r.After, Limit: r.Limit}
+	if !f.Since.IsZero() {
+		ask.Since = &f.Since
+	}
+	return ss.look(ctx, project, gateway, subjects.VerbList, ask)
+}
+
+// Show asks a runner for an intent, as List does, and returns a document.Detail.
+func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string) (json.RawMessage, error) {
+	return ss.look(ctx, key.Project, gateway, subjects.VerbShow, map[string]string{"intent": string(key.Intent)})
+}
+
+// look asks a runner as the system of a gateway.
+func (ss *Submissions) look(ctx context.Context, project forge.ProjectID, gateway, verb string, request any) (json.RawMessage, error) {
+	subject, err := subjects.AskedFrom(project, gateway, verb)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*conn.RequestTimeout)
+	defer cancel()
+	m, err := ask(ctx, ss.conn, subject, data)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, ErrRunnerDown
+	case err != nil:
+		return nil, err
+	}
+	code := m.Header.Get(micro.ErrorCodeHeader)
+	if code == "" {
+		return m.Data, nil
+	}
+	refused := &RequestError{}
+	if refused.Code, err = strconv.Atoi(code); err != nil {
+		return nil, fmt.Errorf("a runner answers with the code %q", code)
+	}
+	var told Refused
+	if err := json.Unmarshal(m.Data, &told); err != nil {
+		return nil, err
+	}
+	refused.Fields = told.Errors
+	return nil, refused
+}
+
+// ReadIntentFor reads the intent that a caller submits through a gateway, as JSON. Its id
+// follows from key, the caller's own name of the request, and where there is none it is
+// another one each time. The origin's event has a hash of the content: the same key is the
+// same intent, and with other content it is refused. The error is a *RequestError.
+func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key string, data []byte) (forge.Intent, error) {
+	var errs []forge.FieldError
+	o, err := readObject(data, "", &errs)
+	if err != nil {
+		return forge.Intent{}, mistakes([]forge.FieldError{{Reason: err.Error()}})
+	}
+	in := readIntentObject(&o, "id")
+	o.text("id", (*string)(&in.ID))
+	if key != "" && in.ID != "" {
+		o.note("id", "follows from Idempotency-Key; leave one of them out")
+	}
+	source := forge.SourceSystem
+	if c.Person {
+		source = forge.SourceHuman
+	}
+	if in.Source != "" && in.Source != source {
+		o.note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
+	}
+	if err := mistakes(errs); err != nil {
+		return forge.Intent{}, err
+	}
+	in.Source = "" // the same with and without it
+	// The hash is of what the sender said, before anything follows from who that is.
+	sum, err := contentSum(in)
+	if err != nil {
+		return forge.Intent{}, err
+	}
+	// People's keys are apart from each other, and from those of systems: no one of them can
+	// take the id of another's next intent.
+	key = cmp.Or(key, string(in.ID), nuid.Next())
+	in.Project, in.Source = project, source
+	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
+	holder := c.Name
+	if c.Person {
+		in.Origin.System, in.Origin.Actor = c.Gateway, c.Name
+		holder = c.Gateway + "/by/" + c.Name
+	}
+	if in.ID == "" {
+		in.ID = originID(project, forge.Origin{System: holder, EventID: key})
+	}
+	for field, text := range map[string]string{"Idempotency-Key": in.Origin.EventID, "name": c.Name} {
+		if reason := badName(text); reason != "" {
+			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
+		}
+	}
+	if e := in.Validate(); e != nil {
+		errs = append(errs, *e)
+	}
+	return in, mistakes(errs)
+}
+
+// contentSum returns a hash of what a sender said of an intent.
+func contentSum(in forge.Intent) (string, error) {
+	data, err := wire.Events.Marshal(&forge.Event{ID: "content", To: forge.Key{Project: "any"}, Message: &forge.Submit{Intent: in}})
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]), err
+}
+
+// SubmitFor submits an intent of ReadIntentFor for its caller, and waits for the decision.
+// Errors: ErrRunnerDown before anything is stored, *RequestError; any other one means that
+// it may be stored or not, and can be sent again.
+func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent) (Accepted, error) {
+	key := forge.Key{Project: in.Project, Intent: in.ID}
+	if err := ss.ruled(ctx, key, c.Gateway); err != nil && !isMissing(err) {
+		return Accepted{}, err
+	}
+	m, err := ss.submissionFor(c, in)
+	if err != nil {
+		return Accepted{}, err
+	}
+	return ss.accepted(ctx, m, key)
+}
+
+// submissionFor returns the message by which a gateway submits for a caller.
+func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, error) {
+	ev := forge.Event{
+		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Account: c.Account, Ref: c.Ref, Message: &forge.Submit{Intent: in},
+	}
+	if c.Person {
+		ev.Actor, ev.Via = c.Name, c.Gateway
+		m, err := ss.intentMessage(&ev)
+		if err == nil {
+			m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the origin says whether it is the same
+		}
+		return m, err
+	}
+	subject, err := subjects.SubmissionVia(in.Project, c.Name, c.Gateway)
+	if err != nil {
+		return nil, err
+	}
+	data, err := wire.Events.Marshal(&ev)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ss.conn.Message(subject, data)
+	if err == nil {
+		m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next())
+	}
+	return m, err
+}
+
+// AskFor asks for a person's wish about an intent, and waits for the decision, with the
+// errors of SubmitFor. id is the wish's: one that was decided is known.
+func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id string, wish forge.Message) (Accepted, error) {
+	if err := ss.ruled(ctx, key, c.Gateway); err != nil {
+		return Accepted{}, err
+	}
+	m, err := ss.intentMessage(&forge.Event{
+		ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Via: c.Gateway, Account: c.Account, Ref: c.Ref, Message: wish,
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the rules know a wish by its own id
+	return ss.accepted(ctx, m, key)
+}
+
+// ruled returns an error if no runner answers, so that nothing is stored that waits for a
+// decision for long; and the *RequestError of a missing intent.
+func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
+	_, err := ss.Show(ctx, key, gateway)
+	return err
+}
+
+// isMissing reports whether an error only says that there is no such intent.
+func isMissing(err error) bool {
+	e, ok := errors.AsType[*RequestError](err)
+	return ok && e.Code == http.StatusNotFound
+}
+
+// accepted stores a message and returns what a runner decides on it.
+func (ss *Submissions) accepted(ctx context.Context, m *nats.Msg, key forge.Key) (Accepted, error) {
+	ctx, cancel := context.WithTimeout(ctx, rulingWait)
+	defer cancel()
+	result := Accepted{Project: key.Project, Intent: key.Intent, Result: "new"}
+	ruling, err := ss.decided(ctx, m)
+	switch {
+	case errors.Is(err, ErrNoRuling):
+		result.Result = "accepted"
+	case err != nil:
+		return result, err
+	case quota.Exceeded(ruling):
+		return result, &RequestError{http.StatusTooManyRequests, []RefusedField{refusedField(ruling)}, quota.TryAgainAfter}
+	case ruling.Decision == forge.Refused:
+		return result, &RequestError{Code: http.StatusConflict, Fields: []RefusedField{refusedField(ruling)}}
+	case ruling.Decision == forge.Ignored:
+		result.Result = "known"
+	}
+	return result, nil
+}

@@ -1,0 +1,311 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+const (
+	// maxBody bounds the content of a request, in bytes: a body of 64 KiB, with every
+	// character escaped, and the rest.
+	maxBody = 512 << 10
+	// maxKey bounds an Idempotency-Key, in bytes.
+	maxKey = 200
+	// maxSecret bounds a token, in bytes: a longer one is not looked for.
+	maxSecret = 200
+	// atOnce bounds the requests that are answered at the same time, besides those that
+	// follow.
+	atOnce = 256
+	// heartbeat is how often a follower is written to, whatever happens.
+	heartbeat = 15 * time.Second
+)
+
+// Config says whom an API serves, and how much of it.
+type Config struct {
+	// Bus is the connection, and Account the name of its account: the gateway through which
+	// everybody acts.
+	Bus     *bus.Bus
+	Account string
+	// Tokens says whose a token is.
+	Tokens *tokens.Book
+	Log    *slog.Logger
+	// PerSecond and Burst bound the requests of one token. 0 stands for 20 and 60.
+	PerSecond float64
+	Burst     int
+	// Followers bounds those who follow at the same time, and OwnFollowers those of one
+	// token. 0 stands for 200 and 10.
+	Followers, OwnFollowers int
+	// Heartbeat is how often a follower is written to; 0 stands for 15 seconds.
+	Heartbeat time.Duration
+	// Ending ends those who follow, when it is closed.
+	Ending <-chan struct{}
+}
+
+// API serves the routes. It is safe for concurrent use.
+type API struct {
+	cfg       Config
+	mux       *http.ServeMux
+	rates     *rates
+	followers *counts
+	// slots has room for the requests that are answered at the same time.
+	slots chan struct{}
+}
+
+// New returns an API.
+func New(cfg Config) *API {
+	cfg.PerSecond, cfg.Burst = cmp.Or(cfg.PerSecond, 20), cmp.Or(cfg.Burst, 60)
+	cfg.Followers, cfg.OwnFollowers = cmp.Or(cfg.Followers, 200), cmp.Or(cfg.OwnFollowers, 10)
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, heartbeat)
+	a := &API{
+		cfg: cfg, mux: http.NewServeMux(), rates: newRates(cfg.PerSecond, cfg.Burst),
+		followers: newCounts(cfg.Followers, cfg.OwnFollowers), slots: make(chan struct{}, atOnce),
+	}
+	// An address with another method is told which it takes.
+	methods := map[string][]string{}
+	for _, one := range Routes() {
+		methods[one.Path] = append(methods[one.Path], one.Method)
+		a.mux.Handle(one.Method+" "+one.Path, a.handler(one))
+	}
+	for pattern, list := range methods {
+		p := problem(http.StatusMethodNotAllowed, "this address takes "+strings.Join(list, ", "))
+		p.allow = strings.Join(list, ", ")
+		a.mux.Handle(pattern, a.fails(p))
+	}
+	a.mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { NotFound(w) }))
+	return a
+}
+
+// NotFound answers that nothing is at an address.
+func NotFound(w http.ResponseWriter) {
+	problem(http.StatusNotFound, "there is nothing at this address").write(w, nuid.Next())
+}
+
+// fails returns a handler that answers everybody with a problem.
+func (a *API) fails(p *Problem) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		one := *p
+		one.write(w, nuid.Next())
+	})
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if !Clean(r) {
+		NotFound(w)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// Clean reports whether a path is one that leads somewhere as it is. A mux would send the
+// client on to what it makes of another one.
+func Clean(r *http.Request) bool {
+	return path.Clean(r.URL.Path) == strings.TrimSuffix(r.URL.Path, "/") && !strings.Contains(strings.ToLower(r.URL.EscapedPath()), "%2f")
+}
+
+// call is a request under way, of a holder who may make it.
+type call struct {
+	api *API
+	w   http.ResponseWriter
+	r   *http.Request
+	// secret is the token itself: never logged, never handed on. It is looked for again
+	// while its holder follows.
+	secret string
+	token  *tokens.Token
+	route  *Route
+	// id is the request's, in its answer, in the log, and beside what it asked for.
+	id      string
+	project forge.ProjectID
+	intent  forge.IntentID
+	body    []byte
+	// key is the Idempotency-Key; empty if there is none.
+	key string
+}
+
+// handler serves a route.
+func (a *API) handler(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{api: a, w: w, r: r, route: &route, id: nuid.Next()}
+		w.Header().Set("Request-Id", c.id)
+		err := c.admit()
+		if err == nil {
+			err = c.serve()
+		}
+		if err == nil {
+			return
+		}
+		p := problemOf(err)
+		who := ""
+		if c.token != nil {
+			who = c.token.Name
+		}
+		level := slog.LevelInfo
+		if p.Status >= http.StatusInternalServerError {
+			level = slog.LevelWarn
+		}
+		a.cfg.Log.Log(r.Context(), level, "a request was not done", "request", c.id, "verb", string(route.Verb), "token", who,
+			"project", string(c.project), "intent", string(c.intent), "status", p.Status, "error", err)
+		p.write(w, c.id)
+	})
+}
+
+// serve has the route serve the call. Only those who follow do not count among the requests
+// at once.
+func (c *call) serve() error {
+	if c.route.Verb != tokens.Follow {
+		select {
+		case c.api.slots <- struct{}{}:
+			defer func() { <-c.api.slots }()
+		default:
+			p := problem(http.StatusServiceUnavailable, "too many requests at once: nothing was done")
+			p.retryAfter = ratePause
+			return p
+		}
+	}
+	return c.route.serve(c)
+}
+
+// admit checks everything about a request that does not depend on its content. The order
+// matters: without a token nothing is learnt, not even which projects there are; without the
+// role nothing is read, neither an intent nor the content of the request.
+func (c *call) admit() error {
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	if !c.api.rates.allow(c.token.Name) {
+		p := problem(http.StatusTooManyRequests, "this token asks too often")
+		p.retryAfter = ratePause
+		return p
+	}
+	var err error
+	if c.project, err = forge.ParseProjectID(c.r.PathValue("project")); err != nil {
+		return wrong("project", err.Error())
+	}
+	if !c.token.May(c.project, c.route.Verb) {
+		return problem(http.StatusForbidden, "this token may not "+string(c.route.Verb)+" in this project")
+	}
+	if id := c.r.PathValue("intent"); c.route.ofIntent() {
+		if c.intent, err = forge.ParseIntentID(id); err != nil {
+			return wrong("intent", err.Error())
+		}
+	}
+	if err := c.queries(); err != nil {
+		return err
+	}
+	if c.route.Method == http.MethodGet {
+		return nil
+	}
+	if err := c.idempotency(); err != nil {
+		return err
+	}
+	return c.content()
+}
+
+// authenticate finds out whose token the request has.
+func (c *call) authenticate() error {
+	// Of two headers the one that is checked might not be the one that somebody in between
+	// has checked.
+	values := c.r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
+	}
+	scheme, secret, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxSecret {
+		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
+	}
+	t, err := c.api.cfg.Tokens.Find(secret)
+	if err != nil {
+		return problem(http.StatusUnauthorized, err.Error())
+	}
+	c.secret, c.token = secret, t
+	return nil
+}
+
+// queries refuses parameters that the route does not have, and those that are repeated and
+// have one value.
+func (c *call) queries() error {
+	p := problem(http.StatusBadRequest, "the request is not understood")
+	for name, values := range c.r.URL.Query() {
+		known := c.route.parameter(name)
+		switch {
+		case known == nil:
+			p.Errors = append(p.Errors, requests.RefusedField{Field: name, Reason: "is not known here"})
+		case !known.Many && len(values) > 1:
+			p.Errors = append(p.Errors, requests.RefusedField{Field: name, Reason: "is given twice"})
+		}
+	}
+	if len(p.Errors) > 0 {
+		return p
+	}
+	return nil
+}
+
+// idempotency reads the caller's own name of the request.
+func (c *call) idempotency() error {
+	values := c.r.Header.Values("Idempotency-Key")
+	if len(values) > 1 {
+		return wrong("Idempotency-Key", "is given twice")
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	// The draft of the IETF has the key in quotes, and most who use it have not.
+	key := strings.TrimSuffix(strings.TrimPrefix(values[0], `"`), `"`)
+	visible := func(r rune) bool { return r < '!' || r > '~' }
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, visible) {
+		return wrong("Idempotency-Key", "wants 1 to 200 visible characters of ASCII, without spaces")
+	}
+	c.key = key
+	return nil
+}
+
+// content reads the content of a request.
+func (c *call) content() error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		_ = large
+		return problem(http.StatusRequestEntityTooLarge, "the content may have 512 KiB")
+	}
+	if err != nil {
+		return wrong("", "the content did not come as a whole")
+	}
+	// A form of a web page cannot send this type without asking first, which is not allowed
+	// here: there is no CORS.
+	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); len(body) > 0 && (err != nil || kind != "application/json") {
+		return problem(http.StatusUnsupportedMediaType, "send application/json")
+	}
+	c.body = body
+	return nil
+}
+
+// caller returns whoever asks, for a runner.
+func (c *call) caller() *requests.Caller {
+	name, person := c.token.Holder()
+	return &requests.Caller{
+		Name: name, Person: person, Gateway: c.api.cfg.Account, Account: "token " + c.token.Name, Ref: "request " + c.id,
+	}
+}
+
+// again reports whether the token still counts for the route.
+func (c *call) again(context.Context) bool {
+	t, err := c.api.cfg.Tokens.Find(c.secret)
+	return err == nil && t.Name == c.token.Name && t.May(c.project, c.route.Verb)
+}

@@ -1,0 +1,37 @@
+// The gateway service serves people and systems by HTTP.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/gateway"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+func main() {
+	// The token goes to a person, the hash to the file. Nothing else ever has the token.
+	if len(os.Args) == 2 && os.Args[1] == "token" {
+		secret, sum := tokens.Make()
+		fmt.Fprintf(os.Stderr, "the token, which is shown once; below it what the file of tokens has of it:\n")
+		fmt.Printf("%s\nsha256: %s\n", secret, sum)
+		return
+	}
+	service.Main("gateway", func(ctx context.Context, env *service.Env) error {
+		if env.Config.Gateway == "" {
+			return errors.New("--gateway (FORGE_GATEWAY): name the file with the gateway's settings")
+		}
+		settings, err := gateway.ReadSettings(env.Config.Gateway)
+		if err != nil {
+			return fmt.Errorf("--gateway (FORGE_GATEWAY): %w", err)
+		}
+		g, err := gateway.New(gateway.Config{Settings: settings, Bus: env.Bus, Log: env.Log})
+		if err != nil {
+			return err
+		}
+		return g.Run(ctx)
+	})
+}

@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// Times and sizes of a request. One that is sent slowly holds a connection for readTime at
+// most, and a header has no room for more than is used here.
+const (
+	headerTime = 5 * time.Second
+	readTime   = 20 * time.Second
+	writeTime  = 30 * time.Second
+	idleTime   = time.Minute
+	maxHeader  = 16 << 10
+	// closeTime is how long answers under way have when the gateway ends.
+	closeTime = 10 * time.Second
+)
+
+// Config gives a gateway its sources.
+type Config struct {
+	// Settings are those of the operator's file.
+	Settings *Settings
+	// Bus is a connection of the account gateway, and the only way to everything else.
+	Bus *bus.Bus
+	// Log gets a line for what was handed on, and for what was not done.
+	Log *slog.Logger
+}
+
+// Gateway serves the outside by HTTP. Mount and Go add to it before Run.
+type Gateway struct {
+	cfg Config
+	mux *http.ServeMux
+	// loops run beside the server.
+	loops []func(context.Context) error
+	// ending is closed when the server stops taking connections. Those who follow changes
+	// would keep it from ending.
+	ending chan struct{}
+	// listens has the address, from when there is one.
+	listens chan net.Addr
+}
+
+// New returns a gateway, with the API where the settings have tokens.
+func New(cfg Config) (*Gateway, error) {
+	g := &Gateway{cfg: cfg, mux: http.NewServeMux(), ending: make(chan struct{}), listens: make(chan net.Addr, 1)}
+	if cfg.Settings.Tokens == "" {
+		return g, nil
+	}
+	book, err := tokens.Open(cfg.Settings.Tokens, cfg.Log, time.Now)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	g.Mount("/api/", api.New(api.Config{
+		Bus: cfg.Bus, Account: string(access.Gateway), Tokens: book, Log: cfg.Log, Ending: g.ending,
+		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
+	}))
+	return g, nil
+}
+
+// Mount has a handler serve everything below a path, such as "/hooks/".
+func (g *Gateway) Mount(pattern string, h http.Handler) { g.mux.Handle(pattern, h) }
+
+// Go has a loop run together with the server. It returns when its context ends; its error
+// ends the gateway.
+func (g *Gateway) Go(loop func(context.Context) error) { g.loops = append(g.loops, loop) }
+
+// serve hands a request to whoever is mounted. An unclean path leads nowhere.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" && !api.Clean(r) {
+		api.NotFound(w)
+		return
+	}
+	g.mux.ServeHTTP(w, r)
+}
+
+// Addr waits until the gateway listens, and returns where.
+func (g *Gateway) Addr() net.Addr {
+	a := <-g.listens
+	g.listens <- a
+	return a
+}
+
+// Run serves until ctx ends, and then answers what is under way.
+func (g *Gateway) Run(ctx context.Context) error {
+	s := g.cfg.Settings
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(g.serve), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(g.cfg.Log.Handler(), slog.LevelDebug), TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	server.RegisterOnShutdown(func() { close(g.ending) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		g.listens <- l.Addr()
+		g.cfg.Log.InfoContext(ctx, "serves the outside", "address", l.Addr().String(), "tls", s.TLS.Cert != "")
+		var err error
+		if s.TLS.Cert != "" {
+			err = server.ServeTLS(l, s.TLS.Cert, s.TLS.Key)
+		} else {
+			err = server.Serve(l)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	for _, loop := range g.loops {
+		group.Go(func() error { return loop(ctx) })
+	}
+	// What was taken is answered: whoever gets no answer does not know whether it was done.
+	group.Go(func() error {
+		<-ctx.Done()
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if err := server.Shutdown(ending); err != nil {
+			return errors.Join(server.Close(), fmt.Errorf("answers under way are cut off: %w", err))
+		}
+		return nil
+	})
+	return group.Wait()
+}

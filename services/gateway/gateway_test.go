@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSettings reads a file, with paths from its folder, and refuses what makes no sense.
+func TestSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gateway.yaml")
+	read := func(text string) (*Settings, error) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ReadSettings(path)
+	}
+	s, err := read("listen: 0.0.0.0:8443\ntls: {cert: tls.crt, key: /etc/tls.key}\ntokens: tokens.yaml\nper_second: 2.5\nfollowers: 10\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Dir(path)
+	if *s != (Settings{
+		Listen: "0.0.0.0:8443", TLS: TLS{filepath.Join(in, "tls.crt"), "/etc/tls.key"}, Tokens: filepath.Join(in, "tokens.yaml"), PerSecond: 2.5, Followers: 10,
+	}) {
+		t.Errorf("read %+v", s)
+	}
+	if s, err := read(""); err != nil || s.Listen != "127.0.0.1:8080" {
+		t.Errorf("without settings: %+v, %v", s, err)
+	}
+	for text, want := range map[string]string{
+		"listen: nowhere":     "listen: is no address",
+		"tls: {cert: a}":      "tls: give cert and key",
+		"burst: -1":           "cannot be negative",
+		"token: tokens.yaml":  "tokens",
+		"per_second: quickly": "per_second",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package tokens
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrUnknown says that there is no such token.
+	ErrUnknown = errors.New("this token is not known")
+	// ErrExpired says that a token has ended.
+	ErrExpired = errors.New("this token has expired")
+)
+
+// lookEvery is how often the file is looked at.
+const lookEvery = 100 * time.Millisecond
+
+// Book is a file of tokens, which is read again when it changes. It is safe for concurrent
+// use.
+type Book struct {
+	path string
+	log  *slog.Logger
+	now  func() time.Time
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  stamp
+	list   []Token
+}
+
+// stamp tells one content of a file from another.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+// Open reads a file of tokens. A file that cannot be read later on leaves the former tokens
+// in force, which it logs.
+func Open(path string, log *slog.Logger, now func() time.Time) (*Book, error) {
+	b := &Book{path: path, log: log, now: now}
+	return b, b.read()
+}
+
+// read reads the file.
+func (b *Book) read() error {
+	info, err := os.Stat(b.path)
+	if err != nil {
+		return err
+	}
+	list, err := load(b.path)
+	if err == nil {
+		b.list, b.stamp = list, stamp{info.ModTime(), info.Size()}
+	}
+	return err
+}
+
+// current returns the tokens as they are now.
+func (b *Book) current() []Token {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.looked) >= lookEvery {
+		b.looked = now
+		info, err := os.Stat(b.path)
+		if err == nil && (stamp{info.ModTime(), info.Size()}) != b.stamp {
+			err = b.read()
+		}
+		if err != nil {
+			b.log.Error("cannot read the file of tokens; the former ones stay in force", "error", err)
+		}
+	}
+	return b.list
+}
+
+// Find returns the entry of a token. Errors: ErrUnknown, ErrExpired.
+func (b *Book) Find(secret string) (*Token, error) {
+	t := find(b.current(), secret)
+	switch {
+	case t == nil:
+		return nil, ErrUnknown
+	case !t.Expires.IsZero() && !b.now().Before(t.Expires):
+		return nil, ErrExpired
+	}
+	return t, nil
+}

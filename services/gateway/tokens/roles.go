@@ -1,0 +1,66 @@
+package tokens
+
+import (
+	"slices"
+)
+
+// Role names a set of verbs that the holder of a token has in a project.
+type Role string
+
+// The roles: a closed set. Each lets its holder look, too.
+const (
+	// Viewer looks at intents and follows them.
+	Viewer Role = "viewer"
+	// Requester asks for changes, answers questions, and edits what has not begun.
+	Requester Role = "requester"
+	// Approver approves plans and changes, and rejects them.
+	Approver Role = "approver"
+	// Operator retries, cancels, pauses and resumes.
+	Operator Role = "operator"
+	// Auditor looks, and is meant for those who only check.
+	Auditor Role = "auditor"
+)
+
+// Roles returns every role.
+func Roles() []Role { return []Role{Viewer, Requester, Approver, Operator, Auditor} }
+
+// Verb is something that is asked for by HTTP.
+type Verb string
+
+// The verbs: a closed set. Those of wishes are the verbs of the bus.
+const (
+	List    Verb = "list"
+	Show    Verb = "show"
+	Follow  Verb = "follow"
+	Submit  Verb = "submit"
+	Edit    Verb = "edit"
+	Answer  Verb = "answer"
+	Approve Verb = "approve"
+	Reject  Verb = "reject"
+	Retry   Verb = "retry"
+	Cancel  Verb = "cancel"
+	Pause   Verb = "pause"
+	Resume  Verb = "resume"
+)
+
+// looks are the verbs of every role.
+var looks = []Verb{List, Show, Follow}
+
+// grants has the other verbs of each role. Who else may approve, and how many have to, the
+// rules decide by the project's policy.
+var grants = map[Role][]Verb{
+	Viewer:    nil,
+	Requester: {Submit, Edit, Answer},
+	Approver:  {Answer, Approve, Reject},
+	Operator:  {Answer, Retry, Cancel, Pause, Resume},
+	Auditor:   nil,
+}
+
+// forSystems are the verbs that systems have: what a person decides, none of them does.
+var forSystems = []Verb{List, Show, Follow, Submit}
+
+// May reports whether a role includes a verb.
+func (r Role) May(v Verb) bool {
+	own, known := grants[r]
+	return known && (slices.Contains(looks, v) || slices.Contains(own, v))
+}

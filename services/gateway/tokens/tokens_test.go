@@ -1,0 +1,159 @@
+package tokens
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// verbs are all of them.
+var verbs = []Verb{List, Show, Follow, Submit, Edit, Answer, Approve, Reject, Retry, Cancel, Pause, Resume}
+
+// may says which role has which verbs, each spelled out.
+var may = map[Role][]Verb{
+	Viewer:    {List, Show, Follow},
+	Auditor:   {List, Show, Follow},
+	Requester: {List, Show, Follow, Submit, Edit, Answer},
+	Approver:  {List, Show, Follow, Answer, Approve, Reject},
+	Operator:  {List, Show, Follow, Answer, Retry, Cancel, Pause, Resume},
+}
+
+// TestWhoMayWhat holds each role to the table, for people and systems, in their project and in another one.
+func TestWhoMayWhat(t *testing.T) {
+	if len(may) != len(Roles()) {
+		t.Fatalf("roles are %v", Roles())
+	}
+	for _, role := range Roles() {
+		person := Token{Person: "ada", Projects: map[string][]Role{"shop": {role}}}
+		system := Token{System: "ci", Projects: map[string][]Role{"shop": {role}}}
+		every := Token{Person: "ada", Projects: map[string][]Role{"*": {role}, "shop": {Viewer}}}
+		for _, verb := range verbs {
+			want := slices.Contains(may[role], verb)
+			if person.May("shop", verb) != want || every.May("shop", verb) != want || every.May("bank", verb) != want {
+				t.Errorf("%s may %s: want %t", role, verb, want)
+			}
+			if person.May("bank", verb) || person.May("*", verb) {
+				t.Errorf("%s of shop may %s elsewhere", role, verb)
+			}
+			if got := system.May("shop", verb); got != (want && slices.Contains(forSystems, verb)) {
+				t.Errorf("a system that is %s may %s: %t", role, verb, got)
+			}
+		}
+	}
+	if Role("root").May(List) {
+		t.Error("a role that is none may look")
+	}
+}
+
+// hash is the SHA-256 of a token.
+const hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+// TestParseRefuses: what is wrong is told with its field.
+func TestParseRefuses(t *testing.T) {
+	entry := func(rest string) string { return "tokens:\n  a: {sha256: " + hash + ", " + rest + "}\n" }
+	for _, bad := range []struct{ text, want string }{
+		{entry("person: ada, projects: {shop: [viewer]}, role: root"), "role"},
+		{entry("person: ada"), "projects"},
+		{entry("projects: {shop: [viewer]}"), "give either person or system"},
+		{entry("person: ada, system: ci, projects: {shop: [viewer]}"), "give either person or system"},
+		{entry(`person: "a\nb", projects: {shop: [viewer]}`), "control character"},
+		{entry("person: ada, projects: {shop: [root]}"), `"root" is no role`},
+		{entry("person: ada, projects: {SHOP: [viewer]}"), "only a-z"},
+		{entry("system: ci, projects: {shop: [approver]}"), "a system cannot be approver"},
+		{entry("person: ada, projects: {shop: [viewer]}, expires: tomorrow"), "is no time"},
+		{"tokens:\n  a: {sha256: pflt_secret, person: ada, projects: {shop: [viewer]}}\n", "64 hexadecimal digits"},
+		{"tokens:\n  A.b: {sha256: " + hash + ", person: ada, projects: {shop: [viewer]}}\n", "name of a token"},
+		{entry("person: ada, projects: {shop: [viewer]}") + "  b: {sha256: " + hash + ", person: bob, projects: {shop: [viewer]}}\n", "is that of a as well"},
+		{"token: {}\n", "token"},
+	} {
+		_, err := Parse("tokens.yaml", []byte(bad.text))
+		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "tokens.yaml:") {
+			t.Errorf("%s: %v, want %s", bad.text, err, bad.want)
+		}
+	}
+}
+
+// TestBook follows its file: tokens are found, expire, are removed, and stay in force while the file is broken.
+func TestBook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret, sum := Make()
+	other, otherSum := Make()
+	if secret == other || !strings.HasPrefix(secret, prefix) || len(secret) < 40 {
+		t.Fatalf("made are %s and %s", secret, other)
+	}
+	const ends = "2026-12-01T00:00:00Z"
+	text := fmt.Sprintf("tokens:\n  a: {sha256: %s, person: ada, projects: {shop: [viewer]}, expires: %s}\n", sum, ends)
+	write(text)
+	now := time.Date(2026, 11, 30, 23, 59, 59, 0, time.UTC)
+	var log bytes.Buffer
+	b, err := Open(path, slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Find(secret); err != nil || got.Name != "a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, unknown := range []string{"", sum, other, secret + "x", secret[1:]} {
+		if got, err := b.Find(unknown); got != nil || err != ErrUnknown { //nolint:errorlint // exactly this one
+			t.Errorf("%q is %+v, %v", unknown, got, err)
+		}
+	}
+	now = now.Add(time.Second)
+	if got, err := b.Find(secret); got != nil || err != ErrExpired { //nolint:errorlint // exactly this one
+		t.Errorf("at its end it is %+v, %v", got, err)
+	}
+	now = now.Add(-time.Hour)
+	write(text + fmt.Sprintf("  b: {sha256: %s, system: ci, projects: {shop: [requester]}}\n", otherSum))
+	found := func(secret string) bool { _, err := b.Find(secret); return err == nil }
+	wait.Until(t, "an added token is found", func() bool { return found(other) })
+	write("tokens: [")
+	wait.Until(t, "it is logged", func() bool { return found(other) && strings.Contains(log.String(), "the former ones stay in force") })
+	write("tokens: {}\n")
+	wait.Until(t, "removed tokens are not found", func() bool { return !found(secret) && !found(other) })
+	if strings.Contains(log.String(), secret) {
+		t.Error("a token is in the log")
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+		t.Errorf("a file that everybody can write to: %v", err)
+	}
+}
+
+// FuzzParse: whatever is in the file, it is refused or its entries make sense.
+func FuzzParse(f *testing.F) {
+	f.Add("tokens:\n  a: {sha256: " + hash + ", person: ada, projects: {shop: [viewer]}, expires: 2027-01-01T00:00:00Z}\n")
+	f.Add("tokens:\n  a: {sha256: " + hash + `, system: ci, projects: {"*": [requester]}}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Parse("x", []byte(text))
+		if err != nil {
+			return
+		}
+		for i := range list {
+			one := &list[i]
+			if name, _ := one.Holder(); name == "" || one.Name == "" || len(one.Projects) == 0 {
+				t.Errorf("%q has %+v", text, one)
+			}
+			if one.System != "" && one.May("shop", Approve) {
+				t.Errorf("%q lets a system approve", text)
+			}
+		}
+	})
+}
