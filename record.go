@@ -18,6 +18,7 @@ type Record struct {
 	Summary Summary
 	// Previous is the hash of the message before it in its journal. The journal sets it.
 	Previous string
+	Rules    int // is the version of the rules that decided; 0: the first
 }
 
 // Effects are the consequences of a decision, as data. Each effect may happen more

@@ -61,7 +61,6 @@ type Config struct {
 	Gateway string
 	// Log says what is logged, and how.
 	Log LogConfig
-
 	// Pods says where agents and commands run.
 	Pods Pods
 	// Sandbox says what may run without one.
@@ -84,14 +83,12 @@ type Project struct {
 	Group subjects.Group
 }
 
-// RunnerConfig has the settings of a runner: paths of files, and quotas.
+// RunnerConfig has the settings of a runner.
 type RunnerConfig struct {
-	// Notifications says which people are notified; empty: none.
-	Notifications string
-	// TrustedKeys has the keys by which senders are proven; empty: see Env.Authors.
-	TrustedKeys string
-	// Quotas bound the open intents.
-	Quotas quota.Limits
+	Notifications string       // the file that says which people are notified; empty: none
+	TrustedKeys   string       // the file with the keys by which senders are proven; empty: see Env.Authors
+	Quotas        quota.Limits // bounds of the open intents
+	Rules         int          // the version of the rules that is not gone beyond; 0: the newest that all runners know
 }
 
 // Pods describes the pods in which agents and commands run.

@@ -121,6 +121,7 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 			home,
 			with(plain, func(c *Config) { c.Runner.Quotas = quota.Limits{Project: 7, System: 3} }),
 		},
+		"older rules":          {[]string{"--rules=1"}, home, with(plain, func(c *Config) { c.Runner.Rules = 1 })},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
 			[]string{"--creds=", "--token-file", token, "--listen="},

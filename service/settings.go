@@ -89,11 +89,15 @@ func settings() []setting {
 		},
 		{
 			flag: "quota-project", env: "FORGE_QUOTA_PROJECT", value: "N", usage: "open intents of a project, above which the runner refuses more",
-			initial: fixed(strconv.Itoa(quota.DefaultProject)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.Project }),
+			initial: fixed(strconv.Itoa(quota.DefaultProject)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.Project }),
 		},
 		{
 			flag: "quota-system", env: "FORGE_QUOTA_SYSTEM", value: "N", usage: "open intents that one system submitted, above which the runner refuses more",
-			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setQuota(func(c *Config) *int { return &c.Runner.Quotas.System }),
+			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.System }),
+		},
+		{
+			flag: "rules", env: "FORGE_RULES", value: "N", usage: "version of the rules that the runner does not go beyond",
+			set: setCount(func(c *Config) *int { return &c.Runner.Rules }),
 		},
 		{flag: "log-level", env: "FORGE_LOG_LEVEL", value: "LEVEL", usage: "debug, info, warn or error", initial: fixed("info"), set: setLogLevel},
 		{flag: "log-format", env: "FORGE_LOG_FORMAT", value: "FORMAT", usage: "json or text", initial: fixed("json"), set: setLogFormat},
@@ -257,7 +261,7 @@ func setWorkers(c *Config, s string) error {
 }
 
 // setQuota returns a setter for a number of open intents.
-func setQuota(field func(*Config) *int) func(*Config, string) error {
+func setCount(field func(*Config) *int) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {

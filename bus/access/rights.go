@@ -224,6 +224,9 @@ func gateway() []Right {
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},
 		{Why: "reads changes, and hears when there are more", Publish: []string{api("STREAM.MSG.GET", streams.Events)}, Subscribe: []string{"forge.event.*.*.*"}},
+		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("DIRECT.GET", streams.Hooks)}, Subscribe: []string{
+			subjects.EveryDelivery,
+		}},
 		{Why: "knows from the journal when the server is complete", Publish: []string{api("STREAM.MSG.GET", streams.Journal)}},
 		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
 	}

@@ -1,6 +1,7 @@
 package presence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,12 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 const (
+	// runner is the service whose replicas say which rules they know.
+	runner = "runner"
 	// namePrefix begins the names of services among a server's micro services.
 	namePrefix = "pfl-forge-"
 	// protocolVersion is of what an announcement says; a replica's own is in its metadata.
@@ -31,6 +35,7 @@ const (
 	metaStarted  = "started"
 	metaProjects = "projects"
 	metaAgents   = "agents"
+	metaRules    = "rules"
 
 	metaExecutor     = "executor"
 	metaImage        = "executor_image"
@@ -50,6 +55,7 @@ type Replica struct {
 	Projects []forge.ProjectID // that it works on; none of a runner, which takes all
 	Agents   []string          // whose programs it has found
 	Executor Executor          // of agents and commands; none of a runner
+	Rules    rules.Version     // the newest that a runner knows, in an announcement by default that of this program; 0 of others, and where it is not said
 }
 
 // Executor says where a replica runs agents and commands, in its own words.
@@ -97,6 +103,9 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 		metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
 	}
 	r.Executor.metadata(metadata)
+	if r.Service == runner {
+		metadata[metaRules] = strconv.Itoa(int(cmp.Or(r.Rules, rules.Newest)))
+	}
 	svc, err := micro.AddService(s.conn.NC, micro.Config{
 		Name: name, Version: protocolVersion, Description: "a running " + r.Service, Metadata: metadata,
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -151,7 +153,7 @@ func readExecutor(metadata map[string]string) (e Executor) {
 
 // isService reports whether a name is that of one of our services.
 func isService(name string) bool {
-	return name == "runner" || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
+	return name == runner || slices.ContainsFunc(forge.Steps(), func(s forge.Step) bool { return s.Service() == name })
 }
 
 // read returns the replica that an answer describes, without what it cannot truly say. It
@@ -175,6 +177,9 @@ func read(data []byte) (r Replica, ok bool) {
 	}
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
+	}
+	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == runner {
+		r.Rules = rules.Version(n)
 	}
 	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {
 		if p, err := forge.ParseProjectID(text); err == nil && len(r.Projects) < maxProjects {

@@ -13,7 +13,7 @@ import (
 )
 
 // programs are the names of our images.
-var programs = []string{"pfl-forge", "runner", "analyzer", "implementer", "reviewer", "reflector"}
+var programs = []string{"pfl-forge", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"}
 
 // TestImages runs every image as a runtime does that grants nothing.
 func TestImages(t *testing.T) {

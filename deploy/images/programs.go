@@ -21,6 +21,10 @@ type program struct {
 // programs are all that there are images of, in the order in which they are made.
 var programs = []program{
 	worker("analyzer", "plans intents"),
+	{
+		name: "gateway", title: "pfl-forge gateway: serves people and systems by HTTP",
+		module: "services/gateway", main: "./cmd/gateway", file: "forge-gateway",
+	},
 	worker("implementer", "makes changes, verifies and merges them"),
 	{
 		name: "pfl-forge", title: "pfl-forge: the command line, for use with --server",

@@ -136,6 +136,29 @@ func Compile(t testing.TB) map[string]*jsonschema.Schema {
 	return out
 }
 
+// CompileIn returns the schemas in a document of another kind, such as a description of an
+// API, by their paths in it: each is a JSON pointer.
+func CompileIn(t testing.TB, document []byte, paths ...string) map[string]*jsonschema.Schema {
+	t.Helper()
+	const name = "document.json"
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource(name, doc); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*jsonschema.Schema{}
+	for _, path := range paths {
+		if out[path], err = c.Compile(name + "#" + path); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	return out
+}
+
 // Validate checks a file of YAML or JSON by a schema. The error names the places in the
 // file that do not fit, as the library words it.
 func Validate(schema *jsonschema.Schema, data []byte) error {

@@ -81,19 +81,26 @@ var allowLists = []allowList{
 	},
 	{
 		packages: []string{"./services/runner/flow/..."},
-		may:      []string{"std", ".", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/words"},
+		may:      []string{"std", ".", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/rules", "./internal/words"},
 		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
 		reason:   "the rules are a pure function of state and event: no clock, no randomness, no I/O, no goroutines",
 	},
 	{
 		packages: []string{"./services/runner/flow/..."},
 		may: []string{
-			"std", ".", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/words", "./internal/testsize", "./internal/claimtest",
+			"std", ".", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/rules", "./internal/words",
+			"./internal/testsize", "./internal/claimtest",
 			"github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 		},
 		never:  []string{"net/...", "os/exec"},
 		tests:  true,
 		reason: "the rules are tested without a server, a repository or an agent",
+	},
+	{
+		packages: []string{"./internal/rules"},
+		may:      []string{"std", "."},
+		never:    []string{"log/...", "net/...", "os/..."},
+		reason:   "what reads records and what decides know the same versions of the rules, and neither needs the other for that",
 	},
 	{
 		packages: []string{"./proof"},
@@ -196,9 +203,9 @@ var restrictions = []restriction{
 		reason:   "tests get their server from bustest",
 	},
 	{
-		// The tests of what is exported read it as a collector does.
+		// The tests of what is exported read it as a collector does, and those of the simulator what earlier versions wrote.
 		imports:  []string{"./proto/...", "google.golang.org/protobuf/..."},
-		packages: []string{"./bus/...", "./proto/...", "./internal/telemetry/otlptest", "./deploy/k8s/internal/testpod"},
+		packages: []string{"./bus/...", "./proto/...", "./internal/telemetry/otlptest", "./deploy/k8s/internal/testpod", "./services/runner/sim"},
 		tests:    true,
 		reason:   "the wire ends in the codec; everything inside speaks the vocabulary",
 	},

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -56,6 +59,17 @@ type Gateway struct {
 // New returns a gateway, with the API where the settings have tokens.
 func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, mux: http.NewServeMux(), ending: make(chan struct{}), listens: make(chan net.Addr, 1)}
+	if cfg.Settings.Hooks != "" {
+		data, err := os.ReadFile(cfg.Settings.Hooks)
+		if err != nil {
+			return nil, fmt.Errorf("hooks: %w", err)
+		}
+		list, err := hooks.Parse(filepath.Base(cfg.Settings.Hooks), data)
+		if err != nil {
+			return nil, fmt.Errorf("hooks: %w", err)
+		}
+		hooks.NewDoor(hooks.Config{Hooks: list, Store: cfg.Bus.Deliveries.Store, Log: cfg.Log}).Mount(g.mux)
+	}
 	if cfg.Settings.Tokens == "" {
 		return g, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -65,7 +66,7 @@ func openProject(b *testing.B) *flow.Project {
 		Run: 1, Number: 1, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, Budget: forge.Budget{ProjectUSD: 1e9}, USD: 1,
 	}} {
 		ev := forge.Event{ID: fmt.Sprintf("open/%d", n), To: forge.Key{Project: project}, Actor: "open", Message: m}
-		if _, ruling := p.Step(ev); ruling.Decision != forge.Applied {
+		if _, ruling := p.Step(rules.Newest, ev); ruling.Decision != forge.Applied {
 			b.Fatalf("%T: %+v", m, ruling)
 		}
 	}
@@ -101,7 +102,7 @@ func runThrough(b *testing.B, p *flow.Project, id string) {
 				To: intent, Attempt: p.Summary().Open[0], Output: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "c", Files: []string{id}},
 			}
 		}
-		if _, ruling := p.Step(ev); ruling.Decision != forge.Applied {
+		if _, ruling := p.Step(rules.Newest, ev); ruling.Decision != forge.Applied {
 			b.Fatalf("%T: %+v", ev.Message, ruling)
 		}
 	}

@@ -61,6 +61,8 @@ type Config struct {
 	ObserveEvery time.Duration
 	// SnapshotEvery is after how many records the state of a project is kept anew; 0: 2,000.
 	SnapshotEvery int
+	// Rules says by which version of the rules is decided.
+	Rules RulesConfig
 }
 
 // Run makes the streams and consumers, for which it waits while the server cannot make
@@ -81,8 +83,10 @@ func Run(ctx context.Context, cfg Config) error {
 			return time.Now().UTC()
 		}, cachedMachines),
 		snapshots: kept,
+		ballot:    newBallot(cfg.Rules),
 	}
 	r.driver.Resume(kept)
+	r.driver.Obey(r.ballot.Active)
 	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})
 	go func() {
@@ -100,6 +104,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}()
 	var serving sync.WaitGroup
 	serving.Go(func() { r.keepSnapshots(ctx) })
+	serving.Go(func() { r.watchRules(ctx) })
 	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx, cfg.Authors) })
@@ -120,6 +125,8 @@ type runner struct {
 	door    *door
 	// snapshots are those of projects.
 	snapshots *snapshots
+	// ballot has the version of the rules for new decisions.
+	ballot *ballot
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided

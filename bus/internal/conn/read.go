@@ -17,6 +17,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // BatchSize is the number of messages that one request reads.
@@ -44,7 +45,13 @@ func (m Stored) Record() (forge.Record, error) {
 	if m.Relayed {
 		return forge.Record{}, wire.Garbage("Record", "it is a copy from another place, which nobody may send here")
 	}
-	return wire.Records.Unmarshal(m.Data)
+	rec, err := wire.Records.Unmarshal(m.Data)
+	if newer := rules.Of(&rec); err == nil && newer > rules.Newest {
+		// A fold by the rules of this program would lead to another state than that in which it was decided.
+		what := fmt.Sprintf("rules: version %d, and this program has those up to %d", newer, rules.Newest)
+		return forge.Record{}, &wire.UnknownError{Message: "Record", What: what}
+	}
+	return rec, err
 }
 
 // Summary returns the summary of a message that is a record of a journal, with errors as Record.

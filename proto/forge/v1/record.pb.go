@@ -100,6 +100,7 @@ type Record struct {
 	xxx_hidden_Effects     *Effects               `protobuf:"bytes,2,opt,name=effects"`
 	xxx_hidden_Summary     *Summary               `protobuf:"bytes,3,opt,name=summary"`
 	xxx_hidden_Previous    *string                `protobuf:"bytes,4,opt,name=previous"`
+	xxx_hidden_Rules       int32                  `protobuf:"varint,5,opt,name=rules"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -164,6 +165,13 @@ func (x *Record) GetPrevious() string {
 	return ""
 }
 
+func (x *Record) GetRules() int32 {
+	if x != nil {
+		return x.xxx_hidden_Rules
+	}
+	return 0
+}
+
 func (x *Record) SetEvents(v []*Event) {
 	x.xxx_hidden_Events = &v
 }
@@ -178,7 +186,12 @@ func (x *Record) SetSummary(v *Summary) {
 
 func (x *Record) SetPrevious(v string) {
 	x.xxx_hidden_Previous = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *Record) SetRules(v int32) {
+	x.xxx_hidden_Rules = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
 func (x *Record) HasEffects() bool {
@@ -202,6 +215,13 @@ func (x *Record) HasPrevious() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
+func (x *Record) HasRules() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
 func (x *Record) ClearEffects() {
 	x.xxx_hidden_Effects = nil
 }
@@ -213,6 +233,11 @@ func (x *Record) ClearSummary() {
 func (x *Record) ClearPrevious() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Previous = nil
+}
+
+func (x *Record) ClearRules() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Rules = 0
 }
 
 type Record_builder struct {
@@ -229,6 +254,9 @@ type Record_builder struct {
 	// previous is the hash of the message before it in its journal, in hexadecimal
 	// digits.
 	Previous *string
+	// rules is the version of the rules that decided, by which the record is
+	// folded for ever. Missing: the first.
+	Rules *int32
 }
 
 func (b0 Record_builder) Build() *Record {
@@ -239,8 +267,12 @@ func (b0 Record_builder) Build() *Record {
 	x.xxx_hidden_Effects = b.Effects
 	x.xxx_hidden_Summary = b.Summary
 	if b.Previous != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
 		x.xxx_hidden_Previous = b.Previous
+	}
+	if b.Rules != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		x.xxx_hidden_Rules = *b.Rules
 	}
 	return m0
 }
@@ -2437,12 +2469,13 @@ var File_forge_v1_record_proto protoreflect.FileDescriptor
 
 const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x01\n" +
+	"\x15forge/v1/record.proto\x12\bforge.v1\x1a\x16forge/v1/command.proto\x1a\x14forge/v1/event.proto\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\x01\n" +
 	"\x06Record\x12'\n" +
 	"\x06events\x18\x01 \x03(\v2\x0f.forge.v1.EventR\x06events\x12+\n" +
 	"\aeffects\x18\x02 \x01(\v2\x11.forge.v1.EffectsR\aeffects\x12+\n" +
 	"\asummary\x18\x03 \x01(\v2\x11.forge.v1.SummaryR\asummary\x12\x1a\n" +
-	"\bprevious\x18\x04 \x01(\tR\bprevious\"\xf4\x01\n" +
+	"\bprevious\x18\x04 \x01(\tR\bprevious\x12\x14\n" +
+	"\x05rules\x18\x05 \x01(\x05R\x05rules\"\xf4\x01\n" +
 	"\aEffects\x12-\n" +
 	"\bcommands\x18\x01 \x03(\v2\x11.forge.v1.CommandR\bcommands\x12'\n" +
 	"\x06timers\x18\x02 \x03(\v2\x0f.forge.v1.TimerR\x06timers\x12'\n" +

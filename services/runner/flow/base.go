@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -62,7 +63,7 @@ func (s access) looked(id forge.TaskID) {
 // verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	s.looked(t.ID)
-	if t.Stage == task.Red || verdict.Asked(rb.Verify) || s.Accounts.Find(forge.GitBase, s.now) == nil {
+	if t.Stage == task.Red || s.DecidedBy.Has(rules.AskedChecks) && verdict.Asked(rb.Verify) || s.Accounts.Find(forge.GitBase, s.now) == nil {
 		return
 	}
 	m := &forge.AccountRefused{}

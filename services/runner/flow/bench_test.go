@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // BenchmarkStep takes one task through rejection after rejection, after
@@ -43,7 +44,7 @@ func reviewing(b *testing.B) *Intent {
 		}},
 	} {
 		ev.At = at
-		if _, ruling := s.Step(ev); ruling.Decision != forge.Applied {
+		if _, ruling := s.Step(rules.Newest, ev); ruling.Decision != forge.Applied {
 			b.Fatal(ruling)
 		}
 	}
@@ -61,7 +62,7 @@ func round(b *testing.B, s *Intent) {
 		{Output: &forge.Review{TaskID: t.ID, Head: "h", Verdict: forge.VerdictRejected, Issues: []string{"no"}}},
 	} {
 		r.Attempt = s.Dispatch.Outbox.Commands[0].Attempt
-		if _, ruling := s.Step(forge.Event{Message: &r}); ruling.Decision != forge.Applied {
+		if _, ruling := s.Step(rules.Newest, forge.Event{Message: &r}); ruling.Decision != forge.Applied {
 			b.Fatal(ruling)
 		}
 	}

@@ -1,11 +1,11 @@
 package flow
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
@@ -48,6 +48,9 @@ type (
 
 // intentState is everything that an intent remembers; a snapshot holds it.
 type intentState struct {
+	// Stamp says when the newest event was applied, and by which rules.
+	rule.Stamp
+
 	// Intent is as it was submitted, with judgments and answers since.
 	Intent forge.Intent
 	// Phase is where the run stands.
@@ -85,8 +88,6 @@ type intentState struct {
 	// Decided has the ids of what people asked: a redelivery must not be taken for
 	// another wish.
 	Decided map[string]bool
-	// Updated is when the newest event was applied.
-	Updated time.Time
 }
 
 // policy is the policy in force.
@@ -112,29 +113,23 @@ func NewIntent(key forge.Key) *Intent {
 	}}
 }
 
-// Step decides on one event. The effects have to happen once the decision is
+// Step decides on one event by a version of the rules. The effects have to happen once the decision is
 // durable. Unless the ruling is Applied, the state is as it was and nothing is
 // to be journaled.
-func (s *Intent) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
-	s.eff = forge.Effects{}
-	s.now = ev.At
+func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
+	s.eff, s.now = forge.Effects{}, ev.At
+	last := s.Stamp
+	s.DecidedBy = by
 	decision, err := s.decide(&ev)
 	if decision == forge.Applied && personal(&ev) {
 		s.Decided[ev.ID] = true
 	}
-	r := forge.Ruling{EventID: ev.ID, Decision: decision, Intent: s.key.Intent}
-	if err != nil {
-		r.Reason = err.Error()
-		if f, ok := errors.AsType[*forge.FieldError](err); ok {
-			r.Field = f.Field
-		}
-	}
-	if decision == forge.Applied {
-		s.Updated = ev.At
+	if s.UpdatedAt = ev.At; decision != forge.Applied {
+		s.Stamp = last
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}
-	return eff, r
+	return eff, rule.Ruling(s.key, &ev, decision, err)
 }
 
 // Pending returns every effect that has to be in force, in the order in which

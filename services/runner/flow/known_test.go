@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -19,17 +20,17 @@ func TestEveryMessageIsKnown(t *testing.T) {
 		key := forge.Key{Project: "p", Intent: "a"}
 		intent, project := flow.NewIntent(key), flow.NewProject(key.ProjectKey())
 		submit := &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}}
-		intent.Step(forge.Event{ID: "1", To: key, At: at, Actor: "me", Message: submit})
+		intent.Step(rules.Newest, forge.Event{ID: "1", To: key, At: at, Actor: "me", Message: submit})
 		step := intent.Step
 		if m.To == forge.PartyProject {
 			key, step = key.ProjectKey(), project.Step
 		}
-		_, r := step(forge.Event{ID: "2", To: key, At: at, Actor: "a", Message: m.Message})
+		_, r := step(rules.Newest, forge.Event{ID: "2", To: key, At: at, Actor: "a", Message: m.Message})
 		if strings.Contains(r.Reason, unknown) {
 			t.Errorf("the %s knows no %s: %s", m.To, reflect.TypeOf(m.Message).Elem().Name(), r.Reason)
 		}
 	}
-	_, r := flow.NewProject(forge.Key{Project: "p"}).Step(forge.Event{ID: "1", At: at, Message: &forge.Submit{}})
+	_, r := flow.NewProject(forge.Key{Project: "p"}).Step(rules.Newest, forge.Event{ID: "1", At: at, Message: &forge.Submit{}})
 	if !strings.Contains(r.Reason, unknown) {
 		t.Errorf("a project says of a message to intents: %q", r.Reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
@@ -59,6 +60,9 @@ type Project struct {
 // projectState is everything that a project remembers from one event to the next.
 // It can be written as JSON and read back; see Snapshot.
 type projectState struct {
+	// Stamp says when the newest event was applied, and by which rules.
+	rule.Stamp
+
 	// Scheduler knows the intents: who is active, who waits for whom.
 	Scheduler scheduler.State
 	// Queue orders the merges and gives the file locks.
@@ -74,17 +78,19 @@ type projectState struct {
 	// Decided has the ids of the events that people sent, so that a redelivery is not
 	// taken for another wish.
 	Decided map[string]bool
-	// UpdatedAt is when the newest event was applied.
-	UpdatedAt time.Time
 }
 
 // NewProject returns the state machine of a project in which nothing happened yet.
 func NewProject(key forge.Key) *Project { return &Project{key: key} }
 
-// Step decides on one event; see Intent.Step. A request that comes once more is
-// answered once more.
-func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
+// Rules returns the version of the rules that the newest event was applied by.
+func (p *Project) Rules() rules.Version { return p.state.DecidedBy }
+
+// Step decides on one event; see Intent.Step. A request that comes once more is answered once more.
+func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
 	p.now = ev.At
+	last := p.state.Stamp
+	p.state.DecidedBy = by
 	timer := p.state.Accounts.LookTimer(p.key)
 	decision, err := p.decide(&ev)
 	if decision == forge.Applied {
@@ -99,16 +105,14 @@ func (p *Project) Step(ev forge.Event) (forge.Effects, forge.Ruling) {
 		p.couple()
 		p.state.Accounts.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
 		p.reflectIfDue()
-		p.state.UpdatedAt = ev.At
 	}
-	r := forge.Ruling{EventID: ev.ID, Decision: decision}
-	if err != nil {
-		r.Reason = err.Error()
+	if p.state.UpdatedAt = ev.At; decision != forge.Applied {
+		p.state.Stamp = last
 	}
 	eff := p.eff
 	eff.Outbox = p.events(p.out)
 	p.eff, p.out, p.now = forge.Effects{}, nil, time.Time{}
-	return eff, r
+	return eff, rule.Ruling(p.key, &ev, decision, err)
 }
 
 // decide hands an event to the step for its message. Unless it returns Applied, the

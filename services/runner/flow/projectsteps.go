@@ -198,7 +198,7 @@ func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
 
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
-	if p.state.Accounts.NextLook(fired) {
+	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
 	}
 	if p.state.Queue.NextRound(fired) {

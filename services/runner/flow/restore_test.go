@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
@@ -32,8 +33,8 @@ func TestRestoredProject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, wantRuling := p.Step(ev)
-			got, ruling := again.Step(ev)
+			want, wantRuling := p.Step(rules.Newest, ev)
+			got, ruling := again.Step(rules.Newest, ev)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("seed %d, effects of event %d, %+v (-project +restored):\n%s", seed, i, ev, diff)
 			}
@@ -66,8 +67,8 @@ func TestRestoredIntent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, wantRuling := s.Step(ev)
-			got, ruling := again.Step(ev)
+			want, wantRuling := s.Step(rules.Newest, ev)
+			got, ruling := again.Step(rules.Newest, ev)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("seed %d, effects of event %d, %+v (-intent +restored):\n%s", seed, i, ev, diff)
 			}

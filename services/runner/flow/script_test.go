@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -48,6 +49,7 @@ type script struct {
 	after   func(to forge.Key) // after each event
 	untold  bool               // the project has no policy yet; in other scripts it was told before they begin
 	gates   bool               // the project keeps accounts that refuse calls; in other scripts it does not
+	by      rules.Version      // that decides
 	asks    bool               // the policy decides whether a person lets an intent be analyzed; in other scripts all are
 }
 
@@ -55,7 +57,7 @@ func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
 		now: start, start: start, project: flow.NewProject(forge.Key{Project: "web"}),
-		intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
+		by: rules.Newest, intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }
 
@@ -107,6 +109,13 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		return
 	case "accounts":
 		s.gates = true
+		return
+	case "rules":
+		n, err := strconv.Atoi(first())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.by = rules.Version(n)
 		return
 	case "asks-first":
 		s.asks = true
@@ -268,7 +277,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	var eff forge.Effects
 	var ruling forge.Ruling
 	if ev.To.IsProject() {
-		eff, ruling = s.project.Step(ev)
+		eff, ruling = s.project.Step(s.by, ev)
 	} else {
 		m := s.intents[ev.To.Intent]
 		if m == nil {
@@ -276,7 +285,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 			s.intents[ev.To.Intent] = m
 			s.ids = append(s.ids, ev.To.Intent)
 		}
-		eff, ruling = m.Step(ev)
+		eff, ruling = m.Step(s.by, ev)
 	}
 	if s.after != nil {
 		s.after(ev.To)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 )
@@ -28,18 +29,18 @@ func FuzzTotal(f *testing.F) {
 		for i := range 200 {
 			ev := anyEvent(rng, s, l)
 			ev.ID, ev.To, ev.At = fmt.Sprint(i), key, at
-			_, ruling := s.Step(ev)
+			_, ruling := s.Step(rules.Newest, ev)
 			if ruling.Decision == forge.Applied {
-				s2.Step(ev)
+				s2.Step(rules.Newest, ev)
 			}
 			if !reflect.DeepEqual(s, s2) {
 				t.Fatalf("event %d of the intent, %s: %+v", i, ruling.Decision, ev)
 			}
 			ev.To = key.ProjectKey()
 			ev.Actor = string(rune('a' + rng.IntN(3)))
-			_, ruling = l.Step(ev)
+			_, ruling = l.Step(rules.Newest, ev)
 			if ruling.Decision == forge.Applied {
-				l2.Step(ev)
+				l2.Step(rules.Newest, ev)
 			}
 			if got, want := l.Summary(), l2.Summary(); !reflect.DeepEqual(got, want) {
 				t.Fatalf("event %d of the project, %s: %+v\n%+v\n%+v", i, ruling.Decision, ev, got, want)

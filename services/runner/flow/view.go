@@ -31,7 +31,7 @@ func (s *Intent) Summary() forge.Summary {
 			TasksDone: s.Tasks.Done(),
 		}, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
 		Usage:     s.History.Usage,
-		CreatedAt: in.CreatedAt, UpdatedAt: s.Updated,
+		CreatedAt: in.CreatedAt, UpdatedAt: s.UpdatedAt,
 		Parent: in.Parent, Requester: requester(in), Requesters: in.Requesters, Approval: view{s}.approval(),
 		Children: s.Plan.Children.Summaries(),
 	}
@@ -171,13 +171,13 @@ func (s view) asks() string {
 // outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
 // of that. A change in the merge queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
-	why, person = s.Accounts.Why(s.Updated)
+	why, person = s.Accounts.Why(s.UpdatedAt)
 	// An intent that looks waits all the same, for those who are told.
 	if why != "" || !s.Tasks.Has(task.Merging) && len(s.Tasks.OfBase()) == 0 {
 		return why, person
 	}
 	for _, of := range []string{forge.GitOrigin, forge.GitPush, forge.GitBase} {
-		if c := s.Accounts.Find(of, s.Updated); c != nil {
+		if c := s.Accounts.Find(of, s.UpdatedAt); c != nil {
 			return account.Words(c), true
 		}
 	}

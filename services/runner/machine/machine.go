@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
@@ -34,9 +35,11 @@ var ErrDamaged = errors.New("records of the journal are missing, and the store i
 // Machine is a pure state machine; flow.Intent and flow.Project are the two kinds. It
 // has no clock and does no I/O.
 type Machine interface {
-	// Step applies an event, and returns the effects and the ruling for its sender. A
+	// Step applies an event by a version of the rules, and returns the effects and the ruling for its sender. A
 	// refused or ignored event changes nothing.
-	Step(ev forge.Event) (forge.Effects, forge.Ruling)
+	Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling)
+	// Rules returns the version that the last event was applied by, 0 before the first. None after it is older.
+	Rules() rules.Version
 	// Pending returns all effects that have to be in force in the present state.
 	// Dispatching them again is safe.
 	Pending() forge.Effects
@@ -61,11 +64,12 @@ func Fold(key forge.Key, records []forge.Record) Machine {
 	return m
 }
 
-// fold has a machine go on with records of its journal.
+// fold has a machine go on with records of its journal, each by the rules that it was decided by.
 func fold(m Machine, records []forge.Record) {
-	for _, r := range records {
-		for _, ev := range r.Events {
-			m.Step(ev)
+	for i := range records {
+		by := rules.Of(&records[i])
+		for _, ev := range records[i].Events {
+			m.Step(by, ev)
 		}
 	}
 }
@@ -114,6 +118,8 @@ type Driver struct {
 	limit int
 	// snapshots is nil for a driver that folds every journal from its beginning.
 	snapshots Snapshots
+	// active returns the version of the rules for new decisions.
+	active func() rules.Version
 
 	mu    sync.Mutex
 	slots map[forge.Key]*slot
@@ -142,10 +148,15 @@ type call struct {
 	done   chan struct{}
 }
 
-// NewDriver returns a driver that keeps at most limit machines in memory.
+// NewDriver returns a driver that keeps at most limit machines in memory. It decides by the newest rules, until Obey says otherwise.
 func NewDriver(j Journal, o Outbox, clock func() time.Time, limit int) *Driver {
-	return &Driver{journal: j, outbox: o, clock: clock, limit: limit, slots: map[forge.Key]*slot{}}
+	newest := func() rules.Version { return rules.Newest }
+	return &Driver{journal: j, outbox: o, clock: clock, limit: limit, slots: map[forge.Key]*slot{}, active: newest}
 }
+
+// Obey has the driver decide by the version of the rules that active returns. A machine that newer ones have decided on stays with
+// those: what they led to is no state of the older ones.
+func (d *Driver) Obey(active func() rules.Version) { d.active = active }
 
 // Decide takes the decision on one event and returns once it is durable and its
 // effects are dispatched. On an error the event has to be delivered again; again
@@ -253,11 +264,11 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 	}
 	var rec forge.Record
 	var repeat []forge.Effects
-	now := d.clock()
+	now, by := d.clock(), max(d.active(), s.machine.Rules())
 	for _, c := range batch {
 		ev := c.event
 		ev.At = now
-		eff, ruling := s.machine.Step(ev)
+		eff, ruling := s.machine.Step(by, ev)
 		c.ruling = ruling
 		if ruling.Decision != forge.Applied {
 			if c.again {
@@ -275,6 +286,7 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 		}
 	} else {
 		rec.Summary = s.machine.Summary()
+		by.Stamp(&rec)
 		head, err := d.journal.Append(ctx, key, s.head, rec)
 		if err != nil {
 			s.machine = nil // it is ahead of the journal, or behind it

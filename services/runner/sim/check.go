@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
@@ -103,7 +104,7 @@ func (w checker) checkReplay() error {
 		for n, rec := range w.journal[key] {
 			var eff forge.Effects
 			for _, ev := range rec.Events {
-				e, ruling := m.Step(ev)
+				e, ruling := m.Step(rules.Of(&rec), ev)
 				if ruling.Decision != forge.Applied {
 					return fmt.Errorf("replaying %s, record %d is %s: %s", key, n, ruling.Decision, ruling.Reason)
 				}
@@ -112,6 +113,9 @@ func (w checker) checkReplay() error {
 			if !reflect.DeepEqual(eff, rec.Effects) || !reflect.DeepEqual(m.Summary(), rec.Summary) {
 				return fmt.Errorf("replaying %s, record %d differs", key, n)
 			}
+		}
+		if again := machine.Fold(key, w.journal[key]); again.Rules() != m.Rules() || again.Summary().UpdatedAt != m.Summary().UpdatedAt {
+			return fmt.Errorf("a fold of %s goes by other rules than its records", key)
 		}
 	}
 	return nil
@@ -132,7 +136,7 @@ func (w checker) checkDecidedOnce() error {
 				if r == nil || r.IsStart() {
 					continue
 				}
-				id := decisionOn(r, open)
+				id := facts.DecisionOn(r, open)
 				if id == "" {
 					continue
 				}
@@ -149,25 +153,6 @@ func (w checker) checkDecidedOnce() error {
 	}
 	return nil
 }
-
-// decisionOn returns the name of the attempt that a result decides on; empty if it
-// only reports costs or a fact. open are the attempts that were issued and not
-// withdrawn.
-func decisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
-	a := r.Attempt
-	switch {
-	case a.Step != forge.StepMerge && !open[a]:
-		return "" // it only tells its costs
-	case a.Step != forge.StepMerge:
-		a.Claim = 0
-	case isMerged(forge.As[*forge.MergeResult](r.Output)):
-		return "" // a fact, whatever was decided: see checkCommits
-	}
-	return a.String() // the project repeats a merge as a new claim
-}
-
-// isMerged reports whether a merge took place.
-func isMerged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
 // checkCommits returns an error unless each of our commits on the base branch
 // has exactly one merge, was approved, and was verified on its parent. Commits
@@ -203,7 +188,7 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 	for r := range results(w) {
 		switch out := r.Output.(type) {
 		case *forge.MergeResult:
-			if isMerged(out) {
+			if facts.Merged(out) {
 				merges[out.Commit]++
 			}
 		case *forge.Review:
@@ -256,7 +241,7 @@ func (w checker) checkBounds() error {
 					made[c.Attempt.Task]++
 				}
 			}
-			if twice := openTwice(rec.Summary.Open); twice != "" {
+			if twice := facts.OpenTwice(rec.Summary.Open); twice != "" {
 				return fmt.Errorf("%s has two commands at once", twice)
 			}
 		}
@@ -267,16 +252,4 @@ func (w checker) checkBounds() error {
 		}
 	}
 	return nil
-}
-
-// openTwice returns a task with two open commands; empty if there is none.
-func openTwice(open []forge.Attempt) forge.TaskID {
-	seen := map[forge.TaskID]bool{}
-	for _, a := range open {
-		if seen[a.Task] {
-			return a.Task
-		}
-		seen[a.Task] = true
-	}
-	return ""
 }

@@ -30,7 +30,7 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 					}
 					m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
 					again.At = told[len(told)-1].At
-					if _, ruling := m.Step(again); ruling.Decision == forge.Applied {
+					if _, ruling := m.Step(m.Rules(), again); ruling.Decision == forge.Applied {
 						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, facts.Describe(again))
 					}
 					if !key.IsProject() && !reflect.DeepEqual(m, same) {

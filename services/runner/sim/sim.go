@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
 
 // Failure is an invariant that did not hold.
@@ -78,6 +79,9 @@ func (w *world) play() error {
 	w.faults, w.crashIn = false, 0
 	w.log("no more faults")
 	for n, down := range w.down {
+		if w.versions != nil { // all are upgraded in the end
+			w.runners[n], down = w.newDriver(n), true
+		}
 		if down {
 			w.recover(n)
 		}
@@ -145,7 +149,9 @@ func (w *world) deliver() bool {
 		crashed = true
 		ruling, err := d.Decide(context.Background(), ev.Event, ev.again)
 		crashed = false
-		w.firstViolation = errors.Join(w.firstViolation, w.shelf.Make(d, forge.Key{Project: project}))
+		if err := w.shelf.Make(d, forge.Key{Project: project}); !versions.Refused(err) {
+			w.firstViolation = errors.Join(w.firstViolation, err)
+		}
 		if err == nil && ruling.Decision != forge.Applied {
 			w.log("%s by %s: %s: %s", ruling.Decision, ev.To, facts.Describe(ev.Event), ruling.Reason)
 		}

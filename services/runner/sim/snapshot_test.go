@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -34,7 +35,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				if p, err = flow.RestoreProject(key, snapshot); err != nil {
 					t.Fatal(err)
 				}
-				e, ruling := p.Step(ev)
+				e, ruling := p.Step(rules.Of(&rec), ev)
 				if ruling.Decision != forge.Applied {
 					t.Fatalf("seed %d: %s is %s: %s", seed, facts.Describe(ev), ruling.Decision, ruling.Reason)
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
 
 // project is the only project of a world.
@@ -36,8 +37,10 @@ type world struct {
 	people  people
 	money   money
 	shelf   *shelf.Shelf
-	origin  origins.Origin
-	looks   facts.Looks
+	// versions are those of the rules that runners know; nil: all know the newest.
+	versions *versions.Versions
+	origin   origins.Origin
+	looks    facts.Looks
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }
@@ -132,18 +135,27 @@ func newWorld(seed uint64) *world {
 		known:    map[forge.Key]*knowledge{},
 	}
 	w.shelf = shelf.New(seed, func() []forge.Record { return w.journal[forge.Key{Project: project}] })
-	for range 2 {
-		w.runners, w.down = append(w.runners, w.newDriver()), append(w.down, false)
+	w.versions = versions.New(seed)
+	for n := range 2 {
+		w.runners, w.down = append(w.runners, w.newDriver(n)), append(w.down, false)
 	}
 	w.repo.init(w.rng)
 	return w
 }
 
-// newDriver returns a runner that reads the world's journals and has an empty memory.
-func (w *world) newDriver() *machine.Driver {
-	d := machine.NewDriver(w, w, func() time.Time { return w.now }, 1000)
+// newDriver returns runner n, which reads the world's journals and has an empty memory.
+func (w *world) newDriver(n int) *machine.Driver {
+	d := machine.NewDriver(reader{w, n}, w, func() time.Time { return w.now }, 1000)
+	d.Obey(w.versions.Begin(n, w.faults))
 	w.shelf.Use(d)
 	return d
+}
+
+// reader is the world as runner n sees its journals.
+type reader struct {
+	*world
+
+	n int
 }
 
 // chance returns true once in n times, and never after the faults stopped.
@@ -171,14 +183,14 @@ func (w *world) point() {
 var errLost = errors.New("the answer was lost")
 
 // After implements machine.Journal.
-func (w *world) After(_ context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
-	return shelf.After(w.journal[key], seq), nil
+func (w reader) After(_ context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
+	return shelf.After(w.journal[key], seq), w.versions.Read(w.n, w.journal[key])
 }
 
 // Append implements machine.Journal. A crash may come before or after the
 // write, and the answer to it may get lost: then the driver has to find out by
 // itself whether it was written.
-func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error) {
+func (w reader) Append(_ context.Context, key forge.Key, after chain.Head, rec forge.Record) (chain.Head, error) {
 	w.point()
 	if uint64(len(w.journal[key])) != after.Seq {
 		return chain.Head{}, machine.ErrConflict
@@ -186,11 +198,12 @@ func (w *world) Append(_ context.Context, key forge.Key, after chain.Head, rec f
 	if len(w.journal[key]) == 0 {
 		w.keys = append(w.keys, key)
 	}
-	w.journal[key] = append(w.journal[key], rec)
+	before := w.journal[key]
+	w.journal[key] = append(before, rec)
 	for _, ev := range rec.Events {
 		w.log("decided %s: %s", key, facts.Describe(ev))
 	}
-	if err := (checker{w}).checkDecision(key, &rec); err != nil && w.firstViolation == nil {
+	if err := errors.Join(w.versions.Check(w.n, before, &rec), checker{w.world}.checkDecision(key, &rec)); err != nil && w.firstViolation == nil {
 		w.firstViolation = err
 	}
 	w.point()
@@ -293,7 +306,7 @@ func (w *world) recover(n int) {
 	w.down[n] = false
 	for !w.alive(n, func(d *machine.Driver) error {
 		for _, key := range w.keys {
-			if _, err := d.Recover(context.Background(), key); err != nil {
+			if _, err := d.Recover(context.Background(), key); err != nil && !versions.Refused(err) {
 				return err
 			}
 		}
@@ -312,7 +325,7 @@ func (w *world) alive(n int, do func(*machine.Driver) error) (ok bool) {
 			if _, is := p.(crash); !is {
 				panic(p)
 			}
-			w.runners[n], w.down[n] = w.newDriver(), true
+			w.runners[n], w.down[n] = w.newDriver(n), true
 			ok = false
 		}
 	}()

@@ -5,15 +5,18 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // timed is a machine that waits for a timer, and counts as idle all the same.
 type timed struct{ at time.Time }
 
-func (timed) Step(forge.Event) (eff forge.Effects, r forge.Ruling) { return eff, r }
-func (m timed) Pending() forge.Effects                             { return forge.Effects{Timers: []forge.Timer{{At: m.at}}} }
-func (timed) Summary() (s forge.Summary)                           { return s }
-func (timed) Snapshot() ([]byte, error)                            { return nil, nil }
+func (timed) Step(rules.Version, forge.Event) (eff forge.Effects, r forge.Ruling) { return eff, r }
+
+func (timed) Rules() rules.Version       { return rules.Newest }
+func (m timed) Pending() forge.Effects   { return forge.Effects{Timers: []forge.Timer{{At: m.at}}} }
+func (timed) Summary() (s forge.Summary) { return s }
+func (timed) Snapshot() ([]byte, error)  { return nil, nil }
 
 // TestDueTimers has a run not end before a timer has fired whose time has come, however short it is: a look at a red base branch
 // would never take place otherwise, but in a run that is not one-shot.

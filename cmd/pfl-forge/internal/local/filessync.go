@@ -162,7 +162,7 @@ func (d *filesSync) rehearse(ctx context.Context, in forgedir.Input) (int, *forg
 	m := machine.Fold(key, records)
 	for i, ev := range in.Events {
 		ev.At = time.Now()
-		_, r := m.Step(ev)
+		_, r := m.Step(m.Rules(), ev)
 		if r.Decision != forge.Refused {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -55,7 +56,7 @@ func (v *views) apply(key forge.Key, seq uint64, rec *forge.Record) (before, aft
 		before = f.summary()
 	}
 	for _, ev := range rec.Events {
-		f.machine.Step(ev)
+		f.machine.Step(rules.Of(rec), ev)
 	}
 	f.seq = seq
 	v.records++

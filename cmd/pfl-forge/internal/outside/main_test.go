@@ -184,6 +184,7 @@ func (w *world) send(r *http.Request) answer {
 	}
 	a := answer{status: resp.StatusCode, header: resp.Header, text: string(data)}
 	_ = json.Unmarshal(data, &a.body)
+	conforms(w.t, r, &a)
 	return a
 }
 

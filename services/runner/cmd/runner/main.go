@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -26,7 +27,7 @@ func main() {
 		env.Health.Know(runner.Facts(env.Bus.Journal))
 		cfg := runner.Config{
 			Bus: env.Bus, Log: env.Log, Serve: true, Metrics: env.Metrics, Key: env.SigningKey(), Quotas: env.Config.Runner.Quotas,
-			Ready: func() { recovered.Store(true) },
+			Ready: func() { recovered.Store(true) }, Rules: runner.RulesConfig{Most: rules.Version(env.Config.Runner.Rules)},
 		}
 		var err error
 		if cfg.Authors, err = env.Authors(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -212,15 +213,16 @@ func (s *State) LookTimer(project forge.Key) *forge.Timer {
 }
 
 // NextLook ends a pause, or a look that took too long, because its timer fired, and reports whether it does. Look begins the next one.
-func (s *State) NextLook(fired *forge.TimerFired) bool {
+func (s *State) NextLook(by rules.Version, fired *forge.TimerFired) bool {
 	r := &s.Red
 	if s.find(forge.GitBase) == nil || fired.Key != lookTimer || !r.NextAt.Equal(fired.At) {
 		return false
 	}
 	if r.For != "" {
 		r.join(r.For, 1)
+		heard := r.Heard && by.Has(rules.AnsweredLook)
 		for i := range r.Waits { // join has made the list its own
-			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For && !r.Heard
+			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For && !heard
 		}
 		r.For = ""
 	}

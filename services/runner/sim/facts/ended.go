@@ -35,3 +35,34 @@ func CheckGoal(g *forge.GoalSummary, status forge.Status) error {
 	}
 	return nil
 }
+
+// OpenTwice returns a task with two open commands; empty if there is none.
+func OpenTwice(open []forge.Attempt) forge.TaskID {
+	seen := map[forge.TaskID]bool{}
+	for _, a := range open {
+		if seen[a.Task] {
+			return a.Task
+		}
+		seen[a.Task] = true
+	}
+	return ""
+}
+
+// DecisionOn returns the name of the attempt that a result decides on; empty if it
+// only reports costs or a fact. open are the attempts that were issued and not
+// withdrawn.
+func DecisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
+	a := r.Attempt
+	switch {
+	case a.Step != forge.StepMerge && !open[a]:
+		return "" // it only tells its costs
+	case a.Step != forge.StepMerge:
+		a.Claim = 0
+	case Merged(forge.As[*forge.MergeResult](r.Output)):
+		return "" // a fact, whatever was decided: see checkCommits
+	}
+	return a.String() // the project repeats a merge as a new claim
+}
+
+// Merged reports whether a merge took place.
+func Merged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }

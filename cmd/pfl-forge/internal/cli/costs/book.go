@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -84,14 +85,14 @@ func (b *Book) Add(key forge.Key, rec *forge.Record) {
 		b.machines[key] = m
 	}
 	for i := range rec.Events {
-		b.event(key, m, &rec.Events[i])
+		b.event(key, m, rules.Of(rec), &rec.Events[i])
 	}
 	b.Titles[key] = rec.Summary.Title
 }
 
 // event counts the attempts that the state machine counts: one that is reported twice, or
 // that costs nothing, does not count.
-func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
+func (b *Book) event(key forge.Key, m machine.Machine, by rules.Version, ev *forge.Event) {
 	switch msg := ev.Message.(type) {
 	case *forge.Submit:
 		if msg.Intent.BudgetUSD > 0 {
@@ -102,22 +103,22 @@ func (b *Book) event(key forge.Key, m machine.Machine, ev *forge.Event) {
 			b.Limits[key] = msg.BudgetUSD
 		}
 	case *forge.RunReflected:
-		b.reflected(key, m, ev, &msg.Step)
+		b.reflected(key, m, by, ev, &msg.Step)
 		return
 	case *forge.Result:
 		if !msg.IsStart() {
-			b.result(key, m, ev, msg)
+			b.result(key, m, by, ev, msg)
 			return
 		}
 	default:
 	}
-	m.Step(*ev)
+	m.Step(by, *ev)
 }
 
 // result counts an attempt that ended.
-func (b *Book) result(key forge.Key, m machine.Machine, ev *forge.Event, r *forge.Result) {
+func (b *Book) result(key forge.Key, m machine.Machine, by rules.Version, ev *forge.Event, r *forge.Result) {
 	before := m.Summary()
-	m.Step(*ev)
+	m.Step(by, *ev)
 	after := m.Summary()
 	wanted := before.Wants(r.Attempt)
 	if !wanted && after.Usage == before.Usage {
@@ -139,9 +140,9 @@ func (b *Book) result(key forge.Key, m machine.Machine, ev *forge.Event, r *forg
 }
 
 // reflected counts a reflection, whose result is the project's, where an intent is told of it.
-func (b *Book) reflected(key forge.Key, m machine.Machine, ev *forge.Event, s *forge.StepRecord) {
+func (b *Book) reflected(key forge.Key, m machine.Machine, by rules.Version, ev *forge.Event, s *forge.StepRecord) {
 	before := m.Summary()
-	m.Step(*ev)
+	m.Step(by, *ev)
 	after := m.Summary()
 	if after.Usage == before.Usage {
 		return

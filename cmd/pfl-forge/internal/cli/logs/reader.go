@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -189,7 +190,7 @@ func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
 		before = m.Summary()
 	}
 	for _, ev := range rec.Events {
-		m.Step(ev)
+		m.Step(rules.Of(rec), ev)
 	}
 	after := m.Summary()
 	var list []Entry

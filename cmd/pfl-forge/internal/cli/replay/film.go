@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -17,6 +18,8 @@ type record struct {
 	Number uint64 `json:"number" yaml:"number"`
 	// At is when the first of its events was decided.
 	At time.Time `json:"at" yaml:"at"`
+	// Version is that of the rules that it was decided by.
+	Version rules.Version `json:"version" yaml:"version"`
 	// State is that of the intent after it.
 	State string `json:"state" yaml:"state"`
 	// Events are those that were decided.
@@ -32,12 +35,12 @@ type record struct {
 // film goes through the records of a journal.
 type film struct {
 	records []record
-	// intent decides by today's rules.
+	// intent decides by today's rules, or, where nothing is compared, by those of the records.
 	intent *flow.Intent
 	// compare says that what differs is said.
 	compare bool
-	// rules counts the rules that were shown of the present run.
-	rules, run int
+	// shown counts the rules that were shown of the present run.
+	shown, run int
 }
 
 // newFilm returns the film of a journal before its first record.
@@ -47,7 +50,7 @@ func newFilm(key forge.Key, compare bool) *film {
 
 // add takes the next record.
 func (f *film) add(rec *forge.Record) {
-	r := record{Number: uint64(len(f.records) + 1), State: stateOf(&rec.Summary), Sent: sent(&rec.Effects)}
+	r := record{Number: uint64(len(f.records) + 1), Version: rules.Of(rec), State: stateOf(&rec.Summary), Sent: sent(&rec.Effects)}
 	for i := range rec.Events {
 		ev := &rec.Events[i]
 		if i == 0 {
@@ -66,13 +69,13 @@ func (f *film) add(rec *forge.Record) {
 func (f *film) fresh() []string {
 	all := f.intent.History.Adjustments
 	if f.intent.Run != f.run {
-		f.run, f.rules = f.intent.Run, 0
+		f.run, f.shown = f.intent.Run, 0
 	}
 	var list []string
-	for _, a := range all[min(f.rules, len(all)):] {
+	for _, a := range all[min(f.shown, len(all)):] {
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Rule, a.TaskID, a.Detail)))
 	}
-	f.rules = len(all)
+	f.shown = len(all)
 	return list
 }
 
@@ -80,8 +83,12 @@ func (f *film) fresh() []string {
 func (f *film) decide(rec *forge.Record) []string {
 	var eff forge.Effects
 	var differs []string
+	by := rules.Of(rec)
+	if f.compare {
+		by = rules.Newest
+	}
 	for _, ev := range rec.Events {
-		e, r := f.intent.Step(ev)
+		e, r := f.intent.Step(by, ev)
 		machine.Merge(&eff, e)
 		if r.Decision != forge.Applied {
 			differs = append(differs, fmt.Sprintf("%s is %s now: %s", eventOf(&ev), r.Decision, r.Reason))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -22,7 +23,7 @@ func journalOf(t *testing.T, events ...forge.Message) []forge.Record {
 	var list []forge.Record
 	for i, message := range events {
 		ev := forge.Event{ID: string(rune('a' + i)), To: key, Actor: "ada", At: noon.Add(time.Duration(i) * time.Minute), Message: message}
-		eff, r := m.Step(ev)
+		eff, r := m.Step(rules.Newest, ev)
 		if r.Decision != forge.Applied {
 			t.Fatalf("%T: %s", message, r.Reason)
 		}

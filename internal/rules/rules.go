@@ -1,0 +1,83 @@
+// Package rules numbers the rules of package flow. Each record of a journal has the number of those that it was decided by, and is
+// folded by them for ever (docs/adr/0086).
+//
+// The history of versions:
+//
+//	1  records without a number
+//	2  a look at a red base branch that was answered meanwhile is no silent one; checks that a reviewer asked for are no verify
+//
+// Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
+// below, and has the rules ask for it where they differ:
+//
+//	if s.DecidedBy.Has(rules.AnsweredLook) {
+//
+// A field that no record had yet needs none of that: where it is missing, the rules do what they did before it was there. TestJournals
+// of package sim folds what every version has decided, and fails where this was forgotten.
+package rules
+
+import (
+	"slices"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Version is the number of the rules that a record was decided by.
+type Version int
+
+const (
+	// First is the version of records that carry none.
+	First Version = 1
+	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
+	Newest Version = 2
+)
+
+// Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
+// no journal that is ever read again has a record of those; `pfl-forge doctor --deep` says which there are.
+type Change struct {
+	// Name is for people.
+	Name string
+	// Since is the first version with it.
+	Since Version
+	// Why says what it mends.
+	Why string
+}
+
+// The changes.
+var (
+	// AnsweredLook is asked for in package account.
+	AnsweredLook = Change{
+		Name: "AnsweredLook", Since: 2,
+		Why: "an intent that is paused while it looks, and answers with another task, was never asked to look again",
+	}
+	// AskedChecks is asked for where an intent tells its project how a change did on a red base branch.
+	AskedChecks = Change{
+		Name: "AskedChecks", Since: 2,
+		Why: "checks that a reviewer asked for were taken for a verify that passes, and a red base branch for mended",
+	}
+)
+
+// Changes returns all of them, the oldest first.
+func Changes() []Change { return []Change{AnsweredLook, AskedChecks} }
+
+// Has reports whether the rules of a version have a change.
+func (v Version) Has(c Change) bool { return v >= c.Since }
+
+// Of returns the version that a record was decided by.
+func Of(rec *forge.Record) Version { return max(Version(rec.Rules), First) }
+
+// Stamp writes into a record by which version it was decided. The first is not written: programs that know no versions refuse
+// records with one, and they are to read those of the rules that they know.
+func (v Version) Stamp(rec *forge.Record) {
+	if rec.Rules = 0; v > First {
+		rec.Rules = int(v)
+	}
+}
+
+// Active returns the version for new decisions, of those that all runners have said they know. A runner that says none is of the time
+// before there were versions.
+func Active(known []Version) Version {
+	if len(known) == 0 {
+		return First
+	}
+	return min(max(slices.Min(known), First), Newest)
+}

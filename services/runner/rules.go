@@ -1,0 +1,120 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
+)
+
+const (
+	// pollRules is how often runners are asked which rules they know.
+	pollRules = 15 * time.Second
+	// settleRules is the default of RulesConfig.Settle.
+	settleRules = 10 * time.Minute
+)
+
+// RulesConfig says by which version of the rules a runner decides.
+type RulesConfig struct {
+	// Most is the newest version that it decides by, as long as an operator holds it back; 0: the newest that all runners know.
+	Most rules.Version
+	// Alone says that no other runner can be there, so that none is waited for.
+	Alone bool
+	// Settle is for how long every runner has to have known a version before it is decided by; 0: 10 minutes. Until then, a
+	// rollback leaves no record behind that the version before does not understand.
+	Settle time.Duration
+}
+
+// ballot finds the version of the rules for new decisions: the newest that every runner has known for a while. Nothing depends on it being
+// right: a runner that meets a record of newer rules leaves that machine to those who know them. So what is lost by a runner that was
+// not seen is time.
+type ballot struct {
+	cfg RulesConfig
+
+	mu     sync.Mutex
+	active rules.Version
+	// next is the version that all runners knew at the last look, and since is when they were first seen to. Zero: not seen.
+	next  rules.Version
+	since time.Time
+}
+
+func newBallot(cfg RulesConfig) *ballot {
+	b := &ballot{cfg: cfg, active: rules.First}
+	if b.cfg.Settle == 0 {
+		b.cfg.Settle = settleRules
+	}
+	if cfg.Alone {
+		b.active = rules.Newest
+	}
+	return b
+}
+
+// Active returns the version for new decisions.
+func (b *ballot) Active() rules.Version {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cfg.Most > 0 {
+		return min(b.active, b.cfg.Most)
+	}
+	return b.active
+}
+
+// looked takes which runners answered, and reports whether the active version changed. An older runner counts at once. A newer version
+// counts when nothing else was seen for a while; a look that failed, or that does not even show this runner, is none.
+func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool {
+	var known []rules.Version
+	for i := range found {
+		if found[i].Service == "runner" {
+			known = append(known, found[i].Rules)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil || !slices.Contains(known, rules.Newest) {
+		b.since = time.Time{}
+		return false
+	}
+	all, before := rules.Active(known), b.active
+	if b.since.IsZero() || all != b.next {
+		b.next, b.since = all, now
+	}
+	if all < b.active || now.Sub(b.since) >= b.cfg.Settle {
+		b.active = all
+	}
+	return b.active != before
+}
+
+// watchRules asks now and then which runners there are, until ctx ends.
+func (r *runner) watchRules(ctx context.Context) {
+	if r.ballot.cfg.Alone {
+		return
+	}
+	tick := time.NewTicker(min(pollRules, max(r.ballot.cfg.Settle/4, 100*time.Millisecond)))
+	defer tick.Stop()
+	told := false
+	for {
+		asked, cancel := context.WithTimeout(ctx, gatherFor)
+		found, err := r.bus.Presence.Gather(asked, nil)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		if r.ballot.looked(time.Now(), found, err) {
+			r.log.InfoContext(ctx, "decisions go by another version of the rules", "rules", int(r.ballot.Active()), "newest", int(rules.Newest))
+		}
+		if errors.Is(err, bus.ErrNotAllowed) && !told {
+			told = true
+			r.log.WarnContext(ctx, "this account may not see which runners there are: decisions go by the first version of the rules", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,381 @@
+package sim
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
+	forgev1 "github.com/pfl-forge/pfl-forge/proto/forge/v1"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the journals of the newest version of the rules, if there are none yet")
+
+// Of each version there are journals of some worlds, chosen so that little is missing of what happens in thousands of them.
+const (
+	chosenFrom = 6000
+	// maxJournals bounds the journals of a version, before compression.
+	maxJournals = 1_300_000
+)
+
+var records = codec.Must[forge.Record](&forgev1.Record{})
+
+// journalsOf returns the file with the journals that a version has decided.
+func journalsOf(v rules.Version) string {
+	return filepath.Join("testdata", "journals", fmt.Sprintf("v%d.gz", v))
+}
+
+// TestJournals folds what every version of the rules has ever decided: each record, by the rules of its version, has the effects and leads
+// to the state that it had then.
+//
+// If it fails, a change of the rules decides otherwise in a state that may be in a journal, and a runner would go on from another state than
+// the one that was decided in. The change needs a version (internal/rules): where it differs, the rules ask for it.
+//
+//	go test ./services/runner/sim -run TestJournals -rewrite
+//
+// writes the journals of a version that is new. Those of others are never written again.
+func TestJournals(t *testing.T) {
+	for v := rules.First; v <= rules.Newest; v++ {
+		path := journalsOf(v)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && v == rules.Newest && *rewrite {
+			data = choose(t)
+			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644))
+		}
+		if err != nil {
+			t.Fatalf("version %d has no journals, against which later rules are tested: %v", v, err)
+		}
+		worlds, n, failed := 0, 0, 0
+		for journal := range readJournals(t, data) {
+			worlds++
+			n += len(journal)
+			if err := refold(v, journal); err != nil {
+				if failed++; failed <= 3 {
+					t.Errorf("version %d, world %d: %v", v, worlds, err)
+				}
+			}
+		}
+		if failed > 0 {
+			t.Errorf("version %d: %d of %d worlds are folded to another state than they were decided in", v, failed, worlds)
+		}
+		if n < 1000 {
+			t.Errorf("version %d has journals of %d records; want 1,000", v, n)
+		}
+	}
+}
+
+// TestVersionsDiffer has, of each version and the next one, worlds that the next one would have decided otherwise: so the rules still ask for the
+// version where they differ. What TestJournals has is chosen for what happens often.
+func TestVersionsDiffer(t *testing.T) {
+	for v := rules.First; v < rules.Newest; v++ {
+		path := filepath.Join("testdata", "journals", fmt.Sprintf("v%d-not-v%d.gz", v, v+1))
+		data, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && v+1 == rules.Newest && *rewrite {
+			data = differing(t, v)
+			err = os.WriteFile(path, data, 0o644)
+		}
+		if err != nil {
+			t.Fatalf("nothing shows what version %d changed: %v", v+1, err)
+		}
+		worlds := 0
+		for journal := range readJournals(t, data) {
+			worlds++
+			if err := refold(v, journal); err != nil {
+				t.Errorf("version %d, world %d: %v", v, worlds, err)
+			}
+			for i := range journal {
+				(v + 1).Stamp(&journal[i])
+			}
+			if refold(v+1, journal) == nil {
+				t.Errorf("version %d decides in world %d as version %d does", v+1, worlds, v)
+			}
+		}
+		if worlds == 0 {
+			t.Errorf("nothing shows what version %d changed", v+1)
+		}
+	}
+}
+
+// differing plays many worlds by a version of the rules, and returns those that the next version would have decided otherwise, the
+// smallest three for each kind of event in which it shows first.
+func differing(t *testing.T, v rules.Version) []byte {
+	t.Helper()
+	const worlds, each = 20_000, 3
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	found := map[string][][]byte{}
+	next := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range next {
+				w := playBy(t, seed, v)
+				var journal []forge.Record
+				for _, key := range w.keys {
+					journal = append(journal, slices.Clone(w.journal[key])...)
+				}
+				for i := range journal {
+					(v + 1).Stamp(&journal[i])
+				}
+				if err := refold(v+1, journal); err != nil {
+					what, _, _ := strings.Cut(err.Error(), ":\n")
+					_, what, _ = strings.Cut(what, ", ")
+					mu.Lock()
+					found[what] = append(found[what], pack(t, w))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for seed := range uint64(worlds) {
+		next <- seed
+	}
+	close(next)
+	wg.Wait()
+	var all []byte
+	for _, what := range slices.Sorted(maps.Keys(found)) {
+		list := found[what]
+		t.Logf("%d worlds: %s", len(list), what)
+		slices.SortFunc(list, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
+		for _, world := range list[:min(each, len(list))] {
+			all = append(all, world...)
+		}
+	}
+	return compress(t, all)
+}
+
+// refold decides on all events of a world once more, each by the rules of its record, and returns the first difference.
+func refold(v rules.Version, journal []forge.Record) error {
+	machines := map[forge.Key]machine.Machine{}
+	for i := range journal {
+		rec := &journal[i]
+		key := rec.Summary.Key
+		m := machines[key]
+		if m == nil {
+			m = machine.New(key)
+			machines[key] = m
+		}
+		if by := rules.Of(rec); by != v {
+			return fmt.Errorf("%s has a record of version %d", key, by)
+		}
+		var eff forge.Effects
+		for _, ev := range rec.Events {
+			e, ruling := m.Step(v, ev)
+			if ruling.Decision != forge.Applied {
+				return fmt.Errorf("%s, %s is %s: %s", key, facts.Describe(ev), ruling.Decision, ruling.Reason)
+			}
+			machine.Merge(&eff, e)
+		}
+		for _, diff := range []string{
+			gocmp.Diff(rec.Effects, eff, cmpopts.EquateEmpty()), gocmp.Diff(rec.Summary, m.Summary(), cmpopts.EquateEmpty()),
+		} {
+			if diff != "" {
+				return fmt.Errorf("%s, %s (-decided then +now):\n%s", key, facts.Describe(rec.Events[0]), diff)
+			}
+		}
+	}
+	return nil
+}
+
+// readJournals yields the journals of each world, machine by machine.
+func readJournals(t *testing.T, data []byte) func(func([]forge.Record) bool) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(z)
+	return func(yield func([]forge.Record) bool) {
+		var journal []forge.Record
+		for {
+			size, err := binary.ReadUvarint(in)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			message := make([]byte, size)
+			if _, readErr := io.ReadFull(in, message); err != nil || readErr != nil {
+				t.Fatal(err, readErr)
+			}
+			if size == 0 { // ends a world
+				if !yield(journal) {
+					return
+				}
+				journal = nil
+				continue
+			}
+			rec, err := records.Unmarshal(message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			journal = append(journal, rec)
+		}
+	}
+}
+
+// choose plays many worlds by the newest rules, and returns the journals of those in which most happens for their size.
+func choose(t *testing.T) []byte {
+	t.Helper()
+	type played struct {
+		data []byte
+		seen map[string]bool
+	}
+	var worlds []*played
+	for seed := range uint64(chosenFrom) {
+		w := playBy(t, seed, rules.Newest)
+		p := &played{data: pack(t, w), seen: map[string]bool{}}
+		for _, key := range w.keys {
+			happens(p.seen, w.journal[key])
+		}
+		worlds = append(worlds, p)
+	}
+	var all []byte
+	seen := map[string]bool{}
+	gain := func(p *played) float64 {
+		n := 0
+		for s := range p.seen {
+			if !seen[s] {
+				n++
+			}
+		}
+		return float64(n) / float64(len(p.data)+2000)
+	}
+	for len(all) < maxJournals {
+		best := slices.MaxFunc(worlds, func(a, b *played) int { return cmp.Compare(gain(a), gain(b)) })
+		if gain(best) == 0 {
+			break
+		}
+		for s := range best.seen {
+			seen[s] = true
+		}
+		all = append(all, best.data...)
+	}
+	t.Logf("%d kinds of moments", len(seen))
+	return compress(t, all)
+}
+
+// playBy returns a world that was played to its end by a version of the rules alone.
+func playBy(t *testing.T, seed uint64, by rules.Version) *world {
+	t.Helper()
+	w := newWorld(seed)
+	w.versions = versions.Only(by)
+	for n := range w.runners {
+		w.runners[n] = w.newDriver(n)
+	}
+	w.populate()
+	if err := w.play(); err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+	}
+	return w
+}
+
+// pack returns the journals of a world as a file has them.
+func pack(t *testing.T, w *world) (packed []byte) {
+	t.Helper()
+	for _, key := range w.keys {
+		for i := range w.journal[key] {
+			data, err := records.Marshal(&w.journal[key][i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			packed = append(binary.AppendUvarint(packed, uint64(len(data))), data...)
+		}
+	}
+	return append(packed, 0)
+}
+
+// compress returns worlds as a file has them.
+func compress(t *testing.T, worlds []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = z.Write(worlds)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes, %d before compression", buf.Len(), len(worlds))
+	return buf.Bytes()
+}
+
+// happens notes the kinds of moments of a journal: what came after what, and what that led to.
+func happens(seen map[string]bool, journal []forge.Record) {
+	before, status := "", ""
+	for i := range journal {
+		rec := &journal[i]
+		this := ""
+		for j := range rec.Events {
+			this += kind(&rec.Events[j])
+		}
+		seen[status+" "+before+" > "+this] = true
+		for j := range rec.Effects.Commands {
+			c := &rec.Effects.Commands[j]
+			seen[fmt.Sprintf("%s: %s %T %v", this, c.Attempt.Step, c.Input, c.Replica != "")] = true
+		}
+		for j := range rec.Effects.Outbox {
+			seen[fmt.Sprintf("%s: %s", this, kind(&rec.Effects.Outbox[j]))] = true
+		}
+		for j := range rec.Effects.Timers {
+			seen[fmt.Sprintf("%s: timer %.3s", this, rec.Effects.Timers[j].Key)] = true
+		}
+		s := &rec.Summary
+		before, status = this, fmt.Sprint(s.Status, s.Waiting)
+		seen[fmt.Sprintf("%s: %s %d", this, status, len(s.Tasks))] = true
+	}
+}
+
+// kind names an event by what the rules may distinguish.
+func kind(ev *forge.Event) string {
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		return fmt.Sprintf("%s %T %.12s;", m.Attempt.Step, m.Output, outcome(m.Output))
+	case *forge.TimerFired:
+		return fmt.Sprintf("timer %.3s;", m.Key)
+	case *forge.MergeEnded:
+		if m.Result != nil {
+			return fmt.Sprintf("merged %s;", m.Result.Outcome)
+		}
+	case *forge.AccountRefused:
+		return fmt.Sprintf("refused %.5s %s %v;", m.Agent, m.Failure.Reason, m.Passed != "")
+	default:
+	}
+	return fmt.Sprintf("%T;", ev.Message)
+}
+
+// outcome names a report by what the rules may distinguish.
+func outcome(out forge.Output) string {
+	switch m := out.(type) {
+	case *forge.Failure:
+		return string(m.Reason)
+	case *forge.Review:
+		return fmt.Sprint(m.Verdict, m.Second)
+	case *forge.Rebase:
+		return fmt.Sprint(len(m.Conflicts) > 0, m.Verify != nil && m.Verify.Passed)
+	case *forge.MergeResult:
+		return string(m.Outcome)
+	default:
+		return ""
+	}
+}
