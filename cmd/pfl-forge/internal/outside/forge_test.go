@@ -36,7 +36,6 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
-	hook   string // the address of the door
 	ids    map[string]int64
 }
 
@@ -321,7 +320,7 @@ func (w *forgeWorld) check(hash string) {
 
 // TestIssueByHooks: hooks alone take an issue to its end, doubled ones as well, and there is one intent and one comment.
 func TestIssueByHooks(t *testing.T) {
-	onForges(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
+	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		if fake != nil {
 			fake.Send(forgetest.Doubled)
 		}
@@ -333,7 +332,7 @@ func TestIssueByHooks(t *testing.T) {
 
 // TestIssueBySweep: without a single hook everything happens all the same.
 func TestIssueBySweep(t *testing.T) {
-	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
+	onForges(t, func(_ *testing.T, w *forgeWorld, _ *forgetest.Fake) {
 		w.watch(100 * time.Millisecond)
 		w.whole(func() {})
 	})
@@ -341,7 +340,7 @@ func TestIssueBySweep(t *testing.T) {
 
 // TestIssueWithKills: a watcher that ends and another one that begins at every step lead to the same.
 func TestIssueWithKills(t *testing.T) {
-	onForges(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
+	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		stop := w.watch(50 * time.Millisecond)
 		w.whole(func() {
 			stop()

@@ -20,6 +20,7 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment, list []i
 		return err
 	}
 	reaction := forges.Done
+	// One reaction stands for the comment. The reason of the last command that was refused is in our comment.
 	for i := range list {
 		why, err := w.carryOut(ctx, s, c, author, &list[i], i)
 		if err != nil {
@@ -35,7 +36,8 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment, list []i
 	return w.cfg.Forge.React(ctx, s.Repository.Name, c.ID, reaction)
 }
 
-// carryOut does what one command asks for, or returns why not.
+// carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their
+// permission at this moment, and has to be known as a person: what they decide, the journal has in their name.
 func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, author intake.Account, cmd *intake.Command, i int) (string, error) {
 	switch {
 	case cmd.Wrong != "":
@@ -60,6 +62,7 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	}
 	caller := w.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
 	caller.Name, caller.Person = person, true
+	// The id of the wish follows from the comment: read again by whomever, it is known.
 	id := fmt.Sprintf("%s/%d/comment/%d/%d", w.cfg.Name, s.Repository.ID, c.ID, i+1)
 	_, err = w.cfg.Submissions.AskFor(ctx, caller, key, id, wish(cmd))
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
@@ -122,6 +125,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 			return "the intent of this issue is under way", nil
 		}
 	}
+	// The count is of this look: two looks at once would submit the same event.
 	before := s.mark.Intent
 	if err := w.submit(ctx, s, &d, s.mark.Count+1, cmd.Text); err != nil {
 		return "", err

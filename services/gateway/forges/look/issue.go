@@ -25,11 +25,12 @@ type seen struct {
 	// status is our comment; its ID is 0 if there is none yet.
 	status forges.Comment
 	mark   mark
-	// intent is what the runner says of the issue's intent; nil if there is none.
+	// intent is the issue's, as the runner shows it; nil if there is none.
 	intent *document.Detail
 }
 
-// look asks the forge for an issue and does all that follows.
+// look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
+// cut off anywhere, and then finds that the intent is known, the wish decided and the comment there.
 func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	s := &seen{}
 	var err error
@@ -114,11 +115,13 @@ func (w *Watcher) account(ctx context.Context, s *seen, a intake.Account) (intak
 	return got, nil
 }
 
-// usedUp returns what was let in under a limit since this process began.
+// usedUp returns how many intents were let in under a limit since this process began, and with which budgets. It is the view of this
+// process: another one, or the next, begins anew.
 func (w *Watcher) usedUp(key string) (int, float64) { return w.used[key].count, w.used[key].usd }
 
-// submit submits the n-th intent of the issue.
+// submit submits the n-th intent of the issue. A refusal is noted in the mark, for our comment; an error is tried again.
 func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int, recipe string) error {
+	// The id of the intent follows from the event: submitted again by whomever, it is known.
 	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
 	if err != nil {
 		return err
@@ -168,7 +171,7 @@ func (w *Watcher) caller(a intake.Account, ref string) *requests.Caller {
 	}
 }
 
-// show asks the runner how the intent is.
+// show asks the runner how the intent is. One that is stored and not decided yet is not there.
 func (w *Watcher) show(ctx context.Context, s *seen) error {
 	if s.mark.Intent == "" {
 		return nil
@@ -194,6 +197,7 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 	if text == s.status.Body {
 		return nil
 	}
+	// Forges count what is written, and people are told of each edit in some of them.
 	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 {
 		w.due[key] = time.Now().Add(w.cfg.Seldom - since)
 		return nil
@@ -210,6 +214,7 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 func (w *Watcher) commands(ctx context.Context, s *seen) error {
 	slices.SortFunc(s.comments, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range s.comments {
+		// Ids of comments grow, so that one number says which were read.
 		if c.ID <= s.mark.Last || c.ID == s.status.ID {
 			continue
 		}
@@ -219,6 +224,7 @@ func (w *Watcher) commands(ctx context.Context, s *seen) error {
 				return err
 			}
 		}
+		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
 		if s.mark != (mark{}) {
 			s.mark.Last = c.ID
 		}

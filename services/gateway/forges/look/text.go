@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -63,34 +64,43 @@ func (m mark) key() (forge.Key, error) {
 func (w *Watcher) text(s *seen) string {
 	var b strings.Builder
 	b.WriteString(s.mark.String())
-	plain := func(text string) string { return intake.Plain(strings.TrimSpace(text), w.cfg.Secrets, maxQuoted) }
-	if d := s.intent; d != nil {
-		fmt.Fprintf(&b, "**%s**: intent `%s` of project `%s`", d.Status, d.Intent, d.Project)
-		if d.TasksDone > 0 {
-			fmt.Fprintf(&b, ", %d of %d tasks done", d.TasksDone, d.Tasks)
-		}
-		b.WriteString("\n")
-		if d.Waiting != "" && d.Reason != "" {
-			fmt.Fprintf(&b, "\nIt waits: %s\n", plain(d.Reason))
-		} else if d.Status.Ended() && d.Reason != "" {
-			fmt.Fprintf(&b, "\n%s\n", plain(d.Reason))
-		}
-		for i, q := range d.Questions {
-			if q.Answer == nil {
-				fmt.Fprintf(&b, "\nQuestion %d:\n%s\nAnswer with a comment: `/forge answer %d <text>`\n", i+1, intake.Quote(q.Question, w.cfg.Secrets, maxQuoted), i+1)
-			}
-		}
-		if d.Waiting == forge.WaitingApproval && d.Plan != "" {
-			fmt.Fprintf(&b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
-		}
-		for _, t := range d.TaskList {
-			fmt.Fprintf(&b, "\n- %s: %s", t.Status, plain(t.Title))
-		}
-	} else if s.mark.Intent != "" {
+	switch {
+	case s.intent != nil:
+		w.describe(&b, s.intent)
+	case s.mark.Intent != "":
 		fmt.Fprintf(&b, "**accepted**: intent `%s` of project `%s`\n", s.mark.Intent, s.mark.Project)
 	}
 	if s.mark.Note != "" {
 		fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(s.mark.Note, w.cfg.Secrets, maxQuoted))
 	}
 	return b.String()
+}
+
+// describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.
+func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
+	plain := func(text string) string { return intake.Plain(strings.TrimSpace(text), w.cfg.Secrets, maxQuoted) }
+	fmt.Fprintf(b, "**%s**: intent `%s` of project `%s`", d.Status, d.Intent, d.Project)
+	if d.TasksDone > 0 {
+		fmt.Fprintf(b, ", %d of %d tasks done", d.TasksDone, d.Tasks)
+	}
+	b.WriteString("\n")
+	switch {
+	case d.Reason == "":
+	case d.Waiting != "":
+		fmt.Fprintf(b, "\nIt waits: %s\n", plain(d.Reason))
+	case d.Status.Ended():
+		fmt.Fprintf(b, "\n%s\n", plain(d.Reason))
+	}
+	for i, q := range d.Questions {
+		if q.Answer == nil {
+			question := intake.Quote(q.Question, w.cfg.Secrets, maxQuoted)
+			fmt.Fprintf(b, "\nQuestion %d:\n%s\nAnswer with a comment: `/forge answer %d <text>`\n", i+1, question, i+1)
+		}
+	}
+	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
+		fmt.Fprintf(b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
+	}
+	for _, t := range d.TaskList {
+		fmt.Fprintf(b, "\n- %s: %s", t.Status, plain(t.Title))
+	}
 }

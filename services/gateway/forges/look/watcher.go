@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ type Watcher struct {
 	heard chan struct{}
 }
 
-// usage is what was let in under a limit.
+// usage counts the intents that were let in under a limit, and their budgets.
 type usage struct {
 	count int
 	usd   float64
@@ -136,7 +137,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // ended returns the error of a watcher; nil if it only says that the watcher was ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the watcher was ended: the error is that of the context
 	}
 	return err
 }
@@ -175,10 +176,14 @@ func (w *Watcher) introduce(ctx context.Context) (err error) {
 // sweep, so that the stream is read from its end on.
 func (w *Watcher) deliveries(ctx context.Context) {
 	last, err := w.cfg.Deliveries.After(ctx, w.read, func(d deliveries.Delivery) error {
-		h, err := w.cfg.Forge.Hint(d.Event, d.Body)
-		if err == nil && w.ours(d.Hook) {
-			w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
+		if !w.ours(d.Hook) {
+			return nil
 		}
+		h, err := w.cfg.Forge.Hint(d.Event, d.Body)
+		if err != nil { // the sweep asks for the issue, whatever this was
+			w.cfg.Log.WarnContext(ctx, "cannot read a delivery", "hook", d.Hook, "delivery", d.ID, "error", err)
+		}
+		w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
 		return nil
 	})
 	w.read = max(w.read, last)
@@ -189,12 +194,7 @@ func (w *Watcher) deliveries(ctx context.Context) {
 
 // ours reports whether a hook is that of the forge.
 func (w *Watcher) ours(hook string) bool {
-	for _, name := range w.cfg.Hooks {
-		if name == hook {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.cfg.Hooks, hook)
 }
 
 // hint has an issue looked at, unless that is going to happen sooner. Several hints within a while lead to one look.
@@ -212,6 +212,7 @@ func (w *Watcher) sweep(ctx context.Context, now time.Time) {
 	if now.Before(w.nextSweep) {
 		return
 	}
+	// What was seen before is looked at again, which changes nothing.
 	since := w.swept.Add(-overlap)
 	if w.swept.IsZero() {
 		since = now.Add(-firstSweep)
@@ -232,6 +233,7 @@ func (w *Watcher) sweep(ctx context.Context, now time.Time) {
 
 // lookAround looks at each issue that is due.
 func (w *Watcher) lookAround(ctx context.Context) {
+	// Those that come to be due meanwhile are looked at in the next round.
 	for key, at := range w.due {
 		if ctx.Err() != nil || time.Now().Before(w.parked) {
 			return
@@ -265,6 +267,7 @@ func (w *Watcher) rest(ctx context.Context) {
 			next = at
 		}
 	}
+	// Hints of changes are taken meanwhile, so that those who send them go on.
 	if next.Before(w.parked) {
 		next = w.parked
 	}
@@ -293,8 +296,9 @@ func (w *Watcher) follow(ctx context.Context, p forge.ProjectID) {
 					} `json:"origin"`
 				} `json:"data"`
 			}
-			if json.Unmarshal(c.Event, &e) != nil || e.Data.Origin.System != w.cfg.Name {
-				return nil
+			err := json.Unmarshal(c.Event, &e)
+			if err != nil || e.Data.Origin.System != w.cfg.Name {
+				return nil //nolint:nilerr // a change of another version, or of another system: the sweep looks all the same
 			}
 			if id, number, ok := parseEventID(w.cfg.Name, e.Data.Origin.EventID); ok && w.names[id] != "" {
 				select {
