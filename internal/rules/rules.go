@@ -4,7 +4,8 @@
 // The history of versions:
 //
 //	1  records without a number
-//	2  a look at a red base branch that was answered meanwhile is no silent one; checks that a reviewer asked for are no verify
+//	2  a look at a red base branch that was answered meanwhile is no silent one; checks that a reviewer asked for are no verify;
+//	   a trial whose verify failed is made once more
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -54,10 +55,15 @@ var (
 		Name: "AskedChecks", Since: 2,
 		Why: "checks that a reviewer asked for were taken for a verify that passes, and a red base branch for mended",
 	}
+	// DoubtedCar is asked for in package mergequeue.
+	DoubtedCar = Change{
+		Name: "DoubtedCar", Since: 2,
+		Why: "a check that failed once had all those behind the change put together anew and verified again",
+	}
 )
 
 // Changes returns all of them, the oldest first.
-func Changes() []Change { return []Change{AnsweredLook, AskedChecks} }
+func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar} }
 
 // Has reports whether the rules of a version have a change.
 func (v Version) Has(c Change) bool { return v >= c.Since }

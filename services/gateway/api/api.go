@@ -17,6 +17,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -153,6 +154,11 @@ func (a *API) handler(route Route) http.Handler {
 			return
 		}
 		p := problemOf(err)
+		// A client may send its token where it does not belong, and be told so by name.
+		text := err.Error()
+		if c.secret != "" {
+			text = strings.ReplaceAll(text, c.secret, redact.Mark)
+		}
 		who := ""
 		if c.token != nil {
 			who = c.token.Name
@@ -162,7 +168,7 @@ func (a *API) handler(route Route) http.Handler {
 			level = slog.LevelWarn
 		}
 		a.cfg.Log.Log(r.Context(), level, "a request was not done", "request", c.id, "verb", string(route.Verb), "token", who,
-			"project", string(c.project), "intent", string(c.intent), "status", p.Status, "error", err)
+			"project", string(c.project), "intent", string(c.intent), "status", p.Status, "error", text)
 		p.write(w, c.id)
 	})
 }

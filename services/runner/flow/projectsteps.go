@@ -146,7 +146,7 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 		p.state.Accounts.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
 		return forge.Applied, nil
 	}
-	retryAt, d, err := p.state.Queue.Result(&p.out, r, p.now)
+	retryAt, d, err := p.state.Queue.Result(&p.out, p.state.DecidedBy, r, p.now)
 	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
 		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
 		p.state.Queue.Red = ""

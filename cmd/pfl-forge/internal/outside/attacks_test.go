@@ -48,6 +48,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 	if shown := w.request("ada", http.MethodGet, path, ""); shown.body["waiting"] != "approval" {
 		t.Errorf("it is %s", shown.text)
 	}
+	w.request("ada", http.MethodPost, intents, `{"`+w.secrets["ada"]+`": "x"}`).wants(t, "a token as a field", http.StatusBadRequest)
 	for name, secret := range w.secrets {
 		if strings.Contains(w.log.String(), secret) {
 			t.Errorf("the token %s is in the log", name)

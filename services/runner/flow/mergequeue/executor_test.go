@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
@@ -29,7 +30,7 @@ func TestMergeTellsExecutor(t *testing.T) {
 				attempt.Claim++
 			}
 			r := &forge.Result{To: forge.Key{Intent: "a"}, Attempt: attempt, Executor: forge.ExecutorPods, Output: output}
-			if _, _, err := s.Result(&out, r, time.Unix(0, 0)); err != nil {
+			if _, _, err := s.Result(&out, rules.Newest, r, time.Unix(0, 0)); err != nil {
 				t.Fatal(err)
 			}
 			if len(out) != 1 || forge.As[*forge.MergeEnded](out[0].Message).Executor != forge.ExecutorPods {

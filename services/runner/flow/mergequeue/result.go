@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
@@ -30,9 +31,9 @@ var afterMerge = map[forge.MergeOutcome]struct {
 // task. After a failure that may pass, the merge is repeated: then retryAt
 // says when Retry is due, or NextRound if the
 // origin refused the push.
-func (s *State) Result(out *outbox.Messages, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
+func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
-		q.take(r)
+		q.take(by, r)
 		return time.Time{}, forge.Applied, nil
 	}
 	m := s.Current

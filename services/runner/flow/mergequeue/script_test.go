@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
@@ -101,7 +102,7 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 			r.Output = resultOf(forge.MergeOutcome(list("outcome")[0]), list)
 		}
 		var retryAt time.Time
-		retryAt, decision, err = q.state.Result(&out, r, q.now)
+		retryAt, decision, err = q.state.Result(&out, rules.Newest, r, q.now)
 		if !retryAt.IsZero() {
 			fmt.Fprintf(&b, "again after %s\n", retryAt.Sub(q.now))
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -15,10 +16,14 @@ import (
 //	          Couple              Result
 //	no car ----------> Trying -------------> Passed
 //	  ^                  |  |
-//	  |                  |  +--------------> Stopped: in conflict, another patch, or verify failed
+//	  |                  |  +--------------> Stopped: in conflict, another patch, or verify failed twice on the same stack
 //	  |                  +-----------------> Untested: the trial itself failed
 //	  |
 //	  +--- what is ahead is not what the car was put on top of (Couple, Ended)
+//
+// Where verify failed once, the car is doubted: it is tried once more on the same stack, since a check may fail now and then,
+// and to put all those behind it together anew is dear. Until that ends no other trial begins behind it, because what
+// fails there may be its fault.
 //
 // A stopped car delays no other: those behind it are put together without it. It is not blamed either, since
 // the fault may be of one ahead. When those are merged its turn comes, and its merge finds out.
@@ -47,6 +52,8 @@ type Car struct {
 	State CarState
 	// Claims counts how often the request was issued to a worker, each time for a trial.
 	Claims int
+	// Doubted says that verify has failed once on top of these ahead.
+	Doubted bool
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Found has the change as the trial verified it, if it passed.
@@ -79,6 +86,9 @@ func (c *Car) claims() int {
 
 // is reports whether the car is in a state.
 func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
+
+// isDoubted reports whether the trial is made once more, or the merge itself finds out, because its turn has come.
+func (c *Car) isDoubted() bool { return c != nil && c.Doubted && (c.State == Trying || c.State == "") }
 
 // mayFinish reports whether a trial is under way whose finding the merge could take: it is waited for, so that
 // nothing is verified twice.
@@ -115,12 +125,16 @@ func (s *State) tried(r *forge.Result) *Request {
 }
 
 // take notes the result of the request's trial.
-func (r *Request) take(result *forge.Result) {
+func (r *Request) take(by rules.Version, result *forge.Result) {
 	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
 	case in == nil || in.Outcome != forge.MergeTried || in.Candidate == nil: // or those ahead do not go together
-	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID || verdict.Failing(in.Candidate.Verify) != "":
+	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
+		c.State = Stopped
+	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
+		c.State, c.Doubted = "", true
+	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
 	default:
 		c.State, c.Found, c.Executor = Passed, in.Candidate, result.Executor
@@ -161,6 +175,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 		}
 	}
 	var untried []*Request
+	behind := s.Current != nil && s.Current.Car.isDoubted()
 	for _, q := range s.train() {
 		// What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn,
 		// locked out or made anew, is seen here, and a mistake elsewhere costs a trial and no more.
@@ -169,14 +184,17 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 		}
 		switch {
 		case q.Car == nil || q.Car.State == "":
-			q.Car = &Car{Claims: q.Car.claims(), Ahead: slices.Clone(ahead)}
-			untried = append(untried, q)
+			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Ahead: slices.Clone(ahead)}
+			if !behind {
+				untried = append(untried, q)
+			}
 		case q.Car.State == Trying:
 			free--
 		}
 		if !q.Car.is(Stopped) {
 			ahead = append(ahead, q.ref())
 		}
+		behind = behind || q.Car.isDoubted()
 	}
 	// The oldest come first: what is found of them is needed first.
 	if !paused && !(turns{s}).isBusy() {

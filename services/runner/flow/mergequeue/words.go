@@ -51,6 +51,8 @@ func (s *State) waitsFor(q *Request) string {
 		on = " on top of " + tasks(q.Car.Ahead)
 	}
 	switch {
+	case q.Car.isDoubted():
+		return ", did not pass" + on + " and is tried once more"
 	case q.Car.is(Trying):
 		return ", is tried" + on
 	case q.Car.is(Passed):

@@ -25,10 +25,14 @@ type trial struct {
 	claim   int
 	ahead   []string
 	stopped bool
+	// failed counts the trials on top of the same changes whose verify failed, since one passed.
+	failed int
+	// ended says that there is a result.
+	ended bool
 }
 
-// Check returns an error if a decision of the project puts a change on top of one that stopped right there, or has
-// something tried although the project is paused.
+// Check returns an error if a decision of the project puts a change on top of one that stopped right there or is in doubt, has it tried a third
+// time where verify failed twice, or has something tried although the project is paused.
 func (t *Train) Check(rec *forge.Record) error {
 	if t.trials == nil {
 		t.trials = map[string]*trial{}
@@ -50,12 +54,19 @@ func (t *Train) Check(rec *forge.Record) error {
 		n := &trial{claim: c.Attempt.Claim}
 		for j := range in.Ahead {
 			ahead := request(in.Ahead[j].Task, in.Ahead[j].Number)
-			if before := t.trials[ahead]; before != nil && before.stopped && slices.Equal(before.ahead, n.ahead) {
-				return fmt.Errorf("%s is tried on top of %s, which has stopped there", c.Attempt, in.Ahead[j].Task)
+			before := t.trials[ahead]
+			if before != nil && (before.stopped || before.failed > 0 && !before.ended) && slices.Equal(before.ahead, n.ahead) {
+				return fmt.Errorf("%s is tried on top of %s, which has failed there", c.Attempt, in.Ahead[j].Task)
 			}
 			n.ahead = append(n.ahead, ahead)
 		}
-		t.trials[request(c.Attempt.Task, c.Attempt.Number)] = n
+		name := request(c.Attempt.Task, c.Attempt.Number)
+		if before := t.trials[name]; before != nil && slices.Equal(before.ahead, n.ahead) {
+			if n.failed = before.failed; n.failed > 1 {
+				return fmt.Errorf("%s is tried once more where verify failed %d times", c.Attempt, n.failed)
+			}
+		}
+		t.trials[name] = n
 		t.Longest = max(t.Longest, len(n.ahead))
 	}
 	return nil
@@ -81,9 +92,18 @@ func (t *Train) learn(r *forge.Result) {
 	if in.Outcome == forge.MergeRefused { // it passed on the base branch since: what its trial said is older
 		delete(t.trials, name)
 	}
-	f := in.Candidate
-	if n := t.trials[name]; in.Outcome == forge.MergeTried && f != nil && n != nil && n.claim == r.Attempt.Claim {
+	f, n := in.Candidate, t.trials[name]
+	if n == nil || n.claim != r.Attempt.Claim {
+		return
+	}
+	n.ended = n.ended || !r.IsStart()
+	if in.Outcome == forge.MergeTried && f != nil {
 		n.stopped = len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != ""
+		if verdict.Failing(f.Verify) != "" {
+			n.failed++
+		} else {
+			n.failed = 0
+		}
 	}
 }
 
