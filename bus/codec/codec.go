@@ -76,6 +76,16 @@ func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 	return v, nil
 }
 
+// Known reads a message that may be of a newer version, without the fields and values that this version does not know. Of garbage it returns
+// the zero value of T.
+func (c *Codec[T]) Known(data []byte) T {
+	var v, zero T
+	if c.plan.consume(&decoder{}, data, reflect.ValueOf(&v).Elem()) != nil {
+		return zero
+	}
+	return v
+}
+
 // ParseJSON reads protobuf's JSON format, as other systems may send it. The
 // error is a *GarbageError or an *UnknownError, with the zero value of T.
 // Everything that Unmarshal checks is checked as well: the message takes the

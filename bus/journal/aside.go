@@ -2,10 +2,12 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -50,19 +52,6 @@ func readAside(m conn.Stored) *Aside {
 	return a.SetAside
 }
 
-// asideOf returns the mark by which a message is set aside, or nil. It reads the journal, and is asked only about what
-// could not be taken as it is.
-func (j *Journal) asideOf(ctx context.Context, m conn.Stored) (found *Aside, err error) {
-	hash := chain.Of(m.Subject, m.Data)
-	_, err = j.conn.EachAfter(ctx, m.Seq, journalStream(m.Subject), m.Subject, func(later conn.Stored) error {
-		if a := readAside(later); found == nil && a != nil && a.Seq == m.Seq && a.Hash == hash {
-			found = a
-		}
-		return nil
-	})
-	return found, err
-}
-
 // Trouble is a message of a journal for which nothing is decided on its machine any more.
 type Trouble struct {
 	// Key is the machine's.
@@ -77,6 +66,22 @@ type Trouble struct {
 	// message that is wrong, not one before it: where a hash is there and does not fit, it cannot be told which of
 	// the two it is, and without this one a message that was altered would count.
 	Loose bool
+	// Words are those of people in it, each with who said it: they do not count when it is set aside, and have to be said again.
+	Words []string
+}
+
+// wordsIn lists the words of people that were decided on in a record. Those of other machines of the project come again by themselves, and
+// name the journal that they come from.
+func wordsIn(rec forge.Record) (list []string) {
+	for i := range rec.Events {
+		ev := &rec.Events[i]
+		for _, spec := range forge.Messages() {
+			if spec.Verb != "" && ev.Anchor == "" && reflect.TypeOf(spec.Message) == reflect.TypeOf(ev.Message) {
+				list = append(list, cmp.Or(ev.Actor, "a person")+": "+spec.Verb)
+			}
+		}
+	}
+	return list
 }
 
 // Troubles returns the messages of a machine's journal that hold it up, in order: those that only a newer version
@@ -88,7 +93,7 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 	}
 	var list []Trouble
 	walk := chain.NewWalk(subject)
-	last, err := j.conn.Each(ctx, journalStream(subject), subject, func(m conn.Stored) error {
+	late := hold(func(m conn.Stored, by *Aside) error {
 		_, err := readRecord(m)
 		_, garbage := errors.AsType[*wire.GarbageError](err)
 		previous := wire.ReadPrevious(m.Data)
@@ -96,7 +101,7 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 		walk.Other(m.Seq, m.Data)
 		t := Trouble{Key: key, Seq: m.Seq, Hash: walk.Head().Hash}
 		switch {
-		case garbage || err == nil && at == nil: // neither holds anything up, nor does a mark
+		case by != nil || garbage || err == nil && at == nil: // neither holds anything up, nor does a mark
 			return nil
 		case err != nil: // of a newer version, or nothing but a wrong chain
 			t.Reason, t.Loose = fmt.Sprintf("message %d is not for this version: %v", m.Seq, err), at == nil
@@ -104,13 +109,14 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 			_, malformed := chain.ParseHash(previous)
 			t.Reason, t.Loose = at.Error(), malformed != nil
 		}
-		// The mark stands behind the message, so it is asked for where it is needed, and costs nothing elsewhere.
-		aside, err := j.asideOf(ctx, m)
-		if err == nil && aside == nil {
-			list = append(list, t)
-		}
-		return err
+		t.Words = wordsIn(wire.ReadKnown(m.Data))
+		list = append(list, t)
+		return nil
 	})
+	last, err := j.conn.Each(ctx, journalStream(subject), subject, late.next)
+	if err == nil {
+		err = late.end()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("examine journal of %s: %w", key, err)
 	}

@@ -19,9 +19,10 @@
 //
 //	record 7 <- record 8 <- newer 9 <- mark of 9 <- record 10
 //
-// From then on 9 counts as what is no record does, for a version that cannot read it. It stays with its bytes, and so
+// From then on 9 counts as what is no record does, for every version, also for one that could read it. It stays with its bytes, and so
 // does the mark: record 10 carries the hash of the mark, and a mark names the hash of its message, so neither can be
 // altered later without a break. A mark of other bytes has no effect.
 //
-// Readers look for a mark only where a message cannot be taken as it is: a journal that is whole costs nothing more.
+// A mark stands nowhere but directly behind its message, so a reader takes each message when it has the next one of the journal, or its
+// end: nothing is read twice. One who follows live takes what comes as it comes.
 package journal

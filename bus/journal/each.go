@@ -77,8 +77,12 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 	if err != nil {
 		return after, fmt.Errorf("read %s: %w", filter, err)
 	}
+	late := hold(func(m conn.Stored, by *Aside) error { return r.take(m, by) })
 	for attempt := 0; ; attempt++ {
-		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, func(m conn.Stored) error { return r.take(ctx, m) })
+		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, late.next)
+		if err == nil && after >= newest.Seq {
+			err = late.end()
+		}
 		if err != nil {
 			return after, fmt.Errorf("read %s: %w", filter, err)
 		}
@@ -91,8 +95,8 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 	}
 }
 
-// take hands a message on, with its place in the chain of its journal.
-func (r *reading) take(ctx context.Context, m conn.Stored) error {
+// take hands a message on, with its place in the chain of its journal, and the mark by which it is set aside.
+func (r *reading) take(m conn.Stored, by *Aside) error {
 	key, err := subjects.ParseJournal(m.Subject)
 	if err != nil {
 		return err
@@ -104,27 +108,17 @@ func (r *reading) take(ctx context.Context, m conn.Stored) error {
 	}
 	e := Entry{Key: key, Link: chain.Link{Late: r.late}}
 	rec, err := readRecord(m)
-	mark, aside, readErr := readAside(m), (*Aside)(nil), error(nil)
-	if _, newer := errors.AsType[*wire.UnknownError](err); newer || err == nil && walk.Follows(m.Seq, rec.Previous) != nil {
-		aside, readErr = r.journal.asideOf(ctx, m)
-	}
-	if readErr != nil {
-		return readErr
-	}
+	mark := readAside(m)
 	switch _, newer := errors.AsType[*wire.UnknownError](err); {
 	case mark != nil:
 		e.Other = fmt.Sprintf("%s set message %d aside: %s", mark.By, mark.Seq, mark.Why)
-	case aside != nil:
-		e.Other = fmt.Sprintf("%s has set it aside: %s", aside.By, aside.Why)
+	case by != nil:
+		e.Other = fmt.Sprintf("%s has set it aside: %s", by.By, by.Why)
 	case err == nil:
-		e.Record, e.Previous = &rec, rec.Previous
-		for i := range rec.Events {
-			if anchor := rec.Events[i].Anchor; anchor != "" {
-				e.Anchors = append(e.Anchors, anchor)
-			}
-		}
-	case newer: // its chain can be followed all the same
-		e.Previous = wire.ReadPrevious(m.Data)
+		e.Record, e.Previous, e.Anchors = &rec, rec.Previous, anchorsOf(&rec)
+	case newer: // its chain can be followed all the same, and so can that of those which it has heard of
+		known := wire.ReadKnown(m.Data)
+		e.Previous, e.Anchors = wire.ReadPrevious(m.Data), anchorsOf(&known)
 	default:
 		e.Other = err.Error()
 	}
@@ -136,4 +130,14 @@ func (r *reading) take(ctx context.Context, m conn.Stored) error {
 	head := walk.Head()
 	e.Ref = chain.Ref{Subject: m.Subject, Seq: m.Seq, Hash: head.Hash}
 	return r.do(&e)
+}
+
+// anchorsOf returns which messages of other journals a record names.
+func anchorsOf(rec *forge.Record) (list []string) {
+	for i := range rec.Events {
+		if anchor := rec.Events[i].Anchor; anchor != "" {
+			list = append(list, anchor)
+		}
+	}
+	return list
 }

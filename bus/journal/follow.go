@@ -60,28 +60,45 @@ func (j *Journal) followRecords(
 	if broken != nil && from <= 1 {
 		walks = map[string]*chain.Walk{}
 	}
-	return &conn.Following{
-		Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1),
-		Take: func(ctx context.Context, m conn.Stored) error {
-			rec, ok, err := j.record(ctx, walks[m.Subject], m)
-			if err != nil {
-				return err
+	take := func(ctx context.Context, m conn.Stored, by *Aside) error {
+		rec, ok, err := j.record(ctx, m, by)
+		if err != nil {
+			return err
+		}
+		key, err := subjects.ParseJournal(m.Subject)
+		if err != nil {
+			return err
+		}
+		if walks != nil {
+			if at := step(walks, m, &rec, ok); at != nil {
+				broken(key, *at)
 			}
-			key, err := subjects.ParseJournal(m.Subject)
-			if err != nil {
-				return err
-			}
-			if walks != nil {
-				if at := step(walks, m, &rec, ok); at != nil {
-					broken(key, *at)
-				}
-			}
-			if !ok {
-				return nil
-			}
-			return do(key, m.Seq, rec)
-		},
+		}
+		if !ok {
+			return nil
+		}
+		return do(key, m.Seq, rec)
 	}
+	// What is there already is set aside or not. What comes later is taken as it comes: no mark is behind it yet.
+	var late *held
+	live := false
+	f := &conn.Following{Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1)}
+	f.Take = func(ctx context.Context, m conn.Stored) error {
+		if live {
+			return take(ctx, m, nil)
+		}
+		if late == nil {
+			late = hold(func(m conn.Stored, by *Aside) error { return take(ctx, m, by) })
+		}
+		return late.next(m)
+	}
+	f.ReachedEnd = func() error {
+		if live = true; late == nil {
+			return nil
+		}
+		return late.end()
+	}
+	return f
 }
 
 // step takes a message into the chain of its journal, and returns the break that it shows.
@@ -107,7 +124,7 @@ func together(ctx context.Context, parts []*conn.Following, caughtUp func() erro
 	defer stop(nil)
 	behind := len(parts)
 	for _, f := range parts {
-		take := f.Take
+		take, reached := f.Take, f.ReachedEnd
 		f.Take = func(ctx context.Context, m conn.Stored) error {
 			calls.Lock()
 			defer calls.Unlock()
@@ -119,6 +136,9 @@ func together(ctx context.Context, parts []*conn.Following, caughtUp func() erro
 		f.ReachedEnd = func() error {
 			calls.Lock()
 			defer calls.Unlock()
+			if err := reached(); err != nil {
+				return err
+			}
 			if behind--; behind > 0 || caughtUp == nil || ctx.Err() != nil {
 				return nil
 			}

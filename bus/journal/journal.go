@@ -94,21 +94,16 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 	for attempt := 0; ; attempt++ {
 		var tail chain.Tail
 		walk := chain.NewWalk(subject)
-		known := walk
-		if from > 0 {
-			known = nil // of the message before the first one nothing is known
-		}
-		last, err := j.conn.EachAfter(ctx, max(from, 1)-1, journalStream(subject), subject, func(m conn.Stored) error {
-			rec, ok, err := j.record(ctx, known, m)
+		late := hold(func(m conn.Stored, by *Aside) error {
+			rec, ok, err := j.record(ctx, m, by)
 			if err != nil {
 				return err
 			}
 			if from > 0 && tail.At.Seq == 0 {
-				if m.Seq != from {
+				if m.Seq != from || by != nil { // what follows from a message that decides nothing is no state
 					return errNotThere
 				}
 				walk = beginTail(&tail, m, &rec, ok)
-				known = walk
 				return nil
 			}
 			if tail.Behind++; m.Seq <= upTo {
@@ -119,6 +114,10 @@ func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (
 			}
 			return j.link(ctx, walk, m, &rec, ok)
 		})
+		last, err := j.conn.EachAfter(ctx, max(from, 1)-1, journalStream(subject), subject, late.next)
+		if err == nil {
+			err = late.end()
+		}
 		if errors.Is(err, errNotThere) {
 			return chain.Tail{}, nil
 		}
@@ -157,23 +156,15 @@ func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec
 	return nil
 }
 
-// record reads one message of a journal. It is not ok when it is garbage, or decides nothing because it is set aside,
-// or sets another one aside.
-func (j *Journal) record(ctx context.Context, walk *chain.Walk, m conn.Stored) (rec forge.Record, ok bool, err error) {
-	if readAside(m) != nil {
+// record reads one message of a journal, which may be set aside. It is not ok when it is garbage, or decides nothing because it is set
+// aside, or sets another one aside.
+func (j *Journal) record(ctx context.Context, m conn.Stored, by *Aside) (rec forge.Record, ok bool, err error) {
+	if by != nil || readAside(m) != nil {
 		return rec, false, nil
 	}
 	rec, err = readRecord(m)
 	if _, garbage := errors.AsType[*wire.GarbageError](err); garbage {
 		return rec, false, j.bury(ctx, m, err)
-	}
-	if err == nil && (walk == nil || walk.Follows(m.Seq, rec.Previous) == nil) {
-		return rec, true, nil
-	}
-	// Only what cannot be taken as it is leads to a look behind it.
-	aside, readErr := j.asideOf(ctx, m)
-	if aside != nil || readErr != nil {
-		return forge.Record{}, false, readErr
 	}
 	return rec, err == nil, err
 }

@@ -157,7 +157,11 @@ func (c *cluster) configureServers() (list []*process) {
 
 func (c *cluster) start(p *process) {
 	c.t.Helper()
-	p.cmd = exec.Command(filepath.Join(bin, p.name), p.args...)
+	program := p.name
+	if !filepath.IsAbs(program) { // of another version otherwise
+		program = filepath.Join(bin, p.name)
+	}
+	p.cmd = exec.Command(program, p.args...)
 	p.cmd.Env = append(os.Environ(), c.env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
@@ -13,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // checkStore compares the store of a repository with what its files show of it.
@@ -61,14 +63,18 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 	return found
 }
 
-// checkChains checks the chains of all journals of the project.
+// checkChains checks the chains of all journals of the project, and says which versions of the rules have decided in them.
 func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 	audit := chain.NewAudit(func(subject string) bool {
 		key, err := subjects.ParseJournal(subject)
 		return err == nil && key.Project == t.Project
 	})
+	versions := map[rules.Version]bool{}
 	err := t.Bus.Journal.Each(ctx, forge.Key{Project: t.Project}, func(e *journal.Entry) error {
 		audit.Add(&e.Link)
+		if e.Record != nil {
+			versions[rules.Of(e.Record)] = true
+		}
 		return nil
 	})
 	if err != nil {
@@ -87,7 +93,9 @@ func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 		return found
 	}
 	journals, records := audit.Count()
-	return []finding{{
-		"all journals", healthy, fmt.Sprintf("%s with %s, whole", render.Count(journals, "journal"), render.Count(records, "record")), "",
-	}}
+	what := fmt.Sprintf("%s with %s, whole", render.Count(journals, "journal"), render.Count(records, "record"))
+	if len(versions) > 0 {
+		what += "; by rules of version " + strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Sorted(maps.Keys(versions))), " ", ", "), "[]")
+	}
+	return []finding{{"all journals", healthy, what, ""}}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -79,6 +80,9 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 		for i := range list {
 			at, done := &list[i], false
 			fmt.Fprintf(a.Out, "%s: %s\n", key, kit.Safe(at.Reason))
+			if len(at.Words) > 0 {
+				fmt.Fprintf(a.Out, "  in it people said, and would have to say again: %s\n", kit.Safe(strings.Join(at.Words, "; ")))
+			}
 			switch {
 			case !at.Loose:
 				fmt.Fprintln(a.Out, "  it stays: others build on it, or one before it was altered; put a backup in place, or see pfl-forge recover --dry-run")
