@@ -29,8 +29,8 @@ type Fake struct {
 
 // Fault is an answer that the forge gives in place of its own.
 type Fault struct {
-	// Method and Part say of which requests: those with that method, or any, whose path holds the part.
-	Method, Part string
+	// Method, Part and By say of which requests: those with that method, or any, whose path holds the part, by that user, or any.
+	Method, Part, By string
 	// Status and Header are the answer's; 0 hangs up.
 	Status int
 	Header http.Header
@@ -71,7 +71,7 @@ type event struct {
 func NewFake() *Fake {
 	f := &Fake{
 		users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{},
-		now: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC),
+		now: time.Now().UTC().Truncate(time.Second),
 	}
 	mux := http.NewServeMux()
 	for pattern, serve := range map[string]func(*request) (int, any){
@@ -197,7 +197,8 @@ func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
 // fault takes the first fault of the script that is about a request.
 func (f *Fake) fault(r *http.Request) *Fault {
 	for i, t := range f.script {
-		if (t.Method == "" || t.Method == r.Method) && strings.Contains(r.URL.Path, t.Part) {
+		if (t.Method == "" || t.Method == r.Method) && strings.Contains(r.URL.Path, t.Part) &&
+			(t.By == "" || r.Header.Get("Authorization") == "token "+t.By) {
 			f.script = slices.Delete(f.script, i, i+1)
 			return &t
 		}

@@ -1,0 +1,355 @@
+package outside
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// forgeWorld is an installation with a forge: a runner, an analyzer that asks one question and then finds one risky task, the door for
+// hooks, and a watcher.
+type forgeWorld struct {
+	t      *testing.T
+	nats   *bustest.Server
+	url    string
+	tokens map[string]string
+	repo   string
+	ids    map[string]int64
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// as calls the forge as a person.
+func (w *forgeWorld) as(user, method, path string, in object, out any) {
+	w.t.Helper()
+	data, err := json.Marshal(in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "token "+w.tokens[user])
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode >= 300 {
+		w.t.Fatalf("%s %s as %s: %d", method, path, user, resp.StatusCode)
+	}
+	if out != nil {
+		if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// onForges runs a test on the fake, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetest.Fake)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) {
+		f := forgetest.NewFake()
+		t.Cleanup(f.Close)
+		test(t, newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}), f)
+	})
+	dir := os.Getenv("PFL_FORGE_GITEA")
+	if dir == "" {
+		return
+	}
+	t.Run("gitea", func(t *testing.T) {
+		read := func(name string) string {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSpace(string(text))
+		}
+		test(t, newForgeWorld(t, read("url"), map[string]string{
+			"root1": read("admin.token"), "bot": read("bot.token"), "ada": read("ada.token"), "eve": read("eve.token"),
+		}), nil)
+	})
+}
+
+// newForgeWorld starts everything but the watcher.
+func newForgeWorld(t *testing.T, url string, tokens map[string]string) *forgeWorld {
+	t.Helper()
+	w := &forgeWorld{t: t, nats: bustest.StartServer(t), url: url, tokens: tokens, ids: map[string]int64{}}
+	name := fmt.Sprintf("w%d", time.Now().UnixNano())
+	w.repo = "root1/" + name
+	w.as("root1", http.MethodPost, "/user/repos", object{"name": name, "auto_init": true}, nil)
+	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/bot", object{"permission": "admin"}, nil)
+	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
+	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/labels", object{"name": "forge", "color": "#00aabb"}, nil)
+	for user := range tokens {
+		var got struct{ ID int64 }
+		w.as(user, http.MethodGet, "/user", nil, &got)
+		w.ids[user] = got.ID
+	}
+	w.decide()
+	return w
+}
+
+// decide runs a runner and an analyzer until the test ends.
+func (w *forgeWorld) decide() {
+	w.t.Helper()
+	b := w.nats.Connect(w.t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	ready := make(chan struct{})
+	running.Go(func() {
+		err := runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
+	wait.For(w.t, ready)
+	running.Go(func() {
+		err := b.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
+			out := &forge.Analysis{Risk: forge.RiskMed, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
+			if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
+				out = &forge.Analysis{Risk: forge.RiskMed, Clarifications: []forge.Clarification{{Question: "Which @ada, Closes #1?"}}}
+			}
+			return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: out})
+		})
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+const forgeRules = `
+rules:
+  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low}
+  - {name: again, when: {command: run, permission: write}, do: go, project: shop}
+`
+
+// hooked has the forge tell the door what happens.
+func (w *forgeWorld) hooked() {
+	w.t.Helper()
+	const secret = "correct-horse-battery"
+	path := filepath.Join(w.t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	hooks.NewDoor(hooks.Config{
+		Hooks: []hooks.Hook{{Name: "work", Kind: hooks.Gitea, Secrets: []string{path}, PerMinute: 6000}},
+		Store: w.nats.Connect(w.t).Deliveries.Store, Log: slog.New(slog.DiscardHandler),
+	}).Mount(mux)
+	srv := httptest.NewServer(mux)
+	w.t.Cleanup(srv.Close)
+	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
+		"type": "gitea", "active": true, "events": []string{"issues", "issue_label", "issue_comment"},
+		"config": object{"url": srv.URL + "/hooks/work", "content_type": "json", "secret": secret},
+	}, nil)
+}
+
+// watch runs a watcher until what it returns is called, or the test ends.
+func (w *forgeWorld) watch(every time.Duration) (stop func()) {
+	w.t.Helper()
+	token := filepath.Join(w.t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(w.tokens["bot"]), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	client, err := gitea.New(gitea.Config{URL: w.url, TokenFile: token})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rules, err := intake.Parse("intake.yaml", []byte(forgeRules))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b := w.nats.Connect(w.t)
+	ctx, cancel := context.WithCancel(context.Background())
+	watcher := look.New(look.Config{
+		Name: "work", Gateway: "gateway", Forge: client, Repositories: []string{w.repo}, Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
+		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
+		Secrets: redact.New(), Log: slog.New(slog.DiscardHandler), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- watcher.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := wait.For(w.t, ended); err != nil {
+			w.t.Error(err)
+		}
+		client.Close()
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// open opens a labelled issue, and returns its path.
+func (w *forgeWorld) open() string {
+	w.t.Helper()
+	var got struct{ Number int64 }
+	w.as("eve", http.MethodPost, "/repos/"+w.repo+"/issues", object{"title": "It crashes", "body": "Mend it."}, &got)
+	path := fmt.Sprintf("/repos/%s/issues/%d", w.repo, got.Number)
+	w.as("ada", http.MethodPost, path+"/labels", object{"labels": []string{"forge"}}, nil)
+	return path
+}
+
+// ours returns the comments of the bot on an issue.
+func (w *forgeWorld) ours(issue string) (bodies []string) {
+	w.t.Helper()
+	var list []struct {
+		Body string
+		User struct{ Login string }
+	}
+	w.as("root1", http.MethodGet, issue+"/comments", nil, &list)
+	for _, c := range list {
+		if c.User.Login == "bot" {
+			bodies = append(bodies, c.Body)
+		}
+	}
+	return bodies
+}
+
+// until waits for our comment to hold a text, and returns it. There is never a second one.
+func (w *forgeWorld) until(issue, text string) (body string) {
+	w.t.Helper()
+	wait.Until(w.t, "our comment says "+text, func() bool {
+		bodies := w.ours(issue)
+		if len(bodies) > 1 {
+			w.t.Fatalf("there are %d comments of ours: %q", len(bodies), bodies)
+		}
+		body = strings.Join(bodies, "")
+		return strings.Contains(body, text)
+	})
+	return body
+}
+
+// say comments as a person.
+func (w *forgeWorld) say(user, issue, body string) {
+	w.t.Helper()
+	w.as(user, http.MethodPost, issue+"/comments", object{"body": body}, nil)
+}
+
+// hash waits for a hash to approve that is not the former one.
+func (w *forgeWorld) hash(issue, former string) (hash string) {
+	w.t.Helper()
+	wait.Until(w.t, "there is something to approve", func() bool {
+		_, rest, _ := strings.Cut(strings.Join(w.ours(issue), ""), "`/forge approve ")
+		hash, _, _ = strings.Cut(rest, "`")
+		return hash != "" && hash != former
+	})
+	return hash
+}
+
+// whole takes an issue from its label to an intent that is cancelled, by comments alone.
+func (w *forgeWorld) whole(between func()) {
+	w.t.Helper()
+	issue := w.open()
+	between()
+	text := w.hash(issue, "")
+	w.say("eve", issue, "/forge approve "+text)
+	w.until(issue, "needs the right to write")
+	w.say("ada", issue, "> /forge approve "+text)
+	w.say("ada", issue, "/forge approve 0123456")
+	between()
+	w.say("ada", issue, "I have read it.\n\n/forge approve "+text)
+	asked := w.until(issue, "/forge answer 1")
+	if strings.Contains(asked, "@ada") || strings.Contains(asked, "Closes #1") {
+		w.t.Errorf("the question is quoted so that others obey it: %q", asked)
+	}
+	between()
+	w.say("ada", issue, "/forge answer 1 this one")
+	hash := w.hash(issue, text)
+	w.say("ada", issue, "/forge approve "+hash)
+	between()
+	w.until(issue, "**executing**")
+	w.say("ada", issue, "/forge cancel")
+	w.until(issue, "**cancelled**")
+	w.check(hash)
+}
+
+// check reads the journals: there is one intent, and each decision on it is a person's, through the gateway and with its comment.
+func (w *forgeWorld) check(hash string) {
+	w.t.Helper()
+	b := w.nats.Connect(w.t)
+	list, err := b.Journal.Summaries(wait.Context(w.t), "shop")
+	if err != nil || len(list) != 1 {
+		w.t.Fatalf("there are %d intents, %v", len(list), err)
+	}
+	records, _, err := b.Journal.Load(wait.Context(w.t), list[0].Key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	approved := 0
+	for _, r := range records {
+		for _, ev := range r.Events {
+			if a := forge.As[*forge.Approve](ev.Message); a != nil && a.Plan == hash {
+				approved++
+				if ev.Actor != "ada" || ev.Via != "gateway" || !strings.HasSuffix(ev.Account, " ada") || !strings.Contains(ev.Ref, w.repo+"#1 comment ") {
+					w.t.Errorf("approved by %+v", ev)
+				}
+			}
+		}
+	}
+	if approved != 1 {
+		w.t.Errorf("it was approved %d times", approved)
+	}
+}
+
+// TestIssueByHooks: hooks alone take an issue to its end, doubled ones as well, and there is one intent and one comment.
+func TestIssueByHooks(t *testing.T) {
+	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
+		if fake != nil {
+			fake.Send(forgetest.Doubled)
+		}
+		w.hooked()
+		w.watch(time.Hour)
+		w.whole(func() {})
+	})
+}
+
+// TestIssueBySweep: without a single hook everything happens all the same.
+func TestIssueBySweep(t *testing.T) {
+	onForges(t, func(_ *testing.T, w *forgeWorld, _ *forgetest.Fake) {
+		w.watch(100 * time.Millisecond)
+		w.whole(func() {})
+	})
+}
+
+// TestIssueWithKills: a watcher that ends and another one that begins at every step lead to the same.
+func TestIssueWithKills(t *testing.T) {
+	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
+		stop := w.watch(50 * time.Millisecond)
+		w.whole(func() {
+			stop()
+			if fake != nil { // comments are written, and their answers lost
+				fake.Script(forgetest.Fault{
+					Method: "POST", Part: "/comments", By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
+				})
+			}
+			stop = w.watch(50 * time.Millisecond)
+		})
+	})
+}

@@ -1,0 +1,137 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// obey carries out the commands of one comment, and answers with a reaction. What is refused is told in our comment, in one line.
+func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment, list []intake.Command) error {
+	author, err := w.account(ctx, s, c.Author)
+	if err != nil {
+		return err
+	}
+	reaction := forges.Done
+	// One reaction stands for the comment. The reason of the last command that was refused is in our comment.
+	for i := range list {
+		why, err := w.carryOut(ctx, s, c, author, &list[i], i)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			reaction = forges.Refused
+		}
+		if why != "" && s.mark != (mark{}) {
+			s.mark.Note = why
+		}
+	}
+	return w.cfg.Forge.React(ctx, s.Repository.Name, c.ID, reaction)
+}
+
+// carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their
+// permission at this moment, and has to be known as a person: what they decide, the journal has in their name.
+func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, author intake.Account, cmd *intake.Command, i int) (string, error) {
+	switch {
+	case cmd.Wrong != "":
+		return cmd.Wrong, nil
+	case cmd.Verb == intake.Run, cmd.Verb == intake.Explain:
+		return w.run(ctx, s, author, cmd)
+	case cmd.Verb == intake.Status:
+		s.mark.Note = ""
+		return "", nil
+	case s.mark.Intent == "":
+		return "this issue has no intent", nil
+	case !author.Permission.Includes(intake.Write):
+		return "this needs the right to write in the repository", nil
+	}
+	person := w.cfg.People[author.ID]
+	if person == "" {
+		return "no person is known for this account", nil
+	}
+	key, err := s.mark.key()
+	if err != nil {
+		return "", err
+	}
+	caller := w.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
+	caller.Name, caller.Person = person, true
+	// The id of the wish follows from the comment: read again by whomever, it is known.
+	id := fmt.Sprintf("%s/%d/comment/%d/%d", w.cfg.Name, s.Repository.ID, c.ID, i+1)
+	_, err = w.cfg.Submissions.AskFor(ctx, caller, key, id, wish(cmd))
+	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
+		return refused.Error(), nil
+	}
+	if err == nil {
+		s.mark.Note = ""
+	}
+	return "", err
+}
+
+// wish returns the event that a command stands for.
+func wish(cmd *intake.Command) forge.Message {
+	switch cmd.Verb {
+	case intake.Approve:
+		return &forge.Approve{Plan: cmd.Hash}
+	case intake.Reject:
+		return &forge.Reject{Reason: cmd.Text}
+	case intake.Answer:
+		return &forge.Answer{Index: cmd.Question - 1, Answer: cmd.Text}
+	case intake.Retry:
+		return &forge.Retry{Instructions: cmd.Text}
+	case intake.Cancel:
+		return &forge.Cancel{Reason: "by a comment"}
+	case intake.Pause:
+		return &forge.Pause{Reason: "by a comment"}
+	case intake.Resume:
+		return &forge.Resume{}
+	default:
+		panic("no wish is " + string(cmd.Verb))
+	}
+}
+
+// run triggers the issue once more, or explains what would become of that.
+func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *intake.Command) (string, error) {
+	t, err := w.facts(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	t.Event, t.Commander, t.Command = intake.Comment, author, intake.Run
+	d := w.cfg.Rules.Decide(&t, nil, w.usedUp, time.Now())
+	switch {
+	case cmd.Verb == intake.Explain && s.mark != (mark{}):
+		s.mark.Note = d.Explain()
+		return "", nil
+	case cmd.Verb == intake.Explain:
+		return "this issue has no intent", nil
+	case d.Do == intake.Ignore:
+		return "no rule lets this command in", nil
+	case d.Refused != "":
+		return d.Refused, nil
+	case !s.Open:
+		return "the issue is closed", nil
+	}
+	if s.mark.Intent != "" {
+		if err := w.show(ctx, s); err != nil {
+			return "", err
+		}
+		if s.intent == nil || !s.intent.Status.Ended() {
+			return "the intent of this issue is under way", nil
+		}
+	}
+	// The count is of this look: two looks at once would submit the same event.
+	before := s.mark.Intent
+	if err := w.submit(ctx, s, &d, s.mark.Count+1, cmd.Text); err != nil {
+		return "", err
+	}
+	if s.mark.Intent == before {
+		return s.mark.Note, nil
+	}
+	return "", nil
+}

@@ -1,0 +1,41 @@
+// Package look makes intents of issues, and decisions of commands, for one forge.
+//
+// A [Watcher] is told by hooks, by changes of intents and by its own sweep that there may be something to see at an issue. It then
+// asks the forge for all of it, and does what follows: it submits an intent, hands a person's wish to the runner, answers a command
+// with a reaction, and brings its one comment on the issue up to date. Each of these can be done again: an intent and a wish have ids
+// that follow from the issue and the comment, and the comment is found by its mark and its author. So a hint that is lost costs until
+// the next sweep, one that is doubled costs a look, and a watcher that is killed anywhere goes on with its next look.
+//
+// # What is remembered
+//
+// All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
+// comment was read last. There is no database beside the forge and the journal. The mark counts only in a comment of our own account;
+// everybody can write one like it. Who may edit comments of others can change it: those are administrators, and what they can reach by
+// that is that comments are read again, whose wishes the runner knows.
+//
+// # One look
+//
+//	the forge     the issue, who put its labels on, all comments
+//	the mark      of the first comment that is ours
+//	the rules     if the issue is open and has no intent: submit it, or note why not
+//	the comments  behind the last one that was read, in their order: each command once
+//	the runner    how the intent is
+//	our comment   written, or edited if its text is another one, and not more often than Config.Seldom
+//
+// # What goes wrong
+//
+//	a hook is lost           the next sweep looks
+//	a hook comes twice       it is debounced, or one more look changes nothing
+//	the forge limits us      nothing is asked until the time that it says; hints wait
+//	the forge is away        the same, for half a minute each time
+//	an answer is lost        the next look finds that it was done
+//	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
+//	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
+//	a person has no right    the permission is asked for when the command is carried out, not when it was written
+//
+// # What it does not do yet
+//
+// Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
+// there twice. The rules of a repository are not read from it. Limits are counted by the process. A text that was edited between the
+// label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
+package look

@@ -1,0 +1,233 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// seen is an issue as one look finds it.
+type seen struct {
+	forges.Issue
+
+	comments []forges.Comment
+	// status is our comment; its ID is 0 if there is none yet.
+	status forges.Comment
+	mark   mark
+	// intent is the issue's, as the runner shows it; nil if there is none.
+	intent *document.Detail
+}
+
+// look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
+// cut off anywhere, and then finds that the intent is known, the wish decided and the comment there.
+func (w *Watcher) look(ctx context.Context, key issueKey) error {
+	s := &seen{}
+	var err error
+	if s.Issue, err = w.cfg.Forge.Issue(ctx, key.repository, key.number); err != nil {
+		return err
+	}
+	if s.comments, err = w.cfg.Forge.Comments(ctx, key.repository, key.number, time.Time{}); err != nil {
+		return err
+	}
+	for _, c := range s.comments {
+		if m, ok := readMark(c.Body); ok && c.Author.ID == w.self.ID { // the mark alone, anybody can write
+			s.status, s.mark = c, m
+			break
+		}
+	}
+	if s.Open && s.mark.Intent == "" {
+		if err := w.trigger(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := w.commands(ctx, s); err != nil {
+		return err
+	}
+	if s.mark == (mark{}) {
+		return nil // nothing became of it, and nothing was said
+	}
+	if err := w.show(ctx, s); err != nil {
+		return err
+	}
+	return w.say(ctx, key, s)
+}
+
+// trigger submits an intent for the issue if the rules say so. Submitting again is known by the event id.
+func (w *Watcher) trigger(ctx context.Context, s *seen) error {
+	t, err := w.facts(ctx, s)
+	if err != nil {
+		return err
+	}
+	d := w.cfg.Rules.Decide(&t, nil, w.usedUp, time.Now())
+	if d.Do == intake.Ignore {
+		return nil
+	}
+	s.mark.Note = d.Refused
+	if d.Refused != "" {
+		return nil
+	}
+	return w.submit(ctx, s, &d, 1, "")
+}
+
+// facts asks for the permission of everybody whom a rule may ask for.
+func (w *Watcher) facts(ctx context.Context, s *seen) (intake.Trigger, error) {
+	t := intake.Trigger{
+		Forge: w.cfg.Name, Repository: s.Repository.Name, RepositoryID: s.Repository.ID, Number: s.Number, Event: intake.Issue,
+		Title: s.Title, Body: s.Body,
+	}
+	var err error
+	if t.Author, err = w.account(ctx, s, s.Author); err != nil {
+		return t, err
+	}
+	for _, l := range s.Labels {
+		if l.By, err = w.account(ctx, s, l.By); err != nil {
+			return t, err
+		}
+		t.Labels = append(t.Labels, l)
+	}
+	return t, nil
+}
+
+// account returns an account with its permission as it is now. One that is gone may nothing; one whose name another account has by
+// now is not that one.
+func (w *Watcher) account(ctx context.Context, s *seen, a intake.Account) (intake.Account, error) {
+	if a.ID <= 0 || a.Login == "" {
+		return a, nil
+	}
+	got, err := w.cfg.Forge.Account(ctx, s.Repository.Name, a.Login)
+	switch {
+	case errors.Is(err, forges.ErrNotFound), err == nil && got.ID != a.ID:
+		return intake.Account{ID: a.ID, Login: a.Login}, nil
+	case err != nil:
+		return a, err
+	}
+	return got, nil
+}
+
+// usedUp returns how many intents were let in under a limit since this process began, and with which budgets. It is the view of this
+// process: another one, or the next, begins anew.
+func (w *Watcher) usedUp(key string) (int, float64) { return w.used[key].count, w.used[key].usd }
+
+// submit submits the n-th intent of the issue. A refusal is noted in the mark, for our comment; an error is tried again.
+func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int, recipe string) error {
+	// The id of the intent follows from the event: submitted again by whomever, it is known.
+	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
+	if err != nil {
+		return err
+	}
+	caller := w.caller(d.Asker, fmt.Sprintf("%s#%d text %.12s", s.Repository.Name, s.Number, intake.Hash(s.Title, s.Body)))
+	if d.As == intake.AsPerson {
+		if caller.Name = w.cfg.People[d.Asker.ID]; caller.Name == "" {
+			s.mark.Note = "no person is known for the account that asked"
+			return nil
+		}
+		caller.Person = true
+	}
+	in := forge.Intent{
+		ID: forge.NewDerivedID(fmt.Sprintf("issue-%d", s.Number), w.cfg.Name, event), Project: d.Project,
+		Settings: forge.Settings{
+			Title: cmp.Or(s.Title, fmt.Sprintf("Issue %d", s.Number)), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
+			BudgetUSD: d.BudgetUSD, Recipe: cmp.Or(d.Recipe, recipe), Attributes: forge.Attributes{Priority: d.Priority},
+		},
+		Source: forge.SourceSystem,
+		Origin: forge.Origin{System: w.cfg.Name, EventID: event, Actor: d.Asker.Login},
+	}
+	if caller.Person {
+		in.Source = forge.SourceHuman
+	}
+	done, err := w.cfg.Submissions.SubmitFor(ctx, caller, in)
+	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
+		s.mark.Note = refused.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if done.Result == "new" {
+		for _, b := range d.Limits {
+			u := w.used[b.Key]
+			w.used[b.Key] = usage{u.count + 1, u.usd + d.BudgetUSD}
+		}
+	}
+	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""
+	return nil
+}
+
+// caller returns who asks, as the journal is to remember it.
+func (w *Watcher) caller(a intake.Account, ref string) *requests.Caller {
+	return &requests.Caller{
+		Name: w.cfg.Name, Gateway: w.cfg.Gateway, Account: fmt.Sprintf("%s account %d %s", w.cfg.Name, a.ID, a.Login), Ref: ref,
+	}
+}
+
+// show asks the runner how the intent is. One that is stored and not decided yet is not there.
+func (w *Watcher) show(ctx context.Context, s *seen) error {
+	if s.mark.Intent == "" {
+		return nil
+	}
+	key, err := s.mark.key()
+	if err != nil {
+		return err
+	}
+	data, err := w.cfg.Submissions.Show(ctx, key, w.cfg.Gateway)
+	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
+		return nil // it is stored, and not decided yet
+	}
+	if err != nil {
+		return err
+	}
+	s.intent = &document.Detail{}
+	return json.Unmarshal(data, s.intent)
+}
+
+// say brings our comment up to date: the one that is there, or a new one. It is written at most every so often.
+func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
+	text := w.text(s)
+	if text == s.status.Body {
+		return nil
+	}
+	// Forges count what is written, and people are told of each edit in some of them.
+	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 {
+		w.due[key] = time.Now().Add(w.cfg.Seldom - since)
+		return nil
+	}
+	w.edited[key] = time.Now()
+	if s.status.ID != 0 {
+		return w.cfg.Forge.Edit(ctx, key.repository, s.status.ID, text)
+	}
+	_, err := w.cfg.Forge.Say(ctx, key.repository, key.number, text)
+	return err
+}
+
+// commands carries out the commands in comments that were not read yet, each comment once.
+func (w *Watcher) commands(ctx context.Context, s *seen) error {
+	slices.SortFunc(s.comments, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range s.comments {
+		// Ids of comments grow, so that one number says which were read.
+		if c.ID <= s.mark.Last || c.ID == s.status.ID {
+			continue
+		}
+		list := intake.Commands(intake.Said{Author: c.Author, Body: c.Body, Edited: c.Edited()}, w.self.ID)
+		if len(list) > 0 {
+			if err := w.obey(ctx, s, &c, list); err != nil {
+				return err
+			}
+		}
+		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
+		if s.mark != (mark{}) {
+			s.mark.Last = c.ID
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package look
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// mark is all that is remembered of an issue. It stands at the beginning of our comment, where a page does not show it.
+type mark struct {
+	// Project and Intent are those of the newest intent; Count is how many there were.
+	Project string `json:"project,omitempty"`
+	Intent  string `json:"intent,omitempty"`
+	Count   int    `json:"count,omitempty"`
+	// Last is the last comment that was read.
+	Last int64 `json:"last,omitempty"`
+	// Note is why the last trigger or command was refused.
+	Note string `json:"note,omitempty"`
+}
+
+const (
+	markBegin = "<!-- pfl-forge "
+	markEnd   = " -->\n"
+	// maxNote bounds a note, and maxQuoted the words of others in the comment, in bytes.
+	maxNote   = 1000
+	maxQuoted = 2000
+)
+
+// readMark returns the mark that a comment begins with. Whether it is ours, its author says.
+func readMark(body string) (m mark, ok bool) {
+	body = strings.ReplaceAll(body, "\r\n", "\n")
+	rest, found := strings.CutPrefix(body, markBegin)
+	text, _, end := strings.Cut(rest, markEnd)
+	return m, found && end && json.Unmarshal([]byte(text), &m) == nil
+}
+
+// String returns the mark as it stands in a comment. JSON spells < and > so that nothing in it ends the mark.
+func (m mark) String() string {
+	if len(m.Note) > maxNote {
+		m.Note = strings.ToValidUTF8(m.Note[:maxNote], "")
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // it has only texts and numbers
+	}
+	return markBegin + string(data) + markEnd
+}
+
+// key returns the intent.
+func (m mark) key() (forge.Key, error) {
+	p, err := forge.ParseProjectID(m.Project)
+	if err != nil {
+		return forge.Key{}, err
+	}
+	id, err := forge.ParseIntentID(m.Intent)
+	return forge.Key{Project: p, Intent: id}, err
+}
+
+// text returns our comment: how the intent is, and which commands go on.
+func (w *Watcher) text(s *seen) string {
+	var b strings.Builder
+	b.WriteString(s.mark.String())
+	switch {
+	case s.intent != nil:
+		w.describe(&b, s.intent)
+	case s.mark.Intent != "":
+		fmt.Fprintf(&b, "**accepted**: intent `%s` of project `%s`\n", s.mark.Intent, s.mark.Project)
+	}
+	if s.mark.Note != "" {
+		fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(s.mark.Note, w.cfg.Secrets, maxQuoted))
+	}
+	return b.String()
+}
+
+// describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.
+func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
+	plain := func(text string) string { return intake.Plain(strings.TrimSpace(text), w.cfg.Secrets, maxQuoted) }
+	fmt.Fprintf(b, "**%s**: intent `%s` of project `%s`", d.Status, d.Intent, d.Project)
+	if d.TasksDone > 0 {
+		fmt.Fprintf(b, ", %d of %d tasks done", d.TasksDone, d.Tasks)
+	}
+	b.WriteString("\n")
+	switch {
+	case d.Reason == "":
+	case d.Waiting != "":
+		fmt.Fprintf(b, "\nIt waits: %s\n", plain(d.Reason))
+	case d.Status.Ended():
+		fmt.Fprintf(b, "\n%s\n", plain(d.Reason))
+	}
+	for i, q := range d.Questions {
+		if q.Answer == nil {
+			question := intake.Quote(q.Question, w.cfg.Secrets, maxQuoted)
+			fmt.Fprintf(b, "\nQuestion %d:\n%s\nAnswer with a comment: `/forge answer %d <text>`\n", i+1, question, i+1)
+		}
+	}
+	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
+		fmt.Fprintf(b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
+	}
+	for _, t := range d.TaskList {
+		fmt.Fprintf(b, "\n- %s: %s", t.Status, plain(t.Title))
+	}
+}
