@@ -106,7 +106,8 @@ func TestExportedActions(t *testing.T) {
 func TestNamedWithTheirGateway(t *testing.T) {
 	ev := forge.Event{ID: "x", To: intent, Actor: "ada", Via: "gateway", Account: "token ada-laptop", Ref: "r1", Message: &forge.Approve{Plan: "a"}}
 	got, _ := describe(&ev)
-	if got.Author.Name != "ada" || got.Author.Kind != authorPerson || got.Author.Gateway == nil || *got.Author.Gateway != (Gateway{"gateway", "token ada-laptop", "r1"}) {
+	if got.Author.Name != "ada" || got.Author.Kind != authorPerson || got.Author.Gateway == nil ||
+		*got.Author.Gateway != (Gateway{"gateway", "token ada-laptop", "r1"}) {
 		t.Errorf("got %+v", got.Author)
 	}
 	ev.Via, ev.Account, ev.Ref = "ada", "", ""

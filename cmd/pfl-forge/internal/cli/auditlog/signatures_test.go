@@ -76,7 +76,10 @@ func TestSignaturesInJournals(t *testing.T) {
 		{"a system's", sign("scanner", "forge.api.shop.from.scanner.submit", submitted), submitted, "", ""},
 		{"a gateway's for a person", sign("gateway", through, handed), handed, "", ""},
 		{"a gateway's, in another's name", sign("gateway", through, handed), &forBob, unproven, "it was signed as from ada, and is journaled as from bob"},
-		{"a gateway's, said to be another's", sign("gateway", through, handed), &other, unproven, `it was signed through "gateway", and is journaled as through "other"`},
+		{
+			"a gateway's, said to be another's", sign("gateway", through, handed), &other, unproven,
+			`it was signed through "gateway", and is journaled as through "other"`,
+		},
 		{"a gateway's, which is not named", sign("gateway", through, handed), approve, unproven, `it was signed through "gateway", and is journaled as through ""`},
 		{"a person's, with an invented gateway", ours, &invented, unproven, `it was signed through "", and is journaled as through "gateway"`},
 		{"a worker's, with an invented gateway", theirs, attributed, unproven, "it was signed by a worker, and is journaled as through a gateway"},

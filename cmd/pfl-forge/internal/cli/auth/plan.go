@@ -86,7 +86,8 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
 	case exists && len(added)+len(o.renew) == 0 && !o.force:
-		return nil, errors.New("credentials exist already: give --role to renew one of them, --person, --system, --follower, --logins, --backups or --gateway to add one, " +
+		return nil, errors.New("credentials exist already: give --role to renew one of them, " +
+			"--person, --system, --follower, --logins, --backups or --gateway to add one, " +
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
