@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -14,10 +15,18 @@ import (
 )
 
 // obey carries out the commands of one comment, and answers with a reaction. What is refused is told in our comment, in one line.
-func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment, list []intake.Command) error {
+func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) error {
+	if !strings.Contains(c.Body, "/forge") || c.Author.ID == w.self.ID {
+		return nil // most comments: the forge is not asked about their authors
+	}
+	// Whether a person wrote it, and what they may, the forge says now and not in the comment.
 	author, err := w.account(ctx, s, c.Author)
 	if err != nil {
 		return err
+	}
+	list := intake.Commands(intake.Said{Author: author, Body: c.Body, Edited: c.Edited()}, w.self.ID)
+	if len(list) == 0 {
+		return nil
 	}
 	reaction := forges.Done
 	// One reaction stands for the comment. The reason of the last command that was refused is in our comment.

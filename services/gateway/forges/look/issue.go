@@ -155,9 +155,9 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 		return err
 	}
 	if done.Result == "new" {
-		for _, b := range d.Limits {
-			u := w.used[b.Key]
-			w.used[b.Key] = usage{u.count + 1, u.usd + d.BudgetUSD}
+		for _, key := range d.Keys {
+			u := w.used[key]
+			w.used[key] = usage{u.count + 1, u.usd + d.BudgetUSD}
 		}
 	}
 	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""
@@ -218,11 +218,8 @@ func (w *Watcher) commands(ctx context.Context, s *seen) error {
 		if c.ID <= s.mark.Last || c.ID == s.status.ID {
 			continue
 		}
-		list := intake.Commands(intake.Said{Author: c.Author, Body: c.Body, Edited: c.Edited()}, w.self.ID)
-		if len(list) > 0 {
-			if err := w.obey(ctx, s, &c, list); err != nil {
-				return err
-			}
+		if err := w.obey(ctx, s, &c); err != nil {
+			return err
 		}
 		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
 		if s.mark != (mark{}) {
