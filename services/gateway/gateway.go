@@ -59,16 +59,8 @@ type Gateway struct {
 // New returns a gateway, with the API where the settings have tokens.
 func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, mux: http.NewServeMux(), ending: make(chan struct{}), listens: make(chan net.Addr, 1)}
-	if cfg.Settings.Hooks != "" {
-		data, err := os.ReadFile(cfg.Settings.Hooks)
-		if err != nil {
-			return nil, fmt.Errorf("hooks: %w", err)
-		}
-		list, err := hooks.Parse(filepath.Base(cfg.Settings.Hooks), data)
-		if err != nil {
-			return nil, fmt.Errorf("hooks: %w", err)
-		}
-		hooks.NewDoor(hooks.Config{Hooks: list, Store: cfg.Bus.Deliveries.Store, Log: cfg.Log}).Mount(g.mux)
+	if err := g.addForges(); err != nil {
+		return nil, err
 	}
 	if cfg.Settings.Tokens == "" {
 		return g, nil
@@ -82,6 +74,32 @@ func New(cfg Config) (*Gateway, error) {
 		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
 	}))
 	return g, nil
+}
+
+// addForges mounts the hooks, and has a watcher run for each forge.
+func (g *Gateway) addForges() error {
+	var list []hooks.Hook
+	if path := g.cfg.Settings.Hooks; path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("hooks: %w", err)
+		}
+		if list, err = hooks.Parse(filepath.Base(path), data); err != nil {
+			return fmt.Errorf("hooks: %w", err)
+		}
+		hooks.NewDoor(hooks.Config{Hooks: list, Store: g.cfg.Bus.Deliveries.Store, Log: g.cfg.Log}).Mount(g.mux)
+	}
+	if g.cfg.Settings.Forges == "" {
+		return nil
+	}
+	forges, err := readForges(g.cfg.Settings.Forges, list, g.cfg.Bus, g.cfg.Log)
+	if err != nil {
+		return fmt.Errorf("forges: %w", err)
+	}
+	for i := range forges {
+		g.Go(func(ctx context.Context) error { return watch(ctx, forges[i]) })
+	}
+	return nil
 }
 
 // Mount has a handler serve everything below a path, such as "/hooks/".

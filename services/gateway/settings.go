@@ -22,6 +22,9 @@ type Settings struct {
 	// Hooks is the path of the file of hooks, from the folder of this one; empty: none is
 	// served.
 	Hooks string `yaml:"hooks"`
+	// Forges is the path of the file of forges whose issues become intents, from the folder of this one; empty: none is watched.
+	// Only one gateway may watch a forge.
+	Forges string `yaml:"forges"`
 	// PerSecond bounds the requests of one token in the long run; 0 stands for 20.
 	PerSecond float64 `yaml:"per_second"`
 	// Burst is how many requests of one token may come at once; 0 stands for 60.
@@ -65,7 +68,7 @@ func ReadSettings(path string) (*Settings, error) {
 		note("per_second", "per_second, burst and followers cannot be negative")
 	}
 	// A file that is moved together with the files that it names stays right.
-	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.TLS.Cert, &s.TLS.Key} {
+	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.TLS.Cert, &s.TLS.Key} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}

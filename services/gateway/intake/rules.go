@@ -133,6 +133,18 @@ type file struct {
 	Rules []Rule `yaml:"rules"`
 }
 
+// Projects returns the projects that intents can be submitted for, in order.
+func (rs *Rules) Projects() []forge.ProjectID {
+	var list []forge.ProjectID
+	for i := range rs.list {
+		if r := &rs.list[i]; r.Do != Ignore && !slices.Contains(list, forge.ProjectID(r.Project)) {
+			list = append(list, forge.ProjectID(r.Project))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // Parse reads the operator's rules. Every error is a strictyaml.Errors with file, line and field.
 func Parse(name string, data []byte) (*Rules, error) {
 	return read(name, data, operatorsPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {

@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// kindGitea is the only kind of forge that is watched; Forgejo speaks the same.
+const kindGitea = "gitea"
+
+// leastEvery is the least time between two sweeps: each asks for every repository, and forges limit that.
+const leastEvery = 10 * time.Second
+
+// watchAgain is how long a forge is left alone that did not let us in: a person has to do something about it.
+const watchAgain = time.Minute
+
+// watched are the settings of a forge whose issues become intents.
+type watched struct {
+	// Name is the forge's in rules, and the system's in whose name intents are submitted: an id as a project's.
+	Name string `yaml:"name"`
+	// Kind says how it speaks: gitea.
+	Kind string `yaml:"kind"`
+	// URL is the forge's, such as https://git.example.com.
+	URL string `yaml:"url"`
+	// TokenFile is the path of the file with the token of our account there, which is read for each request.
+	TokenFile string `yaml:"token_file"`
+	// Bots are logins of accounts that are programs.
+	Bots []string `yaml:"bots"`
+	// Repositories are those that are watched, as owner/name.
+	Repositories []string `yaml:"repositories"`
+	// Hooks are the names of the hooks through which the forge tells; without one, the sweep alone finds what happened.
+	Hooks []string `yaml:"hooks"`
+	// Rules is the path of the intake rules.
+	Rules string `yaml:"rules"`
+	// People has the number of the account at the forge for each person, by the person's name. Logins change hands, numbers do not.
+	People map[string]int64 `yaml:"people"`
+	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
+	SweepEvery time.Duration `yaml:"sweep_every"`
+}
+
+// watchedFile is one file of forges being read.
+type watchedFile struct {
+	dir  string
+	pos  *strictyaml.Positions
+	errs strictyaml.Errors
+	// known are the hooks that are mounted.
+	known []hooks.Hook
+	bus   *bus.Bus
+	log   *slog.Logger
+}
+
+// readForges reads the file of forges, and returns what the watcher of each works with. Everything that is wrong is told at once, by
+// field and line.
+func readForges(path string, known []hooks.Hook, b *bus.Bus, log *slog.Logger) ([]look.Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Forges []watched `yaml:"forges"`
+	}
+	f := watchedFile{dir: filepath.Dir(path), known: known, bus: b, log: log}
+	if f.pos, err = strictyaml.Decode(data, &in, strictyaml.Options{File: filepath.Base(path)}); err != nil {
+		return nil, err
+	}
+	var list []look.Config
+	for i := range in.Forges {
+		// Two watchers of one forge would each write their comment.
+		if slices.ContainsFunc(in.Forges[:i], func(w watched) bool { return w.Name == in.Forges[i].Name }) {
+			f.wrong(i, "name", "is there twice")
+			continue
+		}
+		if cfg := f.config(i, &in.Forges[i]); len(f.errs) == 0 {
+			list = append(list, cfg)
+		}
+	}
+	if len(f.errs) > 0 {
+		return nil, f.errs
+	}
+	return list, nil
+}
+
+// watch watches a forge until ctx ends. A forge that does not let us in does not end the API: it is tried again.
+func watch(ctx context.Context, cfg look.Config) error {
+	for {
+		err := look.New(cfg).Run(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was ended: the error says no more than that
+		}
+		cfg.Log.ErrorContext(ctx, "a forge is not watched; it is tried again in a minute", "forge", cfg.Name, "error", err)
+		timer := time.NewTimer(watchAgain)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// wrong notes an error about a field of the n-th forge.
+func (f *watchedFile) wrong(n int, field, format string, args ...any) {
+	f.errs = append(f.errs, f.pos.Errorf(fmt.Sprintf("forges[%d].%s", n, field), format, args...))
+}
+
+// path returns a path that is relative to the folder of the file.
+func (f *watchedFile) path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(f.dir, p)
+}
+
+// config checks the settings of a forge, and returns what its watcher works with.
+func (f *watchedFile) config(n int, w *watched) look.Config {
+	cfg := look.Config{
+		Name: w.Name, Gateway: string(access.Gateway), Repositories: w.Repositories, Hooks: w.Hooks, Every: w.SweepEvery,
+		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Log: f.log, People: map[int64]string{},
+	}
+	if w.Kind != kindGitea {
+		f.wrong(n, "kind", "is %.50q; only %s is known", w.Kind, kindGitea)
+	}
+	if err := intake.CheckForge(w.Name); err != nil {
+		f.wrong(n, "name", "%v", err)
+	} else if _, err := subjects.SubmissionVia("any", w.Name, cfg.Gateway); err != nil {
+		f.wrong(n, "name", "%v", err)
+	}
+	if len(w.Repositories) == 0 {
+		f.wrong(n, "repositories", "has none; there is nothing to watch")
+	}
+	for i, r := range w.Repositories {
+		if err := intake.CheckRepository(r); err != nil {
+			f.wrong(n, fmt.Sprintf("repositories[%d]", i), "%v", err)
+		}
+	}
+	for i, name := range w.Hooks {
+		if !slices.ContainsFunc(f.known, func(h hooks.Hook) bool { return h.Name == name && h.Kind == hooks.Gitea }) {
+			f.wrong(n, fmt.Sprintf("hooks[%d]", i), "%.70q is no hook of the kind %s in the file of hooks", name, hooks.Gitea)
+		}
+	}
+	if w.SweepEvery != 0 && w.SweepEvery < leastEvery {
+		f.wrong(n, "sweep_every", "is %s; at least %s, or nothing", w.SweepEvery, leastEvery)
+	}
+	f.people(n, w, &cfg)
+	f.rules(n, w, &cfg)
+	client, err := gitea.New(gitea.Config{URL: w.URL, TokenFile: f.path(w.TokenFile), Bots: w.Bots})
+	if err != nil { // it names the setting
+		field, why, _ := strings.Cut(err.Error(), ": ")
+		f.wrong(n, field, "%s", why)
+		return cfg
+	}
+	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here.
+	token, _ := os.ReadFile(f.path(w.TokenFile))
+	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(os.Environ()), string(token))...)
+	return cfg
+}
+
+// people has an account stand for each person: one for one, since what an account says is journaled in the person's name.
+func (f *watchedFile) people(n int, w *watched, cfg *look.Config) {
+	for _, name := range slices.Sorted(maps.Keys(w.People)) {
+		id, field := w.People[name], "people."+name
+		_, err := subjects.PersonalVia(forge.Key{Project: "any", Intent: "any"}, name, cfg.Gateway, "approve")
+		switch {
+		case err != nil:
+			f.wrong(n, field, "%v", err)
+		case id <= 0:
+			f.wrong(n, field, "is %d; it has to be the number of the account at the forge", id)
+		case cfg.People[id] != "":
+			f.wrong(n, field, "is the account of %s as well", cfg.People[id])
+		default:
+			cfg.People[id] = name
+		}
+	}
+}
+
+// rules reads the intake rules, and finds the projects whose changes are followed.
+func (f *watchedFile) rules(n int, w *watched, cfg *look.Config) {
+	path := f.path(w.Rules)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		f.wrong(n, "rules", "%v", err)
+		return
+	}
+	if cfg.Rules, err = intake.Parse(filepath.Base(path), data); err != nil {
+		f.wrong(n, "rules", "%v", err)
+		return
+	}
+	cfg.Projects = cfg.Rules.Projects()
+}

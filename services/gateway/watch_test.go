@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+const goodForge = `forges:
+  - name: work
+    kind: gitea
+    url: https://git.example.com
+    token_file: token
+    repositories: [shop/web, shop/api]
+    hooks: [work]
+    rules: intake.yaml
+    people: {ada: 7, bob: 8}
+    sweep_every: 1m
+`
+
+// TestGuideOfGitea reads the files of the guide.
+func TestGuideOfGitea(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guide-gitea.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		kind, _, _ := strings.Cut(block, ":")
+		name := map[string]string{"forges": "forges.yaml", "rules": "intake.yaml", "hooks": "hooks.yaml"}[kind]
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gitea.token"), []byte("0123456789abcdef"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "hooks.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := hooks.Parse("hooks.yaml", data)
+	if err != nil && !strings.Contains(err.Error(), "gitea.secret") { // the file of the secret is not on this machine
+		t.Fatal(err)
+	}
+	if known == nil {
+		known = []hooks.Hook{{Name: "work", Kind: hooks.Gitea}}
+	}
+	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &bus.Bus{}, slog.New(slog.DiscardHandler))
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d forges, %v", len(list), err)
+	}
+}
+
+// TestForgeSettings reads the file of forges, and refuses what would watch nothing, speak for the wrong person, or send the token in
+// the clear; each by its field.
+func TestForgeSettings(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("token", "0123456789abcdef")
+	write("intake.yaml", "rules:\n  - {name: a, when: {label: forge, permission: write}, do: go, project: web}\n"+
+		"  - {name: b, when: {label: api, permission: write}, do: ask, project: api}\n  - {name: c, do: ignore}\n")
+	write("bad.yaml", "rules:\n  - {name: a, do: go}\n")
+	known := []hooks.Hook{{Name: "work", Kind: hooks.Gitea}, {Name: "chat", Kind: hooks.Slack}}
+	read := func(text string) (string, error) {
+		write("forges.yaml", text)
+		list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &bus.Bus{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return "", err
+		}
+		if len(list) != 1 {
+			t.Fatalf("%d forges are read", len(list))
+		}
+		c := list[0]
+		if c.Every != time.Minute || len(c.Projects) != 2 || c.Projects[0] != "api" || c.People[7] != "ada" || c.People[8] != "bob" {
+			t.Errorf("read is %+v", c)
+		}
+		return intake.Plain("a text with 0123456789abcdef in it", c.Secrets, 1000), nil
+	}
+	if text, err := read(goodForge); err != nil || strings.Contains(text, "0123456789abcdef") || !strings.Contains(text, "in it") {
+		t.Fatalf("%q, %v", text, err)
+	}
+	for _, test := range []struct{ old, now, want string }{
+		{"kind: gitea", "kind: github", "forges[0].kind: is \"github\"; only gitea is known"},
+		{"name: work", "name: gateway", "forges[0].name"},
+		{"name: work", "name: Work", "forges[0].name"},
+		{"https:", "http:", "forges[0].url: has to begin with https"},
+		{"token_file: token", "token_file: none", "forges[0].token_file"},
+		{"[shop/web, shop/api]", "[]", "forges[0].repositories: has none"},
+		{"shop/api]", "shop/../api]", "forges[0].repositories[1]"},
+		{"hooks: [work]", "hooks: [chat]", "forges[0].hooks[0]: \"chat\" is no hook of the kind gitea"},
+		{"rules: intake.yaml", "rules: bad.yaml", "forges[0].rules: bad.yaml:2"},
+		{"rules: intake.yaml", "rules: none.yaml", "forges[0].rules"},
+		{"bob: 8", "bob: 7", "forges[0].people.bob: is the account of ada as well"},
+		{"bob: 8", "bob: 0", "forges[0].people.bob: is 0"},
+		{"bob: 8", "runner: 8", "forges[0].people.runner"},
+		{"sweep_every: 1m", "sweep_every: 1s", "forges[0].sweep_every: is 1s; at least 10s"},
+		{"sweep_every: 1m", "sweep: 1m", "sweep"},
+		{"    sweep_every: 1m\n", goodForge[len("forges:\n"):], "forges[1].name: is there twice"},
+	} {
+		_, err := read(strings.Replace(goodForge, test.old, test.now, 1))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "forges.yaml:") {
+			t.Errorf("%s: %v, want %s", test.now, err, test.want)
+		}
+	}
+}
