@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Each reader lists the fields that there are. What the vocabulary gains later is refused
-// until somebody adds it here, as with submissions: see undecided.
+// Each reader lists the fields of its message. A field that the vocabulary gains later is refused
+// until its reader has it, as with submissions: see undecided.
 
 // wishReaders has, by its verb, what a person may ask for about an intent, as JSON.
 var wishReaders = map[string]func(*jsonObject) forge.Message{

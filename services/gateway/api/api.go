@@ -227,8 +227,8 @@ func (c *call) admit() error {
 
 // authenticate finds out whose token the request has.
 func (c *call) authenticate() error {
-	// Of two headers the one that is checked might not be the one that somebody in between
-	// has checked.
+	// A proxy before the gateway may have checked the first of two headers, and the gateway
+	// the second. So two are refused.
 	values := c.r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
