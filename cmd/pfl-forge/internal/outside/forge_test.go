@@ -401,3 +401,33 @@ func TestForgeOfTheGateway(t *testing.T) {
 		t.Fatalf("there are %d intents, %v", len(list), err)
 	}
 }
+
+// TestMarkOfAnotherIntent: a writer who edits our comment has no other intent shown there, and none decided on.
+func TestMarkOfAnotherIntent(t *testing.T) {
+	f := forgetest.NewFake()
+	t.Cleanup(f.Close)
+	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	stop := w.watch(time.Hour)
+	first, second := w.open(), w.open()
+	w.until(first, "/forge approve")
+	other := w.until(second, "/forge approve")
+	stop()
+	var list []struct {
+		ID   int64
+		User struct{ Login string }
+	}
+	w.as("root1", http.MethodGet, first+"/comments", nil, &list)
+	for _, c := range list {
+		if c.User.Login == "bot" {
+			w.as("bot", http.MethodPatch, fmt.Sprintf("/repos/%s/issues/comments/%d", w.repo, c.ID), object{"body": other}, nil)
+		}
+	}
+	w.say("ada", first, "/forge cancel")
+	w.say("ada", second, "/forge status")
+	w.watch(time.Hour)
+	wait.Until(t, "the other issue is looked at", func() bool { return strings.Contains(w.until(second, "**proposed**"), `"last":`) })
+	all, err := w.nats.Connect(t).Journal.Summaries(wait.Context(t), "shop")
+	if err != nil || len(all) != 2 || all[0].Status != forge.StatusProposed || all[1].Status != forge.StatusProposed {
+		t.Errorf("there are %+v, %v", all, err)
+	}
+}

@@ -231,11 +231,14 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 	}
 	// A member of the organisation may have no right of their own in this repository, and is no stranger all the same.
 	owner, _, _ := strings.Cut(repository, "/")
-	switch err := c.call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil); {
-	case err == nil:
-		a.Kind = intake.Member
-	case !errors.Is(err, forges.ErrNotFound): // a person's repository has no organisation
+	err = c.call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil)
+	if _, ok := errors.AsType[*forges.ParkedError](err); ok || ctx.Err() != nil {
 		return intake.Account{}, err
+	}
+	// A person's repository has no organisation, and the members of one are shown to members alone. Who is not known to be one is a
+	// stranger, which is the stricter of both.
+	if err == nil {
+		a.Kind = intake.Member
 	}
 	return a, nil
 }

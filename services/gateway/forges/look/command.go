@@ -73,9 +73,12 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	caller.Name, caller.Person = person, true
 	// The id of the wish follows from the comment: read again by whomever, it is known.
 	id := fmt.Sprintf("%s/%d/comment/%d/%d", w.cfg.Name, s.Repository.ID, c.ID, i+1)
-	_, err = w.cfg.Submissions.AskFor(ctx, caller, key, id, wish(cmd))
+	done, err := w.cfg.Submissions.AskFor(ctx, caller, key, id, wish(cmd))
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
 		return refused.Error(), nil
+	}
+	if err == nil && done.Result == "accepted" {
+		err = errUndecided
 	}
 	if err == nil {
 		s.mark.Note = ""

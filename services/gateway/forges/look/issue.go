@@ -42,7 +42,9 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	}
 	for _, c := range s.comments {
 		if m, ok := readMark(c.Body); ok && c.Author.ID == w.self.ID { // the mark alone, anybody can write
-			s.status, s.mark = c, m
+			if s.status, s.mark = c, m; !w.isOurs(&s.Issue, &m) {
+				return fmt.Errorf("the mark of our comment %d names an intent that is none of this issue: remove the comment", c.ID)
+			}
 			break
 		}
 	}
@@ -62,6 +64,28 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	}
 	return w.say(ctx, key, s)
 }
+
+// isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our
+// comment, and would have another intent shown there and decided on.
+func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
+	if m.Intent == "" {
+		return true
+	}
+	id, err := w.intentID(i, m.Count)
+	return err == nil && m.Intent == string(id) && slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project))
+}
+
+// intentID returns the id of the n-th intent of an issue.
+func (w *Watcher) intentID(i *forges.Issue, n int) (forge.IntentID, error) {
+	event, err := intake.EventID(w.cfg.Name, i.Repository.ID, i.Number, n)
+	if err != nil {
+		return "", err
+	}
+	return forge.NewDerivedID(fmt.Sprintf("issue-%d", i.Number), w.cfg.Name, event), nil
+}
+
+// errUndecided says that a runner has stored what it was asked, and not decided it: the next look asks again, by the same id.
+var errUndecided = errors.New("no runner has decided it yet")
 
 // trigger submits an intent for the issue if the rules say so. Submitting again is known by the event id.
 func (w *Watcher) trigger(ctx context.Context, s *seen) error {
@@ -134,8 +158,12 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 		}
 		caller.Person = true
 	}
+	id, err := w.intentID(&s.Issue, n)
+	if err != nil {
+		return err
+	}
 	in := forge.Intent{
-		ID: forge.NewDerivedID(fmt.Sprintf("issue-%d", s.Number), w.cfg.Name, event), Project: d.Project,
+		ID: id, Project: d.Project,
 		Settings: forge.Settings{
 			Title: cmp.Or(s.Title, fmt.Sprintf("Issue %d", s.Number)), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
 			BudgetUSD: d.BudgetUSD, Recipe: cmp.Or(d.Recipe, recipe), Attributes: forge.Attributes{Priority: d.Priority},
@@ -153,6 +181,9 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 	}
 	if err != nil {
 		return err
+	}
+	if done.Result == "accepted" {
+		return errUndecided
 	}
 	if done.Result == "new" {
 		for _, key := range d.Keys {
@@ -198,7 +229,9 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 		return nil
 	}
 	// Forges count what is written, and people are told of each edit in some of them.
-	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 {
+	// Which comments were read is remembered at once: a command that was refused would be carried out later.
+	before, _ := readMark(s.status.Body)
+	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 && before.Last == s.mark.Last {
 		w.due[key] = time.Now().Add(w.cfg.Seldom - since)
 		return nil
 	}

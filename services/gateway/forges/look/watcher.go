@@ -164,10 +164,17 @@ func (w *Watcher) introduce(ctx context.Context) (err error) {
 	}
 	for _, name := range w.cfg.Repositories {
 		r, err := w.cfg.Forge.Repository(ctx, name)
+		if errors.Is(err, forges.ErrNotFound) || errors.Is(err, forges.ErrDenied) {
+			w.cfg.Log.ErrorContext(ctx, "a repository is not watched until the gateway is started again", "forge", w.cfg.Name, "repository", name, "error", err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("forge %s: repository %s: %w", w.cfg.Name, name, err)
 		}
 		w.names[r.ID] = r.Name
+	}
+	if len(w.names) == 0 {
+		return fmt.Errorf("forge %s: none of its repositories can be watched", w.cfg.Name)
 	}
 	return nil
 }
