@@ -19,6 +19,12 @@ type Pulls interface {
 	OpenPull(ctx context.Context, repository string, head, base git.Branch, t PullText) (Pull, error)
 	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of others stay.
 	EditPull(ctx context.Context, repository string, number int64, t PullText) error
+	// ReopenPull opens one again that was closed. For one that is open it changes nothing.
+	ReopenPull(ctx context.Context, repository string, number int64) error
+	// BranchHead returns the commit of a branch.
+	BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error)
+	// Behind reports whether a base has commits that a head has not.
+	Behind(ctx context.Context, repository string, head, base git.OID) (bool, error)
 	// Pull returns a pull request as it is now, without its reviews.
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
