@@ -193,7 +193,8 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	b := w.nats.Connect(w.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := look.New(look.Config{
-		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo), Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
+		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
+		Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
 		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
 		Secrets: redact.New(), Log: slog.New(slog.DiscardHandler), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})

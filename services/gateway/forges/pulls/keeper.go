@@ -61,11 +61,12 @@ type Report struct {
 
 // Keeper makes, watches and merges the pull requests of one forge. It is safe for concurrent use.
 type Keeper struct {
+	*watch
+
 	cfg Config
 	// once guards self, which is ours from the first time on that the forge has told.
 	once sync.Mutex
 	self intake.Account
-	*watch
 }
 
 const (

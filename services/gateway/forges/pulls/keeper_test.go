@@ -36,7 +36,7 @@ func TestOpenAgain(t *testing.T) {
 	if failed != 3 || p.Number != 1 || p.State != pulls.PullOpen || p.Head != w.in.Head || p.Branch != "forge/task-1" || p.Base != "main" || p.URL == "" {
 		t.Errorf("after %d failures it is %+v", failed, p)
 	}
-	s := w.show(1)
+	s := w.show()
 	if s.Title != "Mend the crash" || len(s.Labels) != 1 || !strings.Contains(s.Body, "make check") || !strings.Contains(s.Body, "1 of 1 requirements met") {
 		t.Errorf("it shows %+v", s)
 	}
@@ -48,8 +48,22 @@ func TestOpenAgain(t *testing.T) {
 	}
 	// Another text is written, and the statuses that are there are not.
 	w.in.Facts.CostUSD = 1.5
-	if w.open(k); !strings.Contains(w.show(1).Body, "$1.50") || written() != before+1 {
+	if w.open(k); !strings.Contains(w.show().Body, "$1.50") || written() != before+1 {
 		t.Errorf("another text: %d writes", written()-before)
+	}
+}
+
+// TestBranchOfAPerson: where a person has pushed to the branch, neither the text nor the statuses of our change are written to theirs.
+func TestBranchOfAPerson(t *testing.T) {
+	w := newWorld(t)
+	k := w.keeper()
+	w.open(k)
+	theirs := w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
+	w.in.Facts.CostUSD = 7
+	written := func() int { return w.fake.Asked("POST", "/statuses/") + w.fake.Asked("PATCH", w.repo) }
+	before := written()
+	if p := w.open(k); p.Head != theirs || written() != before {
+		t.Errorf("it is %+v, with %d writes", p, written()-before)
 	}
 }
 
@@ -97,7 +111,7 @@ func TestPullOfAnother(t *testing.T) {
 	if s, err := k.Merge(wait.Context(t), w.to, w.in); err == nil {
 		t.Errorf("merge: %+v", s)
 	}
-	if s := w.show(1); s.Merged || s.Title != "mine" || len(s.Labels) > 0 {
+	if s := w.show(); s.Merged || s.Title != "mine" || len(s.Labels) > 0 {
 		t.Errorf("it is %+v", s)
 	}
 	if n := w.fake.Asked("POST", "/statuses/"); n != 1 { // ci's
@@ -115,7 +129,7 @@ func (w *world) textOf(*pulls.Keeper) string {
 	w.t.Helper()
 	other := newWorld(w.t)
 	other.open(other.keeper())
-	return other.show(1).Body
+	return other.show().Body
 }
 
 // ready2 has the protection hold by another person's approval.
@@ -164,7 +178,7 @@ func TestMerge(t *testing.T) {
 			if err != nil || p.State != test.state || !strings.Contains(p.Blocked, test.blocked) || (p.Blocked == "") != (test.blocked == "") {
 				t.Fatalf("it is %+v, %v", p, err)
 			}
-			if merged := w.tip("main") == w.in.Head; merged != (test.state == pulls.PullMerged) {
+			if merged := w.tip() == w.in.Head; merged != (test.state == pulls.PullMerged) {
 				t.Errorf("main is at the change: %v", merged)
 			}
 		})
@@ -247,7 +261,7 @@ func TestNames(t *testing.T) {
 	if person, ok := errors.AsType[*pulls.PersonError](err); !ok || !strings.Contains(person.What, "no repository for project other") {
 		t.Errorf("another project: %v", err)
 	}
-	w.in.Head = w.tip("main")
+	w.in.Head = w.tip()
 	if _, err := k.Open(wait.Context(t), w.to, attempt, w.in); err == nil || !strings.Contains(err.Error(), "it was changed by another one") {
 		t.Errorf("a branch at another commit: %v", err)
 	}
@@ -290,7 +304,7 @@ func TestOnAForge(t *testing.T) {
 		if p, err := k.Merge(wait.Context(t), w.to, &old); err != nil || p.State != pulls.PullOpen || !strings.Contains(p.Blocked, "another commit") {
 			t.Errorf("merged at the former head it is %+v, %v", p, err)
 		}
-		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != pulls.PullMerged || p.MergeCommit != w.in.Head || w.tip("main") != w.in.Head {
+		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != pulls.PullMerged || p.MergeCommit != w.in.Head || w.tip() != w.in.Head {
 			t.Errorf("merged it is %+v, %v", p, err)
 		}
 		w.until("it is merged", func(p *pulls.PullRequest) bool { return p.State == pulls.PullMerged })

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
@@ -43,6 +41,11 @@ func TestWhoMayDecide(t *testing.T) {
 		t.Errorf("without the right to write she is %+v", p.Reviews[1])
 	}
 	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
+	// A stranger who is let in later has not decided before that.
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/eve", object{"permission": "write"}, nil)
+	if p := w.open(k); p.Reviews[2].Account != "work account 4 eve" || p.Reviews[2].May {
+		t.Errorf("she is %+v", p.Reviews[2])
+	}
 	// An approval of another change is taken back by the forge.
 	w.review("ada", 1, "APPROVED", "now")
 	w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
@@ -82,10 +85,11 @@ func TestChecks(t *testing.T) {
 		t.Errorf("with everything it is %+v", p)
 	}
 	w.status("ada", "pfl-forge/review", "success")
-	s, err := k.Merge(wait.Context(t), forge.Key{Project: "shop", Intent: "another"}, &pulls.PullInput{Branch: w.in.Branch, Base: "main", Head: w.in.Parent})
-	if err != nil || !strings.Contains(s.Blocked, "another commit") {
-		t.Errorf("asked for another head it is %+v, %v", s, err)
-	}
+	stop := w.run(w.keeper(often))
+	w.until("a status is not ours", func(p *pulls.PullRequest) bool {
+		return p.Blocked == "the status pfl-forge/review is not ours: ada wrote it"
+	})
+	stop()
 	// The next time that it is asked for, ours is written over it.
 	if p = w.open(k); p.Blocked != "" {
 		t.Errorf("afterwards it is %+v", p)

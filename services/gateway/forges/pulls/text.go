@@ -108,11 +108,12 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *PullInput) forges.PullT
 			if r.Met {
 				word = "**met**"
 			}
-			item := fmt.Sprintf("- %s: %s\n", word, k.item(r.Text))
+			var item strings.Builder
+			fmt.Fprintf(&item, "- %s: %s\n", word, k.item(r.Text))
 			for _, e := range r.Evidence {
-				item += "  - " + k.item(e) + "\n"
+				fmt.Fprintf(&item, "  - %s\n", k.item(e))
 			}
-			return item
+			return item.String()
 		})
 	}
 	if len(f.Rejected) > 0 {

@@ -33,7 +33,7 @@ func TestText(t *testing.T) {
 		f.Files = append(f.Files, fmt.Sprintf("dir/%d/@all.txt", i))
 	}
 	w.open(k)
-	s := w.show(1)
+	s := w.show()
 	if len(s.Body) > intake.MaxOut || !utf8.ValidString(s.Body) {
 		t.Errorf("the text has %d bytes", len(s.Body))
 	}
@@ -76,7 +76,7 @@ func TestTextOfNothing(t *testing.T) {
 	w := newWorld(t)
 	w.in.Title, w.in.Facts, w.in.PatchID, w.in.Parent = " \n", pulls.PullFacts{Attempts: 1}, "<b>", ""
 	w.open(w.keeper())
-	s := w.show(1)
+	s := w.show()
 	if s.Title != "Task it-crashes-0123456789-001" || strings.Contains(s.Body, "Verified") || !strings.Contains(s.Body, "**No verify command**") ||
 		!strings.Contains(s.Body, "1 attempt ") || strings.Contains(s.Body, "approved") || strings.Contains(s.Body, "<b>") {
 		t.Errorf("it says %+v", s)

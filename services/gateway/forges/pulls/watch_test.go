@@ -160,12 +160,18 @@ func TestMarks(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
-	body := w.show(1).Body
+	body := w.show().Body
 	w.commit("main", "side/a", "x.txt", "x")
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls", object{"head": "side/a", "base": "main", "title": "t", "body": body}, nil)
 	w.as("ada", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"title": "t", "body": strings.Replace(body, `"shop"`, `"other"`, 1)}, nil)
-	fresh := w.keeper(often)
+	b := &box{}
+	fresh := w.keeper(often, func(c *pulls.Config) { c.Deliveries, c.Hooks = b, []string{"work"} })
 	stop := w.run(fresh)
+	theirs := w.fake.Asked("GET", "/pulls/2")
+	wait.Until(t, "that of another is looked at", func() bool {
+		b.put("work", "pull_request", object{"pull_request": object{"number": 2}, "repository": object{"id": 1, "full_name": w.repo}})
+		return w.fake.Asked("GET", "/pulls/2") > theirs+5
+	})
 	asked := w.fake.Asked("GET", "/pulls/1")
 	wait.Until(t, "it is looked at", func() bool { return w.fake.Asked("GET", "/pulls/1") > asked+9 })
 	if n := len(w.reports()); n != 0 {
@@ -174,7 +180,7 @@ func TestMarks(t *testing.T) {
 	w.open(fresh)
 	w.until("it is open", func(p *pulls.PullRequest) bool { return p.Number == 1 })
 	stop()
-	if !strings.HasPrefix(w.show(1).Body, body[:40]) {
+	if !strings.HasPrefix(w.show().Body, body[:40]) {
 		t.Error("the mark was not written again")
 	}
 }
@@ -212,13 +218,13 @@ func TestLimitOfTheSweep(t *testing.T) {
 	w := newWorld(t)
 	b := &box{}
 	var mu sync.Mutex
-	now := time.Now()
+	var later time.Duration
 	k := w.keeper(func(c *pulls.Config) {
 		c.Deliveries, c.Hooks = b, []string{"work"}
 		c.Now = func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
-			return now
+			return time.Now().Add(later)
 		}
 	})
 	w.open(k)
@@ -235,7 +241,7 @@ func TestLimitOfTheSweep(t *testing.T) {
 		t.Errorf("it asks %d times, and reports %d", n, len(w.reports()))
 	}
 	mu.Lock()
-	now = now.Add(2 * time.Hour)
+	later = 2 * time.Hour
 	mu.Unlock()
 	b.put("work", "push", object{})
 	w.until("it is open", func(p *pulls.PullRequest) bool { return p.State == pulls.PullOpen })

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +91,7 @@ func worldOn(t *testing.T, address string, tokens map[string]string, name string
 	}, nil)
 	head := w.commit("main", "forge/task-1", "a.txt", "a\n")
 	w.in = &pulls.PullInput{
-		Branch: "forge/task-1", Base: "main", Head: head, Parent: w.tip("main"), PatchID: "14f5aa00", Title: "Mend the crash",
+		Branch: "forge/task-1", Base: "main", Head: head, Parent: w.tip(), PatchID: "14f5aa00", Title: "Mend the crash",
 		Policy: pulls.PullPolicy{Method: "fast-forward", By: "forge", Labels: []string{"forge"}},
 		Facts: pulls.PullFacts{
 			Request: "It crashes.", Requesters: []string{"ada"}, Commands: []string{"make check"}, CostUSD: 0.84, Attempts: 2,
@@ -143,11 +142,11 @@ func (w *world) commit(from, branch, file, content string) string {
 	return got.Commit.SHA
 }
 
-// tip returns the commit of a branch.
-func (w *world) tip(branch string) string {
+// tip returns the commit of main.
+func (w *world) tip() string {
 	w.t.Helper()
 	var got struct{ Commit struct{ ID string } }
-	w.as("bot", "GET", "/repos/"+w.repo+"/branches/"+url.PathEscape(branch), nil, &got)
+	w.as("bot", "GET", "/repos/"+w.repo+"/branches/main", nil, &got)
 	return got.Commit.ID
 }
 
@@ -221,9 +220,9 @@ type shown struct {
 	Labels      []struct{ Name string }
 }
 
-// show returns what the forge shows of a pull request.
-func (w *world) show(number int) (s shown) {
+// show returns what the forge shows of the first pull request.
+func (w *world) show() (s shown) {
 	w.t.Helper()
-	w.as("eve", "GET", fmt.Sprintf("/repos/%s/pulls/%d", w.repo, number), nil, &s)
+	w.as("eve", "GET", "/repos/"+w.repo+"/pulls/1", nil, &s)
 	return s
 }
