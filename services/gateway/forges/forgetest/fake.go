@@ -265,7 +265,7 @@ func (t *Fault) answer(w http.ResponseWriter) {
 	}
 	maps.Copy(w.Header(), t.Header)
 	w.WriteHeader(t.Status)
-	fmt.Fprintf(w, `{"message": %q}`, cmp.Or(t.Message, "a fault"))
+	_ = json.NewEncoder(w).Encode(map[string]string{"message": cmp.Or(t.Message, "a fault")})
 }
 
 // id returns the number of a user.
