@@ -57,7 +57,9 @@ var mayPublish = map[string]string{
 	"forge.api.shop.by.ada.clean": "ada", "forge.api.shop.by.bob.clean": nobody, "forge.api.bank.by.bob.clean": nobody,
 	// Who takes what.
 	"$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review": "reviewer", "$JS.ACK.FORGE_COMMANDS.review.1.1.1.1.1": "reviewer",
-	"$JS.ACK._.hash.FORGE_COMMANDS.review.1.1.1.1.1.x": "reviewer", "$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review-on-reviewer-0": takesCommands,
+	"$JS.ACK._.hash.FORGE_COMMANDS.review.1.1.1.1.1.x": "reviewer", "$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review-on-reviewer-0": everyWorker,
+	"$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.open_pull": "gateway", "$JS.ACK.FORGE_COMMANDS.merge_pull.1.1.1.1.1": "gateway",
+	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.open_pull.forge.command.open_pull.any.>": "runner", "$JS.API.STREAM.MSG.GET.FORGE_COMMANDS": everyService,
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.review.forge.command.review.any.>":     "runner reviewer",
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.x.forge.command.review.on.x.>":         "reviewer",
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.review.forge.command.implement.on.x.>": nobody,

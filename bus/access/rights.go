@@ -123,11 +123,8 @@ func runner(all []Account) []Right {
 	}
 }
 
-// carriesOut returns the rights to take the commands of a service's steps and to report on them.
-//
-// Workers that call no agents need no more than this: they have no sessions to store, and their transcripts are short enough for
-// the stream.
-func carriesOut(role Role) []Right {
+// worker returns the rights that the workers of a service have, besides their inbox.
+func worker(role Role) []Right {
 	var commands, others, results []string
 	for _, step := range forge.Steps() {
 		name := string(step)
@@ -154,18 +151,6 @@ func carriesOut(role Role) []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},
-		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
-		{
-			Why:       "says that it runs",
-			Publish:   []string{PresenceInbox() + ".*"},
-			Subscribe: microService("pfl-forge-" + string(role)),
-		},
-	}
-}
-
-// worker returns the rights that the workers of a service have that call agents or have checkouts, besides their inbox.
-func worker(role Role) []Right {
-	return append(carriesOut(role), []Right{
 		{
 			Why: "reads transcripts, and stores them as a whole, as well as the sessions of agents",
 			Publish: slices.Concat(
@@ -173,7 +158,13 @@ func worker(role Role) []Right {
 				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
 			),
 		},
-	}...)
+		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
+		{
+			Why:       "says that it runs",
+			Publish:   []string{PresenceInbox() + ".*"},
+			Subscribe: microService("pfl-forge-" + string(role)),
+		},
+	}
 }
 
 // listsJournals is needed by workers that look at all intents of a project.
@@ -218,8 +209,8 @@ var throughGateway = []string{"submit", "edit", "approve", "reject", "answer", "
 
 // gateway returns the rights of the service that speaks HTTP to the outside, besides its
 // inbox. It asks for nothing in its own name, and each of its subjects says that it came
-// through it. It takes the commands of its own two steps, as a worker without agents: of objects, sessions and transcripts
-// it stores and reads nothing. Of what people and systems send it has no consumer.
+// through it. It makes no consumer: who may make one can have it deliver anywhere. From those that a runner makes for its own
+// two steps it takes commands; of other commands, objects, sessions and transcripts it reads and stores nothing.
 func gateway() []Right {
 	name := string(Gateway)
 	asks := []string{"forge.intent.*.from.*.via." + name + ".submit"}
@@ -230,14 +221,30 @@ func gateway() []Right {
 	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
-	return append(carriesOut(Gateway), []Right{
+	var takes, reports []string
+	for _, step := range forge.Steps() {
+		if step.Service() == name {
+			takes = append(takes, consumes(streams.Commands, string(step))...)
+			reports = append(reports, "forge.result."+string(step)+".*.*", "forge.lease."+string(step)+".*.*.*", "forge.transcript.*.*.*."+string(step)+".*.*")
+		}
+	}
+	return []Right{
+		{Why: "takes commands of its steps, which are for any gateway", Publish: takes},
+		{Why: "reports results, leases and transcripts of its steps", Publish: reports},
+		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands.*"}},
+		{Why: "asks whether a command is still wanted, and for traces of which run it is", Publish: []string{
+			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
+		}},
+		{Why: "reads leases", Publish: reads(streams.Leases)},
+		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},
 		{Why: "reads changes, and hears when there are more", Publish: []string{api("STREAM.MSG.GET", streams.Events)}, Subscribe: []string{"forge.event.*.*.*"}},
 		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("DIRECT.GET", streams.Hooks)}, Subscribe: []string{
 			subjects.EveryDelivery,
 		}},
-	}...)
+		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
+	}
 }
 
 // backup returns the rights of who copies and restores all streams, besides its inbox.

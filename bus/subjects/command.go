@@ -37,7 +37,7 @@ func (g Groups) Command(c *forge.Command) (string, error) {
 		task = string(c.Attempt.Task)
 	}
 	whom := "any"
-	if group := g[c.To.Project]; group != "" {
+	if group := g[c.To.Project]; group != "" && !ForAnyone(c.Attempt.Step) {
 		if _, err := ParseGroup(string(group)); err != nil {
 			return "", err
 		}

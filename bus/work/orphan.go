@@ -19,6 +19,9 @@ import (
 // not have got there yet, or be gone for good. The commands stay where they
 // are: a Job of the list is carried out, but not taken.
 func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.ReplicaID) ([]*Job, error) {
+	if subjects.ForAnyone(step) {
+		return nil, nil
+	}
 	waiting, err := cs.addressed(ctx, step)
 	if err != nil {
 		return nil, fmt.Errorf("look for commands that nobody works on: %w", err)

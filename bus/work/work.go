@@ -79,7 +79,7 @@ func (j *Job) Wanted(ctx context.Context) (bool, error) {
 }
 
 // Consume gives a handler the commands of a step: those for any replica,
-// and those for this one. It returns when Drain is closed, or ctx ended, and the
+// and those for this one, unless all commands of the step are for anyone. It returns when Drain is closed, or ctx ended, and the
 // last handler has returned. The end of ctx reaches the handlers.
 //
 // With nil, returned when the result is published, a command is done with. With
@@ -95,6 +95,10 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 	}
 	if _, err := forge.ParseReplicaID(string(cfg.Replica)); err != nil {
 		return fmt.Errorf("consume commands: %w", err)
+	}
+	anyone := subjects.ForAnyone(cfg.Step)
+	if anyone {
+		cfg.Group = ""
 	}
 	shared, err := commandConsumer(cfg.Step, cfg.Group, "", cfg.Limit)
 	if err != nil {
@@ -117,11 +121,14 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 		}()
 	}
 	var pulls sync.WaitGroup
+	if !anyone {
+		pulls.Go(func() {
+			cs.conn.Pull(taking, conn.Source{Stream: streams.Commands, Config: own, Ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
+		})
+	}
 	pulls.Go(func() {
-		cs.conn.Pull(taking, conn.Source{Stream: streams.Commands, Config: own, Ahead: 1}, func(m jetstream.Msg) { w.takeOwn(ctx, taking.Done(), m) })
-	})
-	pulls.Go(func() {
-		cs.conn.Pull(taking, conn.Source{Stream: streams.Commands, Config: shared, Ahead: 1}, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
+		src := conn.Source{Stream: streams.Commands, Config: shared, Ahead: 1, Made: anyone}
+		cs.conn.Pull(taking, src, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
 	})
 	pulls.Wait()
 	w.running.Wait()
@@ -135,6 +142,9 @@ func (cs *Commands) Ensure(ctx context.Context, groups subjects.Groups) error {
 	all := slices.Sorted(maps.Values(groups))
 	for _, group := range slices.Compact(append([]subjects.Group{""}, all...)) {
 		for _, step := range forge.Steps() {
+			if group != "" && subjects.ForAnyone(step) {
+				continue
+			}
 			shared, err := commandConsumer(step, group, "", defaultLimit)
 			if err == nil {
 				_, err = cs.conn.EnsureConsumer(ctx, conn.Source{Stream: streams.Commands, Config: shared})
@@ -152,7 +162,11 @@ func (cs *Commands) Ensure(ctx context.Context, groups subjects.Groups) error {
 func (cs *Commands) Ready(ctx context.Context, step forge.Step, group subjects.Group, replica forge.ReplicaID) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	for _, r := range []forge.ReplicaID{"", replica} {
+	replicas := []forge.ReplicaID{"", replica}
+	if subjects.ForAnyone(step) {
+		group, replicas = "", replicas[:1]
+	}
+	for _, r := range replicas {
 		cfg, err := commandConsumer(step, group, r, 0)
 		if err != nil {
 			return err

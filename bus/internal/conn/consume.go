@@ -21,10 +21,12 @@ type Source struct {
 	Config jetstream.ConsumerConfig
 	// Ahead is how many messages the server may send before they are asked for.
 	Ahead int
+	// Made says that another service makes the consumer: it is waited for, and never made or altered.
+	Made bool
 }
 
 // Pull gives a source's messages to take, one after the other, until ctx ends.
-// The consumer is made when it is missing, also when it, or its stream, gets
+// The consumer is made when it is missing, unless another service does that, also when it, or its stream, gets
 // lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 	var notices retry.Notices
@@ -153,12 +155,12 @@ func (c *Conn) EnsureConsumer(ctx context.Context, src Source) (jetstream.Consum
 	cons, err := c.Consumer(ctx, src.Stream, src.Config.Durable)
 	if err == nil {
 		have := cons.CachedInfo().Config
-		if have.MaxAckPending == src.Config.MaxAckPending && have.AckWait == src.Config.AckWait &&
+		if src.Made || have.MaxAckPending == src.Config.MaxAckPending && have.AckWait == src.Config.AckWait &&
 			have.FilterSubject == src.Config.FilterSubject && slices.Equal(have.FilterSubjects, src.Config.FilterSubjects) &&
 			have.InactiveThreshold == src.Config.InactiveThreshold {
 			return cons, nil
 		}
-	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	} else if src.Made || !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("look for consumer: %w", err)
 	}
 	subject := "$JS.API.CONSUMER.CREATE." + src.Stream + "." + src.Config.Durable
