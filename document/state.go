@@ -153,13 +153,15 @@ type Detail struct {
 	DependsOn []forge.IntentID `json:"depends_on,omitempty"`
 	Questions []Clarification  `json:"questions,omitempty"`
 	TaskList  []TaskState      `json:"task_list,omitempty"`
+	Work
 }
 
-// DetailOf returns the answer about an intent. Only the texts of its state are cut.
-func DetailOf(v *forge.View) Detail {
+// DetailOf returns the answer about an intent. Of what became of it, a page is told; of the rest, only the texts of its state are cut.
+func DetailOf(v *forge.View, w Work, p Page) Detail {
+	w.Bound(p)
 	d := Detail{
 		State: StateOf(&v.Summary), Body: v.Intent.Body, Origin: Origin(v.Intent.Origin),
-		DependsOn: v.Intent.DependsOn,
+		DependsOn: v.Intent.DependsOn, Work: w,
 	}
 	for _, c := range v.Intent.Clarifications {
 		d.Questions = append(d.Questions, Clarification(c))

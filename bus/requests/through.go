@@ -98,9 +98,15 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 	return ss.look(ctx, project, gateway, subjects.VerbList, ask)
 }
 
-// Show asks a runner for an intent, as List does, and returns a document.Detail.
-func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string) (json.RawMessage, error) {
-	return ss.look(ctx, key.Project, gateway, subjects.VerbShow, map[string]string{"intent": string(key.Intent)})
+// Show asks a runner for a page of an intent, as List does, and returns a document.Detail.
+func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string, p document.Page) (json.RawMessage, error) {
+	// Runners that know no pages take what they know: the fields are left out where they say nothing.
+	type request struct {
+		Intent forge.IntentID `json:"intent"`
+		Part   string         `json:"part,omitempty"`
+		After  int            `json:"after,omitempty"`
+	}
+	return ss.look(ctx, key.Project, gateway, subjects.VerbShow, request{key.Intent, p.Part, p.After})
 }
 
 // look asks a runner as the system of a gateway.
@@ -169,8 +175,9 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	if err != nil {
 		return forge.Intent{}, err
 	}
-	// People's keys are apart from each other, and from those of systems: no one of them can
-	// take the id of another's next intent.
+	// People's keys are apart from each other's, and from those of systems, so that two who
+	// choose the same key ask for two intents. An id that somebody gives is taken all the same by
+	// whoever comes first.
 	key = cmp.Or(key, string(in.ID), nuid.Next())
 	in.Project, in.Source = project, source
 	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
@@ -262,7 +269,7 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 // ruled returns an error if no runner answers, so that nothing is stored that waits for a
 // decision for long; and the *RequestError of a missing intent.
 func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
-	_, err := ss.Show(ctx, key, gateway)
+	_, err := ss.Show(ctx, key, gateway, document.Page{})
 	return err
 }
 
