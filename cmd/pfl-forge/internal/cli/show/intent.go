@@ -100,7 +100,7 @@ func printDecisions(a *kit.App, list []model.Decided) {
 	}
 	for i := range list {
 		d := &list[i]
-		line := d.At.Local().Format(time.DateTime) + "  " + d.What
+		line := d.At.Local().Format(time.DateTime) + " " + d.What
 		for _, part := range []struct{ word, text string }{
 			{" by ", d.By}, {" via ", d.Via}, {", plan ", d.Plan}, {", task ", string(d.Task)}, {": ", render.FirstLine(d.Question)},
 			{": ", render.FirstLine(d.Answer)}, {": ", render.FirstLine(d.Reason)}, {": ", strings.Join(d.Fields, ", ")},
