@@ -2,6 +2,31 @@
 //
 // A back end asks, and decides nothing. It is safe for concurrent use. What a forge limits is told as a [ParkedError] with the time of
 // its end, so that the work waits for that, and no goroutine does.
+//
+// # Issues and pull requests
+//
+// [Forge] is about issues and their comments, [Pulls] about pull requests. A pull request has the comments of an issue of its number, so
+// that one comment of ours in each is found, edited and kept in the same way.
+//
+// # Rules that every back end keeps
+//
+//	a name          is checked before it is a part of a path: repositories by intake.CheckRepository, branches and commits by package git
+//	an account      is a number. Its name may be another one's tomorrow
+//	an author       of a pull request, a review or a status is told with it: everybody can write one like ours
+//	a branch        is the repository's own. One of the same name in a fork is another one
+//	a lost answer   leads to the same request again: to open a pull request that is open returns that one
+//	a merge         names the head that it is about. There is no call without one, and none that overrides the forge's rules
+//	a refusal       has a reason for people. Only a look at the pull request says what is so now
+//	a limit         is a ParkedError with the time at which to come again
+//
+// # Who can fool us, and what helps
+//
+//	a stranger approves                        Review.Official is the forge's own word on who counts
+//	a person approves, and the change is new   Review.Commit and Stale
+//	a writer writes a status in our name       Status.Author
+//	a person opens our pull request first      Pull.Author
+//	a person retargets or pushes to it         Pull.Base and Head, which each decision compares with its own
+//	a title that is a draft's to the forge     OpenPull and EditPull say of each which it is
 package forges
 
 import (
@@ -10,6 +35,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -33,8 +59,8 @@ type Forge interface {
 	Edit(ctx context.Context, repository string, comment int64, body string) error
 	// React puts a reaction on a comment. Doing so again changes nothing.
 	React(ctx context.Context, repository string, comment int64, r Reaction) error
-	// Hint reads a delivery: which issue it leads to. The error says that the body cannot be read; a delivery that is about no issue
-	// leads to none.
+	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body cannot be read; a delivery that is
+	// about nothing of the kind leads to nothing.
 	Hint(event string, body []byte) (Hint, error)
 }
 
@@ -95,8 +121,12 @@ type Hint struct {
 	Repository string
 	// RepositoryID is its number.
 	RepositoryID int64
-	// Number is the issue's.
+	// Number is the issue's, or the pull request's.
 	Number int64
+	// Pull says that it is a pull request.
+	Pull bool
+	// Commit is set in place of a number where the delivery is about a commit: a status of it, or a push.
+	Commit git.OID
 	// Text is the hash of the issue's title and body at that time; empty if the delivery does not have them.
 	Text string
 }

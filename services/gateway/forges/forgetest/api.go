@@ -22,7 +22,8 @@ func (f *Fake) makeRepo(q *request) (int, any) {
 	if f.repos[name] != nil {
 		return http.StatusConflict, nil
 	}
-	f.repos[name] = &repo{id: f.next(), name: name, roles: map[string]string{}}
+	f.repos[name] = &repo{id: f.next(), name: name, roles: map[string]string{}, rules: map[string]*rule{}}
+	f.initRepo(f.repos[name])
 	return http.StatusCreated, object{"id": f.repos[name].id, "full_name": name}
 }
 
@@ -73,10 +74,13 @@ func (f *Fake) makeHook(q *request) (int, any) {
 
 // listIssues returns a page of the issues that changed since a time, the newest first, as Gitea does.
 func (f *Fake) listIssues(q *request) (int, any) {
-	since, _ := time.Parse(time.RFC3339, q.URL.Query().Get("since"))
+	want := q.URL.Query()
+	since, _ := time.Parse(time.RFC3339, want.Get("since"))
 	var out []object
 	for _, i := range slices.Backward(q.repo.issues) {
-		if !i.edited.Before(since) {
+		by, state := want.Get("created_by"), want.Get("state")
+		if !i.edited.Before(since) && (i.pull != nil) == (want.Get("type") == "pulls") && (by == "" || by == i.by) &&
+			(state == "all" || state == i.state) {
 			out = append(out, f.issueObject(q.repo, i))
 		}
 	}
@@ -114,12 +118,22 @@ func (f *Fake) editIssue(q *request) (int, any) {
 	if q.in.Body != "" {
 		q.issue.body = q.in.Body
 	}
-	if q.in.State != "" {
+	if q.in.State != "" && q.in.State != q.issue.state {
 		q.issue.state = q.in.State
+		kind := map[string]string{"closed": "close", "open": "reopen"}[q.in.State]
+		q.issue.events = append(q.issue.events, &event{id: f.next(), kind: kind, by: q.user, created: f.now, edited: f.now})
 	}
 	q.issue.edited = f.now
-	f.tell(q, q.issue, "issues", object{"action": "edited"})
+	f.tell(q, q.issue, q.kind("issues", "pull_request"), object{"action": "edited"})
 	return http.StatusCreated, f.issueObject(q.repo, q.issue)
+}
+
+// kind returns the name of an event for an issue, or for a pull request if the request is about one.
+func (q *request) kind(issue, pull string) string {
+	if q.issue.pull != nil {
+		return pull
+	}
+	return issue
 }
 
 // issueObject returns an issue as the API and the hooks do.
@@ -128,9 +142,13 @@ func (f *Fake) issueObject(r *repo, i *issue) object {
 	for _, l := range i.labels {
 		labels = append(labels, object{"name": l})
 	}
+	var pull any
+	if i.pull != nil {
+		pull = object{"merged": i.pull.merge != ""}
+	}
 	return object{
 		"number": i.number, "title": i.title, "body": i.body, "user": f.user(i.by), "labels": labels, "state": i.state,
-		"created_at": i.created, "updated_at": i.edited, "pull_request": nil,
+		"created_at": i.created, "updated_at": i.edited, "pull_request": pull,
 		"repository": object{"id": r.id, "full_name": r.name},
 	}
 }
@@ -147,7 +165,7 @@ func (f *Fake) label(q *request) (int, any) {
 		}
 	}
 	q.issue.edited = f.now
-	f.tell(q, q.issue, "issue_label", object{"action": "label_updated"})
+	f.tell(q, q.issue, q.kind("issue_label", "pull_request_label"), object{"action": "label_updated"})
 	return http.StatusOK, f.issueObject(q.repo, q.issue)["labels"]
 }
 
@@ -186,7 +204,7 @@ func (f *Fake) say(q *request) (int, any) {
 	e := &event{id: f.next(), kind: "comment", by: q.user, body: q.in.Body, created: f.now, edited: f.now}
 	q.issue.events = append(q.issue.events, e)
 	q.issue.edited = f.now
-	f.tell(q, q.issue, "issue_comment", object{"action": "created", "comment": f.eventObject(e)})
+	f.tell(q, q.issue, commented, object{"action": "created", "comment": f.eventObject(e)})
 	return http.StatusCreated, f.eventObject(e)
 }
 
@@ -212,7 +230,7 @@ func (f *Fake) editComment(q *request) (int, any) {
 		return http.StatusForbidden, nil
 	}
 	e.body, e.edited, i.edited = q.in.Body, f.now, f.now
-	f.tell(q, i, "issue_comment", object{"action": "edited", "comment": f.eventObject(e)})
+	f.tell(q, i, commented, object{"action": "edited", "comment": f.eventObject(e)})
 	return http.StatusOK, f.eventObject(e)
 }
 

@@ -1,11 +1,14 @@
 package forgetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +21,7 @@ type Fake struct {
 	srv *httptest.Server
 
 	mu     sync.Mutex
+	root   string
 	users  []string
 	repos  map[string]*repo
 	nextID int64
@@ -31,9 +35,10 @@ type Fake struct {
 type Fault struct {
 	// Method, Part and By say of which requests: those with that method, or any, whose path holds the part, by that user, or any.
 	Method, Part, By string
-	// Status and Header are the answer's; 0 hangs up.
-	Status int
-	Header http.Header
+	// Status, Header and Message are the answer's; a Status of 0 hangs up.
+	Status  int
+	Header  http.Header
+	Message string
 	// After has the request carried out all the same, so that only the answer is lost.
 	After bool
 }
@@ -46,6 +51,10 @@ type repo struct {
 	labels []string
 	issues []*issue
 	hooks  []hook
+	// dir is its folder, a bare repository of git.
+	dir      string
+	rules    map[string]*rule
+	statuses []*status
 }
 
 // issue is an issue with all that happened to it, the oldest first.
@@ -56,6 +65,8 @@ type issue struct {
 	labels          []string
 	created, edited time.Time
 	events          []*event
+	// pull is not nil for a pull request.
+	pull *pull
 }
 
 // event is a comment, or a label that was put on or taken off.
@@ -69,29 +80,49 @@ type event struct {
 
 // NewFake starts a forge; Close ends it.
 func NewFake() *Fake {
+	root, err := os.MkdirTemp("", "forge")
+	if err != nil {
+		panic(err)
+	}
 	f := &Fake{
-		users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{},
+		root: root, users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{},
 		now: time.Now().UTC().Truncate(time.Second),
 	}
-	mux := http.NewServeMux()
+	mux, p := http.NewServeMux(), pulls{f}
 	for pattern, serve := range map[string]func(*request) (int, any){
-		"GET /api/v1/user":                                                 f.self,
-		"POST /api/v1/user/repos":                                          f.makeRepo,
-		"GET /api/v1/repos/{owner}/{name}":                                 f.showRepo,
-		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":            f.collaborate,
-		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission": f.permission,
-		"POST /api/v1/repos/{owner}/{name}/labels":                         f.makeLabel,
-		"POST /api/v1/repos/{owner}/{name}/hooks":                          f.makeHook,
-		"GET /api/v1/repos/{owner}/{name}/issues":                          f.listIssues,
-		"POST /api/v1/repos/{owner}/{name}/issues":                         f.openIssue,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                 f.showIssue,
-		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":               f.editIssue,
-		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":         f.label,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}/timeline":        f.timeline,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}/comments":        f.listComments,
-		"POST /api/v1/repos/{owner}/{name}/issues/{number}/comments":       f.say,
-		"PATCH /api/v1/repos/{owner}/{name}/issues/comments/{id}":          f.editComment,
-		"POST /api/v1/repos/{owner}/{name}/issues/comments/{id}/reactions": f.react,
+		"GET /api/v1/user":                                                      f.self,
+		"POST /api/v1/user/repos":                                               f.makeRepo,
+		"GET /api/v1/repos/{owner}/{name}":                                      f.showRepo,
+		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":                 f.collaborate,
+		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,
+		"POST /api/v1/repos/{owner}/{name}/labels":                              f.makeLabel,
+		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook,
+		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
+		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      f.showIssue,
+		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":                    f.editIssue,
+		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":              f.label,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}/timeline":             f.timeline,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}/comments":             f.listComments,
+		"POST /api/v1/repos/{owner}/{name}/issues/{number}/comments":            f.say,
+		"PATCH /api/v1/repos/{owner}/{name}/issues/comments/{id}":               f.editComment,
+		"POST /api/v1/repos/{owner}/{name}/issues/comments/{id}/reactions":      f.react,
+		"POST /api/v1/repos/{owner}/{name}/contents/{path}":                     p.makeFile,
+		"PUT /api/v1/repos/{owner}/{name}/contents/{path}":                      p.makeFile,
+		"GET /api/v1/repos/{owner}/{name}/pulls":                                p.listPulls,
+		"POST /api/v1/repos/{owner}/{name}/pulls":                               p.openPull,
+		"GET /api/v1/repos/{owner}/{name}/pulls/{base}/{head}":                  p.findPull,
+		"GET /api/v1/repos/{owner}/{name}/pulls/{number}":                       withPull(p.showPull),
+		"PATCH /api/v1/repos/{owner}/{name}/pulls/{number}":                     withPull(p.editPull),
+		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/merge":                withPull(p.mergePull),
+		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":               withPull(p.listReviews),
+		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":              withPull(p.review),
+		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments": withPull(p.listRemarks),
+		"POST /api/v1/repos/{owner}/{name}/statuses/{sha}":                      p.setStatus,
+		"GET /api/v1/repos/{owner}/{name}/commits/{sha}/status":                 p.showStatuses,
+		"POST /api/v1/repos/{owner}/{name}/branch_protections":                  p.protect,
+		"GET /api/v1/repos/{owner}/{name}/branch_protections/{branch}":          p.showRule,
+		"GET /api/v1/repos/{owner}/{name}/branches/{branch}":                    p.showBranch,
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
@@ -106,6 +137,7 @@ func (f *Fake) URL() string { return f.srv.URL }
 func (f *Fake) Close() {
 	f.hooks.wait()
 	f.srv.Close()
+	_ = os.RemoveAll(f.root)
 }
 
 // Script has the next requests that fit answered with faults, each once.
@@ -136,11 +168,24 @@ type request struct {
 	in   struct {
 		Title, Body, Name, State, Permission, Content string
 		Labels                                        []string
-		Config                                        struct {
+
+		// Of branches, pull requests, reviews and statuses.
+		Branch, Message, Head, Base, Event, Context, Description, Do string
+
+		NewBranch    string `json:"new_branch"`
+		HeadCommitID string `json:"head_commit_id"`
+		TargetURL    string `json:"target_url"`
+		Comments     []struct {
+			Path, Body string
+			Line       int64 `json:"new_position"`
+		}
+		Config struct {
 			URL    string `json:"url"`
 			Secret string `json:"secret"`
 		}
 	}
+	// rule is the body, too, where it is that of a branch.
+	rule  rule
 	repo  *repo
 	issue *issue
 }
@@ -175,8 +220,11 @@ func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
 	if !slices.Contains(f.users, q.user) {
 		return http.StatusUnauthorized, nil
 	}
-	if r.Method != http.MethodGet && json.NewDecoder(r.Body).Decode(&q.in) != nil {
-		return http.StatusUnprocessableEntity, nil
+	if r.Method != http.MethodGet {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || json.Unmarshal(body, &q.in) != nil || json.Unmarshal(body, &q.rule) != nil {
+			return http.StatusUnprocessableEntity, nil
+		}
 	}
 	if name := r.PathValue("name"); name != "" {
 		if q.repo = f.repos[strings.ToLower(r.PathValue("owner")+"/"+name)]; q.repo == nil {
@@ -191,6 +239,9 @@ func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
 		q.issue = q.repo.issues[i]
 	}
 	f.now = f.now.Add(time.Second) // no two things happen at one time
+	if q.repo != nil {
+		pulls{f}.sync(q.repo)
+	}
 	return do(q)
 }
 
@@ -212,7 +263,8 @@ func (t *Fault) answer(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	maps.Copy(w.Header(), t.Header)
-	http.Error(w, `{"message": "a fault"}`, t.Status)
+	w.WriteHeader(t.Status)
+	_ = json.NewEncoder(w).Encode(object{"message": cmp.Or(t.Message, "a fault")})
 }
 
 // id returns the number of a user.

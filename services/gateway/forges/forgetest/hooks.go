@@ -33,6 +33,9 @@ const (
 	Late
 )
 
+// commented is the event of a comment on an issue or a pull request.
+const commented = "issue_comment"
+
 // sends are hooks on their way.
 type sends struct {
 	mode Mode
@@ -61,9 +64,16 @@ func (f *Fake) Release() {
 	}
 }
 
-// tell sends a hook about an issue to all who want it.
+// tell sends a hook about an issue or a pull request, or about neither, to all who want it.
 func (f *Fake) tell(q *request, i *issue, event string, o object) {
-	o["issue"], o["sender"] = f.issueObject(q.repo, i), f.user(q.user)
+	o["sender"] = f.user(q.user)
+	switch {
+	case i == nil:
+	case i.pull != nil && event != commented: // a comment has the issue, as also a pull request is one
+		o["number"], o["pull_request"] = i.number, pulls{f}.pullObject(q.repo, i)
+	default:
+		o["issue"] = f.issueObject(q.repo, i)
+	}
 	o["repository"] = object{"id": q.repo.id, "full_name": q.repo.name}
 	body, err := json.Marshal(o)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -49,6 +50,10 @@ const (
 	// away is for how long a forge is left alone that does not answer, and maxAway for how long at most one that says so itself.
 	away    = 30 * time.Second
 	maxAway = time.Hour
+	// maxReason bounds the forge's reason for a refusal, in bytes.
+	maxReason = 300
+	// later is the reason for a merge that is refused because Gitea has not computed yet whether it can be done. It has no other sign.
+	later = "Please try again later"
 )
 
 // New returns a Client, or an error that names the setting.
@@ -130,7 +135,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if err != nil {
 		return c.parked(away, "the forge stopped in the midst of an answer")
 	}
-	if err := c.refusal(resp); err != nil {
+	if err := c.refusal(resp, data); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if len(data) > maxAnswer {
@@ -145,11 +150,12 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// refusal returns the error of an answer; nil if it is none. The text of the answer is not repeated: it is the forge's, or that of
-// whoever stands before it.
-func (c *Client) refusal(resp *http.Response) error {
-	// 403 is also for rights that are missing; then the limit has something left, or is not there.
-	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusForbidden && resp.Header.Get("X-Ratelimit-Remaining") == "0"
+// refusal returns the error of an answer; nil if it is none. The text of the answer is the forge's, or that of whoever stands before it:
+// only where it is a reason for people it is in the error, as a short line.
+func (c *Client) refusal(resp *http.Response, data []byte) error {
+	// 403 is also for rights that are missing; then the limit has something left, or is not there, and nothing says when to come again.
+	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusForbidden &&
+		(resp.Header.Get("X-Ratelimit-Remaining") == "0" || resp.Header.Get("Retry-After") != "")
 	switch code := resp.StatusCode; {
 	case limited:
 		return c.parked(c.wait(resp.Header), "the limits of the forge are used up")
@@ -164,7 +170,12 @@ func (c *Client) refusal(resp *http.Response) error {
 	case code >= 500:
 		return c.parked(c.wait(resp.Header), fmt.Sprintf("the forge has a fault of its own (%d)", code))
 	default:
-		return fmt.Errorf("the forge refuses the request (%d)", code)
+		var said struct {
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(data, &said) // without one there is only the number
+		reason := strings.ToValidUTF8(said.Message[:min(len(said.Message), maxReason)], "")
+		return &forges.RefusedError{Code: code, Again: code == http.StatusMethodNotAllowed && reason == later, Reason: term.Line(reason)}
 	}
 }
 

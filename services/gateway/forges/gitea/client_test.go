@@ -113,7 +113,7 @@ func TestHint(t *testing.T) {
 		t.Errorf("the hint is %+v, %v", got, err)
 	}
 	for change, fails := range map[[2]string]bool{
-		{"7", "-7"}: false, {`"pull_request": null`, `"pull_request": {}`}: false, {`"id": 3`, `"id": 0`}: false, {`"issue"`, `"release"`}: false,
+		{"7", "-7"}: false, {`"id": 3`, `"id": 0`}: false, {`"issue"`, `"release"`}: false,
 		{"shop/web", "../web"}: true, {"{", "["}: true, {"7", `"7"`}: true,
 	} {
 		if got, err := c.Hint("issues", []byte(strings.Replace(body, change[0], change[1], 1))); (err != nil) != fails || got != (forges.Hint{}) {
@@ -122,13 +122,36 @@ func TestHint(t *testing.T) {
 	}
 }
 
+// TestHintOfPulls: what happens to a pull request leads to it, whatever the event is; a status and a push lead to their commit.
+func TestHintOfPulls(t *testing.T) {
+	c := clientOf(t, "https://git.example.com")
+	const commit = "a466e452e239ae3ae94b6b16ce3ca92377690546"
+	pull := forges.Hint{Repository: "shop/web", RepositoryID: 3, Number: 7, Pull: true}
+	of := forges.Hint{Repository: "shop/web", RepositoryID: 3, Commit: commit}
+	for body, want := range map[string]forges.Hint{
+		`"action": "opened", "number": 7, "pull_request": {"number": 7}`:       pull,
+		`"action": "reviewed", "pull_request": {"number": 7}, "review": {}`:    pull,
+		`"action": "created", "issue": {"number": 7, "pull_request": {}}`:      pull,
+		`"sha": "` + commit + `", "context": "ci", "state": "success"`:         of,
+		`"ref": "refs/heads/forge/a", "before": "", "after": "` + commit + `"`: of,
+		`"sha": "../../issues", "state": "success"`:                            {},
+		`"number": -7, "pull_request": {}`:                                     {},
+		`"number": 7`:                                                          {},
+	} {
+		if got, err := c.Hint("x", []byte(`{`+body+`, "repository": {"id": 3, "full_name": "shop/web"}}`)); got != want || err != nil {
+			t.Errorf("%s leads to %+v, %v", body, got, err)
+		}
+	}
+}
+
 // FuzzHint: whatever a delivery holds, it leads to a repository that can be asked for, or nowhere.
 func FuzzHint(f *testing.F) {
 	f.Add([]byte(`{"issue": {"number": 7, "title": "T"}, "repository": {"id": 3, "full_name": "shop/web"}}`))
+	f.Add([]byte(`{"sha": "a466e452e239ae3ae94b6b16ce3ca92377690546", "repository": {"id": 3, "full_name": "shop/web"}}`))
 	c := clientOf(f, "https://git.example.com")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h, err := c.Hint("issues", body)
-		if err == nil && h.Repository != "" && (intake.CheckRepository(h.Repository) != nil || h.Number <= 0 || h.RepositoryID <= 0) {
+		if err == nil && h.Repository != "" && (intake.CheckRepository(h.Repository) != nil || h.Number <= 0 && h.Commit == "" || h.Number < 0 || h.RepositoryID <= 0) {
 			t.Errorf("%q leads to %+v", body, h)
 		}
 	})

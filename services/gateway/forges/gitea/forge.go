@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -151,23 +153,30 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"type": {"issues"}, "state": {"all"}, "limit": {strconv.Itoa(page)}}
+	query := url.Values{"type": {"issues"}, "state": {"all"}}
 	if !since.IsZero() {
 		query.Set("since", since.UTC().Format(time.RFC3339))
 	}
+	out, err := c.changed(ctx, path, query)
+	slices.SortFunc(out, func(a, b forges.Change) int { return a.At.Compare(b.At) })
+	return out, err
+}
+
+// changed lists issues, or pull requests, by a query.
+func (c *Client) changed(ctx context.Context, issues string, query url.Values) ([]forges.Change, error) {
 	var out []forges.Change
-	err = pages(func(n int) (int, error) {
+	query.Set("limit", strconv.Itoa(page))
+	err := pages(func(n int) (int, error) {
 		query.Set("page", strconv.Itoa(n))
 		var list []issueJSON
-		err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list)
+		err := c.call(ctx, http.MethodGet, issues+"?"+query.Encode(), nil, &list)
 		for _, i := range list {
-			if i.Pull == nil {
+			if (i.Pull != nil) == (query.Get("type") == "pulls") {
 				out = append(out, forges.Change{Number: i.Number, At: i.Updated})
 			}
 		}
 		return len(list), err
 	})
-	slices.SortFunc(out, func(a, b forges.Change) int { return a.At.Compare(b.At) })
 	return out, err
 }
 
@@ -272,22 +281,36 @@ func (c *Client) React(ctx context.Context, repository string, comment int64, r 
 	return c.call(ctx, http.MethodPost, path, map[string]string{"content": string(r)}, nil)
 }
 
-// Hint reads a delivery: issues, their labels and their comments all hold the issue and its repository.
+// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which a pull request is as well; those of
+// pull requests and reviews hold the pull request; those of statuses and pushes a commit.
 func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	var d struct {
-		Issue *issueJSON `json:"issue"`
-		Repo  repoJSON   `json:"repository"`
+		Issue  *issueJSON `json:"issue"`
+		Pull   *pullJSON  `json:"pull_request"`
+		Number int64      `json:"number"`
+		SHA    string     `json:"sha"`
+		After  string     `json:"after"`
+		Repo   repoJSON   `json:"repository"`
 	}
 	if err := json.Unmarshal(body, &d); err != nil {
 		return forges.Hint{}, fmt.Errorf("the body of the delivery: %w", err)
 	}
-	if d.Issue == nil || d.Issue.Pull != nil || d.Issue.Number <= 0 || d.Repo.ID <= 0 {
+	h := forges.Hint{Repository: d.Repo.FullName, RepositoryID: d.Repo.ID}
+	switch commit, err := git.ParseOID(cmp.Or(d.SHA, d.After)); {
+	case d.Issue != nil && d.Issue.Pull != nil:
+		h.Number, h.Pull = d.Issue.Number, true
+	case d.Issue != nil:
+		h.Number, h.Text = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body)
+	case d.Pull != nil:
+		h.Number, h.Pull = cmp.Or(d.Pull.Number, d.Number), true
+	case err == nil:
+		h.Commit = commit
+	}
+	if h.Number <= 0 && h.Commit == "" || h.Number < 0 || d.Repo.ID <= 0 {
 		return forges.Hint{}, nil
 	}
 	if err := intake.CheckRepository(d.Repo.FullName); err != nil {
 		return forges.Hint{}, fmt.Errorf("repository.full_name %w", err)
 	}
-	return forges.Hint{
-		Repository: d.Repo.FullName, RepositoryID: d.Repo.ID, Number: d.Issue.Number, Text: intake.Hash(d.Issue.Title, d.Issue.Body),
-	}, nil
+	return h, nil
 }

@@ -190,7 +190,9 @@ func (w *Watcher) deliveries(ctx context.Context) {
 		if err != nil { // the sweep asks for the issue, whatever this was
 			w.cfg.Log.WarnContext(ctx, "cannot read a delivery", "hook", d.Hook, "delivery", d.ID, "error", err)
 		}
-		w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
+		if !h.Pull {
+			w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
+		}
 		return nil
 	})
 	w.read = max(w.read, last)

@@ -1,0 +1,222 @@
+package forgetest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pulls answers all that is about commits, pull requests, their reviews and statuses.
+type pulls struct{ *Fake }
+
+// pull makes an issue a pull request.
+type pull struct {
+	// branch has the change, and goes into base. Both are of the repository itself: the fake has no forks.
+	branch, base string
+	// head is the commit that the forge has seen last.
+	head string
+	// merge is the commit that came to be on the base, by whom; empty until then.
+	merge, mergedBy string
+	// reviews has the oldest first.
+	reviews []*review
+}
+
+// review is a review of a pull request.
+type review struct {
+	id int64
+	// commit is the head at the time of the review, by and state as the API has them.
+	by, state, body, commit string
+	// patch is the id of the change that was reviewed.
+	patch string
+	// official says that the author could write at that time.
+	official, dismissed, stale bool
+	// remarks are those about lines.
+	remarks []object
+	at      time.Time
+}
+
+// rule is the protection of a branch.
+type rule struct {
+	// Contexts count only with Statuses.
+	Statuses  bool     `json:"enable_status_check"`
+	Contexts  []string `json:"status_check_contexts"`
+	Approvals int      `json:"required_approvals"`
+	UpToDate  bool     `json:"block_on_outdated_branch"`
+	Stale     bool     `json:"dismiss_stale_approvals"`
+	Rejected  bool     `json:"block_on_rejected_reviews"`
+	Admins    bool     `json:"block_admin_merge_override"`
+	Name      string   `json:"rule_name"`
+}
+
+// says answers with a reason, as Gitea does.
+func says(status int, reason string) (int, any) { return status, object{"message": reason} }
+
+// openPull opens a pull request, or names the one that is open.
+func (f pulls) openPull(q *request) (int, any) {
+	head, base := q.repo.head(q.in.Head), q.repo.head(q.in.Base)
+	if head == "" || base == "" {
+		return says(http.StatusNotFound, "no such branch")
+	}
+	for _, i := range q.repo.issues {
+		if p := i.pull; p != nil && i.state == "open" && p.branch == q.in.Head && p.base == q.in.Base {
+			return says(http.StatusConflict, "pull request already exists for these targets")
+		}
+	}
+	i := &issue{
+		number: int64(len(q.repo.issues) + 1), by: q.user, title: q.in.Title, body: q.in.Body, state: "open", created: f.now, edited: f.now,
+		pull: &pull{branch: q.in.Head, base: q.in.Base, head: head},
+	}
+	q.repo.issues = append(q.repo.issues, i)
+	f.tell(q, i, "pull_request", object{"action": "opened"})
+	return http.StatusCreated, f.pullObject(q.repo, i)
+}
+
+// isDraft reports whether a title is that of a draft.
+func isDraft(title string) bool {
+	title = strings.ToUpper(title)
+	return strings.HasPrefix(title, "WIP:") || strings.HasPrefix(title, "[WIP]")
+}
+
+// pullObject returns a pull request as the API and the hooks do.
+func (f pulls) pullObject(r *repo, i *issue) object {
+	o := f.issueObject(r, i)
+	delete(o, "pull_request")
+	delete(o, "repository")
+	p := i.pull
+	where := object{"id": r.id, "full_name": r.name}
+	base := r.head(p.base)
+	o["draft"], o["merged"], o["html_url"] = isDraft(i.title), p.merge != "", f.srv.URL+"/"+r.name+"/pulls"
+	o["head"] = object{"ref": p.branch, "sha": p.head, "repo_id": r.id, "repo": where}
+	o["base"] = object{"ref": p.base, "sha": base, "repo_id": r.id, "repo": where}
+	if p.merge != "" {
+		o["merge_commit_sha"], o["merged_by"] = p.merge, f.user(p.mergedBy)
+	}
+	return o
+}
+
+// withPull wraps a function that is about a pull request: an issue that is none is not found.
+func withPull(do func(*request) (int, any)) func(*request) (int, any) {
+	return func(q *request) (int, any) {
+		if q.issue.pull == nil {
+			return http.StatusNotFound, nil
+		}
+		return do(q)
+	}
+}
+
+// showPull returns a pull request.
+func (f pulls) showPull(q *request) (int, any) { return http.StatusOK, f.pullObject(q.repo, q.issue) }
+
+// findPull returns the first pull request that ever was of two branches, as Gitea does.
+func (f pulls) findPull(q *request) (int, any) {
+	for _, i := range q.repo.issues {
+		if p := i.pull; p != nil && p.branch == q.PathValue("head") && p.base == q.PathValue("base") {
+			return http.StatusOK, f.pullObject(q.repo, i)
+		}
+	}
+	return http.StatusNotFound, nil
+}
+
+// listPulls returns a page of the pull requests into a base, the newest first.
+func (f pulls) listPulls(q *request) (int, any) {
+	var out []object
+	for _, i := range slices.Backward(q.repo.issues) {
+		if i.pull != nil && i.pull.base == q.URL.Query().Get("base_branch") {
+			out = append(out, f.pullObject(q.repo, i))
+		}
+	}
+	return http.StatusOK, pageOf(q, out)
+}
+
+// editPull changes the title and the text, for its author and for writers.
+func (f pulls) editPull(q *request) (int, any) {
+	status, _ := f.editIssue(q)
+	if status < http.StatusMultipleChoices && q.in.Body == "" && q.in.State == "" {
+		q.issue.body = "" // an empty text is one as well
+	}
+	return status, f.pullObject(q.repo, q.issue)
+}
+
+// sync finds pushes to the branches of open pull requests: reviews of another change are stale then, and dismissed where the
+// base's rule says so.
+func (f pulls) sync(r *repo) {
+	if r.dir == "" {
+		return
+	}
+	for _, i := range r.issues {
+		p := i.pull
+		if p == nil || i.state != "open" {
+			continue
+		}
+		head := r.head(p.branch)
+		if head == "" || head == p.head {
+			continue
+		}
+		p.head, i.edited = head, f.now
+		patch := r.patch(p.base, head)
+		for _, v := range p.reviews {
+			v.stale = v.patch != patch
+			if rule := r.rules[p.base]; rule != nil && rule.Stale && v.stale && v.state == "APPROVED" {
+				v.dismissed, v.official = true, false
+			}
+		}
+		f.tell(&request{repo: r, user: i.by}, i, "pull_request_sync", object{"action": "synchronized"})
+	}
+}
+
+// review adds a review. Everybody may write one; that of a writer is official; an author may not approve their own.
+func (f pulls) review(q *request) (int, any) {
+	p := q.issue.pull
+	if q.in.Event == "APPROVED" && q.user == q.issue.by {
+		return says(http.StatusUnprocessableEntity, "approve your own pull is not allowed")
+	}
+	official := q.repo.may(q.user, "write", "admin") && q.in.Event != "COMMENT"
+	for _, v := range p.reviews { // the last word of a person counts
+		if official && v.by == q.user && v.official {
+			v.official = false
+			v.dismissed = v.state == "REQUEST_CHANGES"
+		}
+	}
+	v := &review{
+		id: f.next(), by: q.user, state: q.in.Event, body: q.in.Body, commit: p.head, patch: q.repo.patch(p.base, p.head), official: official, at: f.now,
+	}
+	for _, c := range q.in.Comments {
+		v.remarks = append(v.remarks, object{"id": f.next(), "body": c.Body, "path": c.Path, "position": c.Line, "resolver": nil})
+	}
+	p.reviews = append(p.reviews, v)
+	q.issue.edited = f.now
+	kind := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "rejected"}[q.in.Event]
+	if kind == "" {
+		kind = "comment"
+	}
+	f.tell(q, q.issue, "pull_request_review_"+kind, object{"action": "reviewed"})
+	return http.StatusOK, f.reviewObject(v)
+}
+
+// reviewObject returns a review as the API does.
+func (f pulls) reviewObject(v *review) object {
+	return object{
+		"id": v.id, "user": f.user(v.by), "state": v.state, "body": v.body, "commit_id": v.commit, "official": v.official,
+		"dismissed": v.dismissed, "stale": v.stale, "comments_count": len(v.remarks), "submitted_at": v.at,
+	}
+}
+
+// listReviews returns a page of the reviews, the oldest first.
+func (f pulls) listReviews(q *request) (int, any) {
+	out := []object{}
+	for _, v := range q.issue.pull.reviews {
+		out = append(out, f.reviewObject(v))
+	}
+	return http.StatusOK, pageOf(q, out)
+}
+
+// listRemarks returns the remarks of a review about lines.
+func (f pulls) listRemarks(q *request) (int, any) {
+	for _, v := range q.issue.pull.reviews {
+		if v.id == q.number("id") {
+			return http.StatusOK, v.remarks
+		}
+	}
+	return http.StatusNotFound, nil
+}

@@ -1,0 +1,310 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+var _ forges.Pulls = (*Client)(nil)
+
+type (
+	pullJSON struct {
+		Number int64       `json:"number"`
+		Title  string      `json:"title"`
+		Body   string      `json:"body"`
+		User   userJSON    `json:"user"`
+		Labels []labelJSON `json:"labels"`
+		State  string      `json:"state"`
+		Draft  bool        `json:"draft"`
+		// Merged is the only sign of it: the state is closed in both cases.
+		Merged bool `json:"merged"`
+		// Commit is the merge's; null before that.
+		Commit   string   `json:"merge_commit_sha"`
+		MergedBy userJSON `json:"merged_by"`
+		Head     endJSON  `json:"head"`
+		Base     endJSON  `json:"base"`
+		URL      string   `json:"html_url"`
+	}
+	endJSON struct {
+		// Ref is the branch's name, without a prefix; that of a branch that is gone is refs/pull/<number>/head.
+		Ref    string `json:"ref"`
+		SHA    string `json:"sha"`
+		RepoID int64  `json:"repo_id"`
+		// Repo is null where the repository is gone.
+		Repo repoJSON `json:"repo"`
+	}
+)
+
+const (
+	// draft begins the title of a draft, and plain stands before a title that only looks so. It cannot be seen.
+	draft = "WIP: "
+	plain = "\u200b"
+	// maxTitle is how long a title may be, in characters.
+	maxTitle = 255
+)
+
+// drafts are the beginnings of a title by which Gitea tells a draft, in any case of letters.
+var drafts = []string{"WIP:", "[WIP]"}
+
+// looksDraft reports whether Gitea takes a title for that of a draft.
+func looksDraft(title string) bool {
+	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
+}
+
+// title returns the title that says what is wanted. One that an agent has begun with WIP would never be merged.
+func title(t *forges.PullText) string {
+	s := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, t.Title))
+	switch {
+	case t.Draft:
+		s = draft + s
+	case looksDraft(s):
+		s = plain + s
+	}
+	if runes := []rune(s); len(runes) > maxTitle {
+		s = string(runes[:maxTitle-1]) + "…"
+	}
+	return s
+}
+
+// branches returns the path of a pull request by its two branches. Both are checked, since a name with a slash or a dot is a path, too.
+func branches(head, base git.Branch) (string, error) {
+	for _, b := range []git.Branch{head, base} {
+		if _, err := git.ParseBranch(string(b)); err != nil {
+			return "", err
+		}
+	}
+	return url.PathEscape(string(base)) + "/" + url.PathEscape(string(head)), nil
+}
+
+// FindPull returns the pull request of a branch into another.
+func (c *Client) FindPull(ctx context.Context, repository string, head, base git.Branch) (forges.Pull, error) {
+	ends, err := branches(head, base)
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	path, err := repoPath(repository, "pulls")
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	// This one is any of those that ever were: it says cheaply that there is none, and if it is open, there is no other open one.
+	var any pullJSON
+	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &any); err != nil {
+		return forges.Pull{}, err
+	}
+	if any.State == "open" {
+		return c.pull(ctx, path, &any)
+	}
+	query := url.Values{"state": {"all"}, "base_branch": {string(base)}, "limit": {fmt.Sprint(page)}}
+	var found *pullJSON
+	err = pages(func(n int) (int, error) {
+		query.Set("page", fmt.Sprint(n))
+		var list []pullJSON
+		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list); err != nil {
+			return 0, err
+		}
+		for i := range list { // the newest first
+			if p := &list[i]; p.Head.Ref == string(head) && p.Head.RepoID == p.Base.RepoID {
+				found = p
+				return 0, nil
+			}
+		}
+		return len(list), nil
+	})
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	if found == nil { // it was closed, and removed since
+		found = &any
+	}
+	return c.pull(ctx, path, found)
+}
+
+// pull returns a pull request as it was read; of one that is closed it asks by whom.
+func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pull, error) {
+	p := forges.Pull{
+		PullText: forges.PullText{Title: strings.TrimPrefix(j.Title, plain), Body: j.Body, Draft: j.Draft}, Number: j.Number,
+		Repository: forges.Repository{ID: j.Base.RepoID, Name: j.Base.Repo.FullName}, Author: c.account(j.User), State: forges.Open,
+		BaseHead: git.OID(j.Base.SHA), URL: j.URL,
+	}
+	if j.Draft {
+		p.Title = strings.TrimPrefix(p.Title, draft)
+	}
+	for _, l := range j.Labels {
+		p.Labels = append(p.Labels, l.Name)
+	}
+	wrong := func(what string, err error) (forges.Pull, error) {
+		return forges.Pull{}, fmt.Errorf("pull request %d: its %s: %w", j.Number, what, err)
+	}
+	var err error
+	if p.Base, err = git.ParseBranch(j.Base.Ref); err != nil {
+		return wrong("base", err)
+	}
+	if p.Head, err = git.ParseOID(j.Head.SHA); err != nil {
+		return wrong("head", err)
+	}
+	// A branch that is gone has no name any more, and one of a fork has its own there.
+	if j.Head.RepoID == j.Base.RepoID {
+		if p.Branch, err = git.ParseBranch(j.Head.Ref); err != nil {
+			p.Branch = ""
+		}
+	}
+	switch {
+	case j.Merged:
+		p.State, p.MergedBy = forges.Merged, c.account(j.MergedBy)
+		if p.Merge, err = git.ParseOID(j.Commit); err != nil {
+			return wrong("merge commit", err)
+		}
+	case j.State != "open":
+		p.State = forges.Closed
+		p.ClosedBy, err = c.closedBy(ctx, strings.TrimSuffix(pulls, "/pulls")+fmt.Sprintf("/issues/%d", j.Number))
+	}
+	return p, err
+}
+
+// closedBy returns who closed a pull request last, as its timeline tells.
+func (c *Client) closedBy(ctx context.Context, issue string) (by intake.Account, err error) {
+	err = pages(func(n int) (int, error) {
+		var list []commentJSON
+		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
+		for _, e := range list {
+			if e.Type == "close" {
+				by = c.account(e.User)
+			}
+		}
+		return len(list), err
+	})
+	return by, err
+}
+
+// Pull returns a pull request as it is now.
+func (c *Client) Pull(ctx context.Context, repository string, number int64) (forges.Pull, error) {
+	path, err := repoPath(repository, "pulls")
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	var j pullJSON
+	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/%d", path, number), nil, &j); err != nil {
+		return forges.Pull{}, err
+	}
+	return c.pull(ctx, path, &j)
+}
+
+// OpenPull opens a pull request. Gitea refuses a second one of the same branches while one is open.
+func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
+	if _, err := branches(head, base); err != nil {
+		return forges.Pull{}, err
+	}
+	path, err := repoPath(repository, "pulls")
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	var j pullJSON
+	err = c.call(ctx, http.MethodPost, path, map[string]string{
+		"head": string(head), "base": string(base), "title": title(&t), "body": t.Body,
+	}, &j)
+	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code == http.StatusConflict {
+		found, findErr := c.FindPull(ctx, repository, head, base)
+		if findErr == nil && found.State == forges.Open {
+			return found, nil
+		}
+		return forges.Pull{}, errors.Join(err, findErr)
+	}
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	if err := c.addLabels(ctx, repository, j.Number, t.Labels); err != nil {
+		return forges.Pull{}, err
+	}
+	return c.Pull(ctx, repository, j.Number)
+}
+
+// EditPull replaces the title and the text, and adds labels. It asks for no version first: the last one who writes wins, as on the page.
+func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
+	path, err := repoPath(repository, "pulls", number)
+	if err != nil {
+		return err
+	}
+	if err := c.call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, nil); err != nil {
+		return err
+	}
+	return c.addLabels(ctx, repository, number, t.Labels)
+}
+
+// addLabels puts labels on. Gitea passes over those that are not there, without a word.
+func (c *Client) addLabels(ctx context.Context, repository string, number int64, labels []string) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	path, err := repoPath(repository, "issues", number, "labels")
+	if err != nil {
+		return err
+	}
+	var has []labelJSON
+	if err := c.call(ctx, http.MethodPost, path, map[string][]string{"labels": labels}, &has); err != nil {
+		return err
+	}
+	for _, name := range labels {
+		if !slices.Contains(has, labelJSON{Name: name}) {
+			return fmt.Errorf("%w %.100q", forges.ErrLabel, name)
+		}
+	}
+	return nil
+}
+
+// methods are Gitea's names of the ways to merge.
+var methods = map[forges.Method]string{
+	forges.FastForward: "fast-forward-only", forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase",
+}
+
+// Merge merges a pull request whose head is that commit. It never forces what the protection of the base refuses.
+func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
+	path, err := repoPath(repository, "pulls", number, "merge")
+	if err != nil {
+		return err
+	}
+	do := methods[m]
+	if do == "" {
+		return fmt.Errorf("method: Gitea has none that is %.50q", m)
+	}
+	// Without a head Gitea would merge any.
+	if _, err := git.ParseOID(string(head)); err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	return c.call(ctx, http.MethodPost, path, map[string]string{"do": do, "head_commit_id": string(head)}, nil)
+}
+
+// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change first.
+func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {
+	path, err := repoPath(repository, "issues")
+	if err != nil {
+		return nil, err
+	}
+	open := url.Values{"type": {"pulls"}, "created_by": {login}, "state": {"open"}}
+	ended := url.Values{"type": {"pulls"}, "created_by": {login}, "state": {"closed"}, "since": {since.UTC().Format(time.RFC3339)}}
+	var out []forges.Change
+	for _, query := range []url.Values{open, ended} {
+		list, err := c.changed(ctx, path, query)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	slices.SortFunc(out, func(a, b forges.Change) int { return a.At.Compare(b.At) })
+	return out, nil
+}

@@ -1,0 +1,203 @@
+package forges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// Pulls is a forge's part that is about pull requests. What they lead to is decided by the caller: a back end tells what there is.
+type Pulls interface {
+	// FindPull returns the pull request of a branch of the repository itself into another, whoever opened it: the one that is open, or else the
+	// last one. A branch of a fork is none of the repository.
+	FindPull(ctx context.Context, repository string, head, base git.Branch) (Pull, error)
+	// OpenPull opens one, or returns the one that is open. Whose it is, its Author says.
+	OpenPull(ctx context.Context, repository string, head, base git.Branch, t PullText) (Pull, error)
+	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of others stay.
+	EditPull(ctx context.Context, repository string, number int64, t PullText) error
+	// Pull returns a pull request as it is now, without its reviews.
+	Pull(ctx context.Context, repository string, number int64) (Pull, error)
+	// Reviews returns its reviews, the oldest first, with their remarks about lines.
+	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
+	// Statuses returns the last status of each name for a commit.
+	Statuses(ctx context.Context, repository string, commit git.OID) ([]Status, error)
+	// SetStatus writes a status of ours. Each call is one more for the forge: compare with Statuses first.
+	SetStatus(ctx context.Context, repository string, commit git.OID, s *Status) error
+	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules allow that. A RefusedError says that it
+	// was not merged for a reason that only a look at the pull request tells: ask for it, whatever the error is.
+	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
+	// Protection returns the demands of the forge on all that comes to be on a branch.
+	Protection(ctx context.Context, repository string, branch git.Branch) (Protection, error)
+	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they changed, and of those that ended since
+	// a time. That a status was written is no change of a pull request.
+	ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]Change, error)
+}
+
+// PullText has the words of a pull request that we write.
+type PullText struct {
+	// Title is one line.
+	Title string
+	// Body is Markdown.
+	Body string
+	// Draft says that it cannot be merged yet.
+	Draft bool
+	// Labels have to be there in the repository.
+	Labels []string
+}
+
+// PullState says how a pull request is.
+type PullState string
+
+// The states.
+const (
+	Open   PullState = "open"
+	Closed PullState = "closed" // not merged
+	Merged PullState = "merged"
+)
+
+// Pull is a pull request as the forge has it now.
+type Pull struct {
+	PullText
+
+	// Repository has the base.
+	Repository Repository
+	// Number is that of an issue as well.
+	Number int64
+	// Author opened it.
+	Author intake.Account
+	State  PullState
+	// Branch is the branch with the change, of this repository; empty for that of another one. Head is the commit that the forge
+	// has for it.
+	Branch git.Branch
+	Head   git.OID
+	// Base is the branch into which it goes, and BaseHead its commit.
+	Base     git.Branch
+	BaseHead git.OID
+	// Merge is the commit that came to be on the base, and MergedBy who did that; empty unless it is merged.
+	Merge    git.OID
+	MergedBy intake.Account
+	// ClosedBy is who closed it; empty unless it is closed, or if the forge does not tell.
+	ClosedBy intake.Account
+	// URL is its page.
+	URL string
+}
+
+// Verdict sums a review up.
+type Verdict string
+
+// The verdicts. A review that decides nothing is a Remark.
+const (
+	Approved         Verdict = "approved"
+	ChangesRequested Verdict = "changes-requested"
+	Remark           Verdict = "remark"
+)
+
+// Review is one person's review. Everybody can write one on most forges, with any verdict.
+type Review struct {
+	// ID grows with each review.
+	ID int64
+	// Author has no permission here: ask for it when it is decided on.
+	Author intake.Account
+	// Verdict is the author's own.
+	Verdict Verdict
+	// Commit is the one that was reviewed. The forge may move it to a later one with the same patch.
+	Commit git.OID
+	// Official says that the forge's own rules count the author, who may write. A stranger's is not.
+	Official bool
+	// Dismissed says that it counts no more, and Stale that the change is another one by now.
+	Dismissed, Stale bool
+	// Body is Markdown.
+	Body string
+	// At is when it was sent.
+	At time.Time
+	// Threads are its remarks about lines, in the order in which they were written.
+	Threads []Thread
+}
+
+// Thread is a remark about a line.
+type Thread struct {
+	// ID is its first remark's.
+	ID int64
+	// Path is the file's, as the author of the change named it.
+	Path string
+	// Line is of the new text, or of the old one where the new one has none.
+	Line int64
+	// Body is Markdown.
+	Body string
+	// Resolved says that a person took it as done.
+	Resolved bool
+}
+
+// Outcome sums a status up.
+type Outcome string
+
+// The outcomes.
+const (
+	Pending Outcome = "pending"
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+)
+
+// Status is the last word of a check about a commit.
+type Status struct {
+	// Name is the check's, such as pfl-forge/verify.
+	Name string
+	// Outcome is Failed also for a state that we do not know.
+	Outcome Outcome
+	// Text is a line about it.
+	Text string
+	// URL leads to more.
+	URL string
+	// Log is the end of what the check wrote, where the forge has it: Gitea does not, for statuses of others.
+	Log string
+	// Author wrote it. Whoever may write in a repository can write a status of any name.
+	Author intake.Account
+}
+
+// Method says how a pull request is merged.
+type Method string
+
+// The methods. Only the first brings the very commit to the base.
+const (
+	FastForward Method = "fast-forward"
+	// MergeCommit makes a commit with two parents, of which the head is the second.
+	MergeCommit Method = "merge"
+	// Squash makes one commit of the whole change.
+	Squash Method = "squash"
+	// Rebase makes the commits of the change anew.
+	Rebase Method = "rebase"
+)
+
+// Protection has the demands of a forge on all that comes to be on a branch. doctor compares it with the promises that a project relies on.
+type Protection struct {
+	// Protected says whether the branch is; without that nothing else is demanded.
+	Protected bool
+	// Statuses are the names of those that have to have passed.
+	Statuses []string
+	// Approvals is how many are needed.
+	Approvals int64
+	// UpToDate says that the base has to be in the head, DismissStale that approvals of another change do not count, and AdminsToo
+	// that the same is demanded of administrators.
+	UpToDate, DismissStale, AdminsToo bool
+}
+
+// RefusedError says that the forge refused something for a reason that has no code of its own.
+type RefusedError struct {
+	// Code is the answer's, of HTTP.
+	Code int
+	// Again says that the forge has not computed yet whether it can.
+	Again bool
+	// Reason is the forge's, one line for people; nothing is decided by it.
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the forge refuses it (%d): %s", e.Code, e.Reason)
+}
+
+// ErrLabel says that a label is not there in the repository.
+var ErrLabel = errors.New("the repository does not have the label")
