@@ -102,8 +102,14 @@ func printDecisions(a *kit.App, list []model.Decided) {
 		d := &list[i]
 		line := d.At.Local().Format(time.DateTime) + " " + d.What
 		for _, part := range []struct{ word, text string }{
-			{" by ", d.By}, {" via ", d.Via}, {", plan ", d.Plan}, {", task ", string(d.Task)}, {": ", render.FirstLine(d.Question)},
-			{": ", render.FirstLine(d.Answer)}, {": ", render.FirstLine(d.Reason)}, {": ", strings.Join(d.Fields, ", ")},
+			{" by ", d.By},
+			{" via ", d.Via},
+			{", plan ", d.Plan},
+			{", task ", string(d.Task)},
+			{": ", render.FirstLine(d.Question)},
+			{": ", render.FirstLine(d.Answer)},
+			{": ", render.FirstLine(d.Reason)},
+			{": ", strings.Join(d.Fields, ", ")},
 		} {
 			if part.text != "" {
 				line += part.word + term.Short(part.text, 200)
