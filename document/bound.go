@@ -100,7 +100,7 @@ func bounded[T any](b *bounds, name string, list []T) []T {
 		if backward {
 			i = len(rest) - 1 - shown
 		}
-		size := 0
+		var size int
 		cuts[i], size = fit(&rest[i])
 		if room -= size; room < 0 {
 			delete(cuts, i)

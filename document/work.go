@@ -30,33 +30,33 @@ type Work struct {
 
 // Task is a task of a plan, with what it produced.
 type Task struct {
-	ID     forge.TaskID     `json:"id"                     yaml:"id"`
-	Title  string           `json:"title"                  yaml:"title"`
-	Status forge.TaskStatus `json:"status"                 yaml:"status"`
-	Plan   string           `json:"plan,omitempty"         yaml:"plan,omitempty"`
+	ID     forge.TaskID     `json:"id"             yaml:"id"`
+	Title  string           `json:"title"          yaml:"title"`
+	Status forge.TaskStatus `json:"status"         yaml:"status"`
+	Plan   string           `json:"plan,omitempty" yaml:"plan,omitempty"`
 	// Requirements are answered by reviews, by their numbers from 1.
 	Requirements []string `json:"requirements,omitempty" yaml:"requirements,omitempty"`
 	Item         string   `json:"item,omitempty"         yaml:"item,omitempty"`
 	// Files are those that its plan names.
-	Files     []string       `json:"files,omitempty"        yaml:"files,omitempty"`
-	DependsOn []forge.TaskID `json:"depends_on,omitempty"   yaml:"depends_on,omitempty"`
-	Attempts  int            `json:"attempts"               yaml:"attempts"`
+	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
+	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
+	Attempts  int            `json:"attempts"             yaml:"attempts"`
 	Product   `yaml:",inline"`
 	// Failure says why it failed or waits.
-	Failure string `json:"failure,omitempty"      yaml:"failure,omitempty"`
+	Failure string `json:"failure,omitempty" yaml:"failure,omitempty"`
 }
 
 // Product is the newest change of a task.
 type Product struct {
 	// Base is the commit that it is on.
-	Base string `json:"base,omitempty"     yaml:"base,omitempty"`
+	Base string `json:"base,omitempty" yaml:"base,omitempty"`
 	// Head is its last commit.
 	Head    string `json:"head,omitempty"     yaml:"head,omitempty"`
 	PatchID string `json:"patch_id,omitempty" yaml:"patch_id,omitempty"`
 	// Commit is the one that reached the base branch.
-	Commit string `json:"commit,omitempty"   yaml:"commit,omitempty"`
+	Commit string `json:"commit,omitempty" yaml:"commit,omitempty"`
 	// Changed are the paths that it touches.
-	Changed []string `json:"changed,omitempty"  yaml:"changed,omitempty"`
+	Changed []string `json:"changed,omitempty" yaml:"changed,omitempty"`
 }
 
 // TaskOf returns a task with its newest change, of which the task knows the commits.
@@ -80,24 +80,24 @@ type Part struct {
 
 // Verified tells how it went to put a change on the tip of the base branch.
 type Verified struct {
-	Task forge.TaskID `json:"task"                yaml:"task"`
+	Task forge.TaskID `json:"task" yaml:"task"`
 	// Step is rebase or merge.
-	Step    forge.Step `json:"step"                yaml:"step"`
-	At      time.Time  `json:"at"                  yaml:"at"`
-	Base    string     `json:"base,omitempty"      yaml:"base,omitempty"`
-	Head    string     `json:"head,omitempty"      yaml:"head,omitempty"`
-	Tree    string     `json:"tree,omitempty"      yaml:"tree,omitempty"`
-	PatchID string     `json:"patch_id,omitempty"  yaml:"patch_id,omitempty"`
+	Step    forge.Step `json:"step"               yaml:"step"`
+	At      time.Time  `json:"at"                 yaml:"at"`
+	Base    string     `json:"base,omitempty"     yaml:"base,omitempty"`
+	Head    string     `json:"head,omitempty"     yaml:"head,omitempty"`
+	Tree    string     `json:"tree,omitempty"     yaml:"tree,omitempty"`
+	PatchID string     `json:"patch_id,omitempty" yaml:"patch_id,omitempty"`
 	// Conflicts are paths; then nothing was verified.
 	Conflicts []string `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
 
 	// Passed says that every command passed. It is left out where none ran.
-	Passed *bool `json:"passed,omitempty"  yaml:"passed,omitempty"`
+	Passed *bool `json:"passed,omitempty" yaml:"passed,omitempty"`
 	// Command is the first one that failed.
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 	// Output is the end of what it printed.
-	Output string  `cut:"end"                json:"output,omitempty"            yaml:"output,omitempty"`
-	Runs   []Check `json:"runs,omitempty"    yaml:"runs,omitempty"`
+	Output string  `cut:"end"             json:"output,omitempty" yaml:"output,omitempty"`
+	Runs   []Check `json:"runs,omitempty" yaml:"runs,omitempty"`
 }
 
 // StepRecord is an attempt of a step that has ended.
@@ -106,15 +106,15 @@ type StepRecord struct {
 	Run  int          `json:"run"            yaml:"run"`
 	Task forge.TaskID `json:"task,omitempty" yaml:"task,omitempty"`
 	// Step is the role of the agent as well, where one was called.
-	Step    forge.Step `json:"step"           yaml:"step"`
-	Attempt int        `json:"attempt"        yaml:"attempt"`
+	Step    forge.Step `json:"step"    yaml:"step"`
+	Attempt int        `json:"attempt" yaml:"attempt"`
 
 	// Outcome is ok, rejected, conflict and the like, or why it failed.
-	Outcome string    `json:"outcome"        yaml:"outcome"`
+	Outcome string    `json:"outcome"         yaml:"outcome"`
 	Agent   string    `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Model   string    `json:"model,omitempty" yaml:"model,omitempty"`
-	Seconds float64   `json:"seconds"        yaml:"seconds"`
-	EndedAt time.Time `json:"ended_at"       yaml:"ended_at"`
+	Seconds float64   `json:"seconds"         yaml:"seconds"`
+	EndedAt time.Time `json:"ended_at"        yaml:"ended_at"`
 	Used    `yaml:",inline"`
 }
 
@@ -143,7 +143,7 @@ func (u *Used) Usage() forge.Usage {
 }
 
 // add returns the sum of two consumptions.
-func (u Used) add(v Used) Used {
+func (u *Used) add(v *Used) Used {
 	return Used{
 		u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.CacheReadTokens + v.CacheReadTokens,
 		u.CacheWriteTokens + v.CacheWriteTokens, u.Turns + v.Turns, u.CostUSD + v.CostUSD,
@@ -187,7 +187,7 @@ func CostsOf(steps []StepRecord) (list []Cost) {
 		c := &list[n]
 		c.Attempts++
 		c.Seconds += s.Seconds
-		c.Used = c.add(s.Used)
+		c.Used = c.add(&s.Used)
 	}
 	return list
 }
@@ -204,9 +204,9 @@ type Adjustment struct {
 // Decided is a wish of a person or system that was granted.
 type Decided struct {
 	// What is submit, edit, approve, reject, answer, retry, cancel, pause or resume.
-	What string `json:"what"          yaml:"what"`
+	What string `json:"what" yaml:"what"`
 	// By is the person or system.
-	By string `json:"by"            yaml:"by"`
+	By string `json:"by" yaml:"by"`
 	// Via is the gateway that they came through; empty if they came by themselves.
 	Via string    `json:"via,omitempty" yaml:"via,omitempty"`
 	At  time.Time `json:"at"            yaml:"at"`
@@ -217,10 +217,10 @@ type Decided struct {
 	Question string       `json:"question,omitempty" yaml:"question,omitempty"`
 	Answer   string       `json:"answer,omitempty"   yaml:"answer,omitempty"`
 	// Reason is also the instructions of a retry.
-	Reason string  `json:"reason,omitempty"   yaml:"reason,omitempty"`
+	Reason string  `json:"reason,omitempty"     yaml:"reason,omitempty"`
 	Budget float64 `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
 	// Fields are those that an edit changed.
-	Fields []string `json:"fields,omitempty"   yaml:"fields,omitempty"`
+	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
 }
 
 // AddRun adds the attempts of a run and what changed its course.

@@ -54,7 +54,9 @@ func produced(c *forge.Command) forge.Output {
 		if made <= 1 {
 			verify.Command, verify.Output = "go test ./...", strings.Repeat("x", 20_000)+"FAIL: TestParser"
 		}
-		return &forge.Rebase{Base: commit(2), Head: commit(20 + made), Tree: commit(3), PatchID: commit(100 + made), Files: []string{"a.go", "b.go"}, Verify: verify}
+		return &forge.Rebase{
+			Base: commit(2), Head: commit(20 + made), Tree: commit(3), PatchID: commit(100 + made), Files: []string{"a.go", "b.go"}, Verify: verify,
+		}
 	case forge.StepReview:
 		claim := forge.Claim{
 			Number: 1, Text: c.Task.Required()[0], Met: made > 2, Confidence: 0.9, Note: "the parser is as it was",
@@ -95,7 +97,8 @@ func TestWorkIsShown(t *testing.T) {
 	if len(d.PlanTasks) != 1 {
 		t.Fatalf("the tasks are %+v", d.PlanTasks)
 	}
-	if one := d.PlanTasks[0]; one.Commit != commit(99) || one.PatchID != commit(103) || fmt.Sprint(one.Changed) != "[a.go b.go]" || one.Attempts != 3 || one.Head == "" {
+	if one := d.PlanTasks[0]; one.Commit != commit(99) || one.PatchID != commit(103) || fmt.Sprint(one.Changed) != "[a.go b.go]" ||
+		one.Attempts != 3 || one.Head == "" {
 		t.Errorf("the task is %+v", one)
 	}
 	if len(d.Reviews) != 2 {

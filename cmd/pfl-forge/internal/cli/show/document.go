@@ -18,6 +18,9 @@ type Intent struct {
 	// Trace is that of the newest run.
 	document.Trace `yaml:",inline"`
 
+	// Told is the account that every reader gets.
+	Told `yaml:",inline"`
+
 	// What was asked for, as it was asked for.
 	Body      string              `json:"body"                 yaml:"body"`
 	DependsOn []forge.IntentID    `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
@@ -29,9 +32,8 @@ type Intent struct {
 	Questions []document.Question `json:"questions,omitempty"  yaml:"questions,omitempty"`
 
 	// What became of it.
-	Work         []Task      `json:"work"                   yaml:"work"`
-	Runs         []runDetail `json:"runs,omitempty"         yaml:"runs,omitempty"` // those that are finished
-	Told         `yaml:",inline"`
+	Work         []Task          `json:"work"                   yaml:"work"`
+	Runs         []runDetail     `json:"runs,omitempty"         yaml:"runs,omitempty"`         // those that are finished
 	Observations []string        `json:"observations,omitempty" yaml:"observations,omitempty"` // what agents noticed
 	Audit        *document.Audit `json:"audit,omitempty"        yaml:"audit,omitempty"`
 	Commands     []string        `json:"commands,omitempty"     yaml:"commands,omitempty"` // what a person can do while it waits

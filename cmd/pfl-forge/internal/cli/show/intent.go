@@ -73,21 +73,29 @@ func printIntent(a *kit.App, d *Intent) error {
 			printActive(a, d, d.Work[i].ID)
 		}
 	}
-	printDecisions(a, d.Decisions)
-	if err := printCosts(a, d.Costs); err != nil {
+	if err := printPast(a, d, said); err != nil {
 		return err
-	}
-	if len(d.Runs) > 0 {
-		a.Heading("runs")
-		for i := range d.Runs {
-			printRun(a, &d.Runs[i], said)
-		}
 	}
 	if len(d.Observations) > 0 {
 		a.Heading("observations")
 		for _, o := range d.Observations {
 			fmt.Fprintln(a.Out, kit.Indent(kit.Safe(o), "  "))
 		}
+	}
+	return nil
+}
+
+// printPast prints the decisions, the costs, and the runs that are finished.
+func printPast(a *kit.App, d *Intent, said string) error {
+	printDecisions(a, d.Decisions)
+	if err := printCosts(a, d.Costs); err != nil {
+		return err
+	}
+	if len(d.Runs) > 0 {
+		a.Heading("runs")
+	}
+	for i := range d.Runs {
+		printRun(a, &d.Runs[i], said)
 	}
 	return nil
 }
@@ -100,7 +108,8 @@ func printDecisions(a *kit.App, list []model.Decided) {
 	}
 	for i := range list {
 		d := &list[i]
-		line := d.At.Local().Format(time.DateTime) + " " + d.What
+		var line strings.Builder
+		line.WriteString(d.At.Local().Format(time.DateTime) + " " + d.What)
 		for _, part := range []struct{ word, text string }{
 			{" by ", d.By},
 			{" via ", d.Via},
@@ -112,10 +121,10 @@ func printDecisions(a *kit.App, list []model.Decided) {
 			{": ", strings.Join(d.Fields, ", ")},
 		} {
 			if part.text != "" {
-				line += part.word + term.Short(part.text, 200)
+				line.WriteString(part.word + term.Short(part.text, 200))
 			}
 		}
-		fmt.Fprintf(a.Out, "  %s\n", term.Line(line))
+		fmt.Fprintf(a.Out, "  %s\n", term.Line(line.String()))
 	}
 }
 

@@ -22,6 +22,9 @@ const maxDiff = 256 << 10
 
 // Task is everything about a task, as programs read it.
 type Task struct {
+	// Product is its newest change.
+	model.Product `yaml:",inline"`
+
 	ID     forge.TaskID     `json:"id"             yaml:"id"`
 	Title  string           `json:"title"          yaml:"title"`
 	Status forge.TaskStatus `json:"status"         yaml:"status"`
@@ -36,8 +39,6 @@ type Task struct {
 	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
 	Attempts  int            `json:"attempts"             yaml:"attempts"`
 	Paused    bool           `json:"paused,omitempty"     yaml:"paused,omitempty"`
-
-	model.Product `yaml:",inline"` // its newest change
 
 	// Failure is why it failed; Why explains the reason that Failure names, if it names one.
 	Failure string            `json:"failure,omitempty" yaml:"failure,omitempty"`
