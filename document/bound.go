@@ -101,7 +101,7 @@ func bounded[T any](b *bounds, name string, list []T) []T {
 			i = len(rest) - 1 - shown
 		}
 		var size int
-		cuts[i], size = fit(&rest[i])
+		cuts[i], size = fit(&rest[i], itemBytes)
 		if room -= size; room < 0 {
 			delete(cuts, i)
 			break
@@ -128,8 +128,8 @@ func bounded[T any](b *bounds, name string, list []T) []T {
 	return page
 }
 
-// fit cuts the texts and lists of an item until it is within its bound, and returns what it cut and the item's size.
-func fit[T any](item *T) (cuts []Truncated, size int) {
+// fit cuts the texts and lists of an item until it is within a bound, and returns its cuts and the item's size.
+func fit[T any](item *T, most int) (cuts []Truncated, size int) {
 	whole := *item
 	for texts, lists := itemTexts, itemLists; ; texts, lists = texts/4, max(lists/4, 1) {
 		*item, cuts = whole, nil
@@ -137,7 +137,7 @@ func fit[T any](item *T) (cuts []Truncated, size int) {
 		c.value(reflect.ValueOf(item).Elem(), "", false)
 		data, err := json.Marshal(item)
 		size = len(data) + cutBytes*len(cuts)
-		if err != nil || size <= itemBytes || texts == 0 { // a document has nothing that cannot be written
+		if err != nil || size <= most || texts == 0 { // a document has nothing that cannot be written
 			return cuts, size
 		}
 	}

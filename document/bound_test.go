@@ -95,7 +95,7 @@ func TestItemsAreBounded(t *testing.T) {
 		r.Claims = append(r.Claims, c)
 	}
 	list := []Review{r}
-	cuts, size := fit(&list[0])
+	cuts, size := fit(&list[0], itemBytes)
 	data, err := json.Marshal(list[0])
 	if err != nil || size > itemBytes || len(data) > size || len(cuts) == 0 || len(list[0].Claims) == 0 {
 		t.Errorf("%d bytes, %d as it says, %d cuts, %d claims, %v", len(data), size, len(cuts), len(list[0].Claims), err)

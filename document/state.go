@@ -129,14 +129,37 @@ type TaskState struct {
 	Title  string           `json:"title"            yaml:"title"`
 	Status forge.TaskStatus `json:"status"           yaml:"status"`
 	Detail string           `json:"detail,omitempty" yaml:"detail,omitempty"` // why it failed, or what it waits for
+	Commit string           `json:"commit,omitempty" yaml:"commit,omitempty"` // that reached the base branch
 }
 
 // Change is the data of a published event.
 type Change struct {
 	State
 	Origin Origin     `json:"origin"`
-	Task   *TaskState `json:"task,omitempty"` // with task-done and task-failed
+	Task   *TaskState `json:"task,omitempty"` // that it is about, if it is about one
+	Cause
 }
+
+// Cause says by whom or by which fact a change came about.
+type Cause struct {
+	// By is the person or system who asked for it, and Via the gateway that they came through; empty if none did.
+	By  string `json:"by,omitempty"`
+	Via string `json:"via,omitempty"`
+	// Questions are those that are asked, of an intent that waits for answers.
+	Questions []Clarification `json:"questions,omitempty"`
+	// Review is the one that asks for changes.
+	Review *Review `json:"review,omitempty"`
+	// Verify is the report of the commands that failed.
+	Verify *Verified `json:"verify,omitempty"`
+	// Truncated names what was cut: a change is far smaller than an answer.
+	Truncated []Truncated `json:"truncated,omitempty"`
+}
+
+// causeBytes bounds a cause, as JSON: the stream of changes keeps those of a month.
+const causeBytes = 8 << 10
+
+// Bound cuts what is too long to be published.
+func (c *Cause) Bound() { c.Truncated, _ = fit(c, causeBytes) }
 
 // Listed answers a request for a list.
 type Listed struct {
@@ -168,7 +191,7 @@ func DetailOf(v *forge.View, w Work, p Page) Detail {
 	}
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		d.TaskList = append(d.TaskList, TaskState{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure})
+		d.TaskList = append(d.TaskList, TaskState{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure, Commit: t.Commit})
 	}
 	return d
 }

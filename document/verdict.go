@@ -111,8 +111,8 @@ type Review struct {
 	Checks []Check `json:"checks,omitempty" yaml:"checks,omitempty"`
 }
 
-// reviewOf returns a review without its task.
-func reviewOf(r *forge.Review) Review {
+// ReviewOf returns a review without its task.
+func ReviewOf(r *forge.Review) Review {
 	return Review{
 		At: r.CreatedAt.UTC(), Attempt: r.Attempt, Head: r.Head, Verdict: r.Verdict, Claims: ClaimsOf(r.Claims), Issues: r.Issues,
 		Suggestions: r.Suggestions, Agent: r.By.Agent, Model: r.By.Model, Second: r.Second, Checks: ChecksOf(r.Asked),
@@ -124,7 +124,7 @@ func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
 	var list []Review
 	for i := range v.Reviews {
 		if r := &v.Reviews[i]; r.TaskID == id {
-			list = append(list, reviewOf(r))
+			list = append(list, ReviewOf(r))
 		}
 	}
 	return list

@@ -232,3 +232,22 @@ func (w *Work) AddRun(run int, steps []forge.StepRecord, adjustments []forge.Adj
 		w.Adjustments = append(w.Adjustments, Adjustment{run, a.Rule, a.TaskID, a.Detail, a.At.UTC()})
 	}
 }
+
+// VerifiedOf returns a report about a change on the tip of the base branch, without the time.
+func VerifiedOf(task forge.TaskID, step forge.Step, r *forge.Rebase) Verified {
+	v := Verified{Task: task, Step: step, Base: r.Base, Head: r.Head, Tree: r.Tree, PatchID: r.PatchID, Conflicts: r.Conflicts}
+	v.Add(r.Verify)
+	return v
+}
+
+// Add adds the report of the commands, if any ran.
+func (v *Verified) Add(r *forge.VerifyReport) {
+	if r == nil {
+		return
+	}
+	v.Passed, v.Command, v.Output = &r.Passed, r.Command, r.Output
+	v.Runs = ChecksOf(r.Runs)
+	if r.Proof != nil {
+		v.Runs = append(v.Runs, ChecksOf([]forge.CheckRun{*r.Proof})...)
+	}
+}

@@ -102,7 +102,8 @@ func (r *reader) merged(ev *forge.Event, m *forge.MergeEnded) {
 		if res.Outcome == forge.MergeConflict {
 			v.Conflicts = res.Files
 		}
-		r.add(&v, res.Verify)
+		v.Add(res.Verify)
+		r.verified = append(r.verified, v)
 	}
 }
 
@@ -118,21 +119,9 @@ func (r *reader) rebased(ev *forge.Event, task forge.TaskID, step forge.Step, ou
 			p.Changed = out.Files
 		}
 	}
-	r.add(&document.Verified{
-		Task: task, Step: step, At: ev.At.UTC(), Base: out.Base, Head: out.Head, Tree: out.Tree, PatchID: out.PatchID, Conflicts: out.Conflicts,
-	}, out.Verify)
-}
-
-// add notes a verification, with the report of the commands if any ran.
-func (r *reader) add(v *document.Verified, report *forge.VerifyReport) {
-	if report != nil {
-		v.Passed, v.Command, v.Output = &report.Passed, report.Command, report.Output
-		v.Runs = document.ChecksOf(report.Runs)
-		if report.Proof != nil {
-			v.Runs = append(v.Runs, document.ChecksOf([]forge.CheckRun{*report.Proof})...)
-		}
-	}
-	r.verified = append(r.verified, *v)
+	v := document.VerifiedOf(task, step, out)
+	v.At = ev.At.UTC()
+	r.verified = append(r.verified, v)
 }
 
 // decision returns the wish of a person or system; false for messages of machines and workers.

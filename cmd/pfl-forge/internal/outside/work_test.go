@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -171,5 +172,53 @@ func TestWorkOnTheBus(t *testing.T) {
 	}
 	if got := ask(document.Page{Part: "x", After: -1}); !strings.Contains(got, "part: is \"x\"") {
 		t.Errorf("a mistake is answered with %s", got)
+	}
+}
+
+// TestFactsAreFollowed follows an intent by its changes alone: what failed with the end of its output, what a review found, the commit that was
+// merged, and who approved through whom.
+func TestFactsAreFollowed(t *testing.T) {
+	w := start(t, gateway.Settings{})
+	w.done("followed")
+	ctx, cancel := context.WithCancel(wait.Context(t))
+	defer cancel()
+	told := map[changes.Kind]document.Change{}
+	var order []string
+	err := w.bus.Changes.Watch(ctx, "shop", 0, func() {}, func(p changes.Published) error {
+		var ev changes.CloudEvent[document.Change]
+		if err := json.Unmarshal(p.Event, &ev); err != nil {
+			return err
+		}
+		told[p.Kind] = ev.Data
+		order = append(order, string(p.Kind))
+		if p.Kind == changes.Done {
+			cancel()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "submitted planned waiting approved executing checks-failed changes-requested task-done done"
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("the changes are %s\nwant %s", got, want)
+	}
+	if v := told[changes.ChecksFailed].Verify; v == nil || v.Command != "go test ./..." || !strings.HasSuffix(v.Output, "FAIL: TestParser") || v.At.IsZero() {
+		t.Errorf("checks failed: %+v", told[changes.ChecksFailed].Cause)
+	}
+	if c := told[changes.ChecksFailed]; c.Task == nil || c.Task.Title != "one" || len(c.Truncated) == 0 || c.Via != "" {
+		t.Errorf("checks failed: %+v", c)
+	}
+	if r := told[changes.ChangesRequested].Review; r == nil || r.Issues[0] != "the parser is not changed" || r.Claims[0].Evidence[0].Ref != "a.go:12" {
+		t.Errorf("changes requested: %+v", told[changes.ChangesRequested].Cause)
+	}
+	if c := told[changes.KindTaskDone]; c.Task.Commit != commit(99) {
+		t.Errorf("the task is done: %+v", c.Task)
+	}
+	if c := told[changes.Approved]; c.By != "bob" || c.Via != "gateway" {
+		t.Errorf("approved: %+v", c.Cause)
+	}
+	if c := told[changes.Submitted]; c.By != "ada" || c.Via != "gateway" {
+		t.Errorf("submitted: %+v", c.Cause)
 	}
 }
