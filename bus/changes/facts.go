@@ -41,63 +41,85 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	if before == nil {
 		before = &forge.Summary{}
 	}
-	var faults []change
-	var by document.Cause
-	var questions []forge.Clarification
-	commits := map[forge.TaskID]string{}
+	f := facts{commits: map[forge.TaskID]string{}}
 	for i := range events {
-		ev := &events[i]
-		switch m := ev.Message.(type) {
-		case *forge.Result:
-			if !before.Wants(m.Attempt) {
-				continue // it came too late, and decided nothing
-			}
-			if f, found := faultOf(m, now); found {
-				f.at(ev)
-				faults = append(faults, f)
-			}
-			questions = append(questions, asked(m)...)
-		case *forge.MergeEnded:
-			if m.Result == nil {
-				continue
-			}
-			commits[m.Task] = m.Result.Commit
-			if v := m.Result.Verify; v != nil && !v.Passed && m.Result.Outcome == forge.MergeVerifyFailed {
-				told := document.Verified{Task: m.Task, Step: forge.StepMerge, Base: m.Result.Parent, PatchID: m.Result.PatchID}
-				told.Add(v)
-				f := fault(ChecksFailed, m.Task, document.Cause{Verify: &told})
-				f.at(ev)
-				faults = append(faults, f)
-			}
-		default:
-			if ev.Anchor == "" && ev.Actor != "" {
-				by = document.Cause{By: document.Cut(ev.Actor), Via: through(ev)}
-			}
-		}
+		f.take(&events[i], before, now)
 	}
-	for i := range faults {
-		faults[i].name(before, now)
+	for i := range f.faults {
+		f.faults[i].name(before, now)
 	}
 	for i := range list {
-		c := &list[i]
-		switch c.what {
-		case KindTaskDone:
-			c.task.Commit = commits[c.task.ID]
-		case Waiting:
-			if now.Waiting == forge.WaitingClarification {
-				for _, q := range questions {
-					c.cause.Questions = append(c.cause.Questions, document.Clarification(q))
-				}
-			}
-		default:
-			c.cause = by
-		}
+		f.explain(&list[i], now)
 	}
-	list = append(faults, list...)
+	list = append(f.faults, list...)
 	for i := range list {
 		list[i].cause.Bound()
 	}
 	return list
+}
+
+// facts are those of one record.
+type facts struct {
+	// faults are changes of their own.
+	faults []change
+	// by is the person or system who asked for something.
+	by        document.Cause
+	questions []forge.Clarification
+	// commits are those on the base branch, by task.
+	commits map[forge.TaskID]string
+}
+
+// take takes the facts of an event.
+func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		if !before.Wants(m.Attempt) {
+			return // it came too late, and decided nothing
+		}
+		if c, found := faultOf(m, now); found {
+			c.at(ev)
+			f.faults = append(f.faults, c)
+		}
+		f.questions = append(f.questions, asked(m)...)
+	case *forge.MergeEnded:
+		f.merged(ev, m)
+	default:
+		if ev.Anchor == "" && ev.Actor != "" {
+			f.by = document.Cause{By: document.Cut(ev.Actor), Via: through(ev)}
+		}
+	}
+}
+
+// merged takes the facts of a merge: the commit, or the command that failed on the moved base branch.
+func (f *facts) merged(ev *forge.Event, m *forge.MergeEnded) {
+	if m.Result == nil {
+		return
+	}
+	f.commits[m.Task] = m.Result.Commit
+	if v := m.Result.Verify; v != nil && !v.Passed && m.Result.Outcome == forge.MergeVerifyFailed {
+		told := document.Verified{Task: m.Task, Step: forge.StepMerge, Base: m.Result.Parent, PatchID: m.Result.PatchID}
+		told.Add(v)
+		c := fault(ChecksFailed, m.Task, document.Cause{Verify: &told})
+		c.at(ev)
+		f.faults = append(f.faults, c)
+	}
+}
+
+// explain adds to a change the facts that it follows from.
+func (f *facts) explain(c *change, now *forge.Summary) {
+	switch c.what {
+	case KindTaskDone:
+		c.task.Commit = f.commits[c.task.ID]
+	case Waiting:
+		if now.Waiting != forge.WaitingClarification {
+			return
+		}
+		for _, q := range f.questions {
+			c.cause.Questions = append(c.cause.Questions, document.Clarification(q))
+		}
+	default:
+		c.cause = f.by
+	}
 }
 
 // through returns the gateway that the author of an event came through. Only such an event has an account.

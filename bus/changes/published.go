@@ -162,7 +162,7 @@ func (p position) String() string {
 
 // message returns a change as it is published. It is the same, byte for byte,
 // for every runner.
-func (c change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
+func (c *change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
 	subject, err := subjects.Change(now.Key, string(c.what))
 	if err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ type Caller struct {
 	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
 	// where the caller asked.
 	Gateway, Account, Ref string
+
+	// keyed says that the id of the intent that was read follows from a key of the caller's.
+	keyed bool
 }
 
 // RequestError says why a request was refused.
@@ -156,6 +159,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	}
 	in := readIntentObject(&o, "id")
 	o.text("id", (*string)(&in.ID))
+	c.keyed = key != ""
 	if key != "" && in.ID != "" {
 		o.note("id", "follows from Idempotency-Key; leave one of them out")
 	}
@@ -219,7 +223,16 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	if err != nil {
 		return Accepted{}, err
 	}
-	return ss.accepted(ctx, m, key)
+	done, err := ss.accepted(ctx, m, key)
+	// Where the id follows from the caller's key, its refusal is about that key: of the id they know nothing.
+	if e, ok := errors.AsType[*RequestError](err); ok && e.Code == http.StatusConflict && c.keyed {
+		for i := range e.Fields {
+			if e.Fields[i].Field == "id" {
+				e.Fields[i] = RefusedField{"Idempotency-Key", "was used for another intent, or for this one with other content; use a new one"}
+			}
+		}
+	}
+	return done, err
 }
 
 // submissionFor returns the message by which a gateway submits for a caller.
