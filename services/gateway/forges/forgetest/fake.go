@@ -264,7 +264,11 @@ func (t *Fault) answer(w http.ResponseWriter) {
 	}
 	maps.Copy(w.Header(), t.Header)
 	w.WriteHeader(t.Status)
-	_ = json.NewEncoder(w).Encode(object{"message": cmp.Or(t.Message, "a fault")})
+	text, err := json.Marshal(cmp.Or(t.Message, "a fault"))
+	if err != nil {
+		panic(err) // every text can be spelled
+	}
+	fmt.Fprintf(w, `{"message": %s}`, text)
 }
 
 // id returns the number of a user.

@@ -103,12 +103,12 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 		return forges.Pull{}, err
 	}
 	// This one is any of those that ever were: it says cheaply that there is none, and if it is open, there is no other open one.
-	var any pullJSON
-	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &any); err != nil {
+	var first pullJSON
+	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &first); err != nil {
 		return forges.Pull{}, err
 	}
-	if any.State == "open" {
-		return c.pull(ctx, path, &any)
+	if first.State == "open" {
+		return c.pull(ctx, path, &first)
 	}
 	query := url.Values{"state": {"all"}, "base_branch": {string(base)}, "limit": {fmt.Sprint(page)}}
 	var found *pullJSON
@@ -130,7 +130,7 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 		return forges.Pull{}, err
 	}
 	if found == nil { // it was closed, and removed since
-		found = &any
+		found = &first
 	}
 	return c.pull(ctx, path, found)
 }
