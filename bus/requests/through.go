@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -170,14 +171,11 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	if in.Source != "" && in.Source != source {
 		o.note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
 	}
-	if err := mistakes(errs); err != nil {
-		return forge.Intent{}, err
-	}
 	in.Source = "" // the same with and without it
 	// The hash is of what the sender said, before anything follows from who that is.
 	sum, err := contentSum(in)
 	if err != nil {
-		return forge.Intent{}, err
+		return forge.Intent{}, cmp.Or(mistakes(errs), err)
 	}
 	// People's keys are apart from each other's, and from those of systems, so that two who
 	// choose the same key ask for two intents. An id that somebody gives is taken all the same by
@@ -198,10 +196,30 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
 		}
 	}
-	if e := in.Validate(); e != nil {
-		errs = append(errs, *e)
+	return in, mistakes(append(errs, faults(in, errs)...))
+}
+
+// faults returns the mistakes of an intent in other fields than those that are known to be wrong, so that they are told
+// together. Validation ends with the first, so title and body are put right for it.
+func faults(in forge.Intent, known []forge.FieldError) (more []forge.FieldError) {
+	for range 3 {
+		e := in.Validate()
+		if e == nil {
+			break
+		}
+		if !slices.ContainsFunc(known, func(k forge.FieldError) bool { return k.Field == e.Field }) {
+			more = append(more, *e)
+		}
+		switch e.Field {
+		case "title":
+			in.Title = "t"
+		case "body":
+			in.Body = "b"
+		default:
+			return more
+		}
 	}
-	return in, mistakes(errs)
+	return more
 }
 
 // contentSum returns a hash of what a sender said of an intent.
