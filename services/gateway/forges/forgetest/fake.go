@@ -118,6 +118,7 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":               withPull(p.listReviews),
 		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":              withPull(p.review),
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments": withPull(p.listRemarks),
+		"GET /api/v1/repos/{owner}/{name}/compare/{range}":                      p.compare,
 		"POST /api/v1/repos/{owner}/{name}/statuses/{sha}":                      p.setStatus,
 		"GET /api/v1/repos/{owner}/{name}/commits/{sha}/status":                 p.showStatuses,
 		"POST /api/v1/repos/{owner}/{name}/branch_protections":                  p.protect,
