@@ -2,10 +2,13 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
@@ -55,5 +58,39 @@ func TestFollowers(t *testing.T) {
 		if err := b.Changes.AddFollower(ctx, bad); err == nil {
 			t.Errorf("%+v was added", bad)
 		}
+	}
+}
+
+// TestWatchAfterAQuietMonth goes on after the last change when all of them are gone, and not after one that never was.
+func TestWatchAfterAQuietMonth(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	tellChanges(t, b)
+	newBook(t, b, "a")
+	last := uint64(len(published(t, s, 1)))
+	js, err := jetstream.New(raw(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "FORGE_EVENTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.MaxAge, cfg.Duplicates = 100*time.Millisecond, 100*time.Millisecond // in place of a month
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "all changes are gone", func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	})
+	ctx, cancel := context.WithCancel(wait.Context(t))
+	defer cancel()
+	if err := b.Changes.Watch(ctx, "shop", last+1, cancel, nil); !errors.Is(err, changes.ErrPosition) {
+		t.Errorf("after a change that never was: %v", err)
+	}
+	if err := b.Changes.Watch(ctx, "shop", last, cancel, nil); err != nil {
+		t.Errorf("after the last change: %v", err)
 	}
 }

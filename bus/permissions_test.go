@@ -26,6 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -135,7 +136,9 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 	ending, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := b.Submissions.Serve(ending, requests.ServeConfig{View: func(context.Context, forge.Key) (forge.View, error) { return forge.View{}, nil }})
+		err := b.Submissions.Serve(ending, requests.ServeConfig{Report: func(context.Context, forge.Key) (forge.View, document.Work, error) {
+			return forge.View{}, document.Work{}, nil
+		}})
 		if err != nil {
 			t.Error(err)
 		}

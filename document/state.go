@@ -10,43 +10,60 @@ import (
 // Summary has the fields of an intent that every list shows, under the names that they
 // have everywhere: State, which is published, and the lists of the command line embed it.
 type Summary struct {
-	Title      string        `json:"title"              yaml:"title"`
-	Type       string        `json:"type,omitempty"     yaml:"type,omitempty"` // empty until it is judged
-	Source     forge.Source  `json:"source"             yaml:"source"`
-	Risk       forge.Risk    `json:"risk,omitempty"     yaml:"risk,omitempty"` // empty until it is judged
-	Status     forge.Status  `json:"status"             yaml:"status"`
-	Waiting    forge.Waiting `json:"waiting,omitempty"  yaml:"waiting,omitempty"`  // the act of a person that it waits for
-	Reason     string        `json:"reason,omitempty"   yaml:"reason,omitempty"`   // why it waits or failed
-	Activity   string        `json:"activity,omitempty" yaml:"activity,omitempty"` // in words, what goes on
-	Plan       string        `json:"plan,omitempty"     yaml:"plan,omitempty"`     // the hash that an approval has to name
+	Title string `json:"title" yaml:"title"`
+	// Type is empty until it is judged.
+	Type   string       `json:"type,omitempty" yaml:"type,omitempty"`
+	Source forge.Source `json:"source"         yaml:"source"`
+	// Risk is empty until it is judged.
+	Risk   forge.Risk   `json:"risk,omitempty" yaml:"risk,omitempty"`
+	Status forge.Status `json:"status"         yaml:"status"`
+	// Waiting is the act of a person that it waits for.
+	Waiting forge.Waiting `json:"waiting,omitempty" yaml:"waiting,omitempty"`
+	// Reason says why it waits or failed.
+	Reason string `json:"reason,omitempty" yaml:"reason,omitempty"`
+	// Activity says in words what goes on.
+	Activity string `json:"activity,omitempty" yaml:"activity,omitempty"`
+	// Plan is the hash that an approval has to name.
+	Plan       string `json:"plan,omitempty" yaml:"plan,omitempty"`
 	Attributes `yaml:",inline"`
-	Parent     forge.IntentID `json:"parent,omitempty"   yaml:"parent,omitempty"` // the intent that it was split off from
-	Asking     `yaml:",inline"`
-	Totals     `yaml:",inline"`
-	Goal       *GoalProgress `json:"goal,omitempty"     yaml:"goal,omitempty"` // of an intent with criteria
-	CreatedAt  time.Time     `json:"created_at"         yaml:"created_at"`
-	UpdatedAt  time.Time     `json:"updated_at"         yaml:"updated_at"` // when something was last decided on it
+	// Parent is the intent that it was split off from.
+	Parent forge.IntentID `json:"parent,omitempty" yaml:"parent,omitempty"`
+	Asking `yaml:",inline"`
+	Totals `yaml:",inline"`
+	// Goal is set of an intent with criteria.
+	Goal      *GoalProgress `json:"goal,omitempty" yaml:"goal,omitempty"`
+	CreatedAt time.Time     `json:"created_at"     yaml:"created_at"`
+	// UpdatedAt is when something was last decided on it.
+	UpdatedAt time.Time `json:"updated_at" yaml:"updated_at"`
 }
 
 // Asking says who asked for an intent, and who approved it.
 type Asking struct {
-	Requester  string     `json:"requester,omitempty"  yaml:"requester,omitempty"`  // the person or system that published it
-	Requesters []Identity `json:"requesters,omitempty" yaml:"requesters,omitempty"` // the people whose words are in it
-	Approver   string     `json:"approver,omitempty"   yaml:"approver,omitempty"`   // who approved it, once enough people did
-	Approvals  *Approvals `json:"approvals,omitempty"  yaml:"approvals,omitempty"`  // while it waits for approval
+	// Requester is the person or system that published it.
+	Requester string `json:"requester,omitempty" yaml:"requester,omitempty"`
+	// Requesters are the people whose words are in it.
+	Requesters []Identity `json:"requesters,omitempty" yaml:"requesters,omitempty"`
+	// Approver is who approved it, once enough people did.
+	Approver string `json:"approver,omitempty" yaml:"approver,omitempty"`
+	// Approvals are set while it waits for approval.
+	Approvals *Approvals `json:"approvals,omitempty" yaml:"approvals,omitempty"`
 }
 
 // Identity is the name of a person.
 type Identity struct {
-	Name   string `json:"name"   yaml:"name"`
-	Proven bool   `json:"proven" yaml:"proven"` // false: its sender claims it
+	Name string `json:"name" yaml:"name"`
+	// Proven is false where its sender claims it.
+	Proven bool `json:"proven" yaml:"proven"`
 }
 
 // Approvals says how far an approval is that an intent waits for.
 type Approvals struct {
-	Needed int      `json:"needed"           yaml:"needed"`           // how many different people have to approve
-	Given  []string `json:"given"            yaml:"given"`            // who has
-	Barred []string `json:"barred,omitempty" yaml:"barred,omitempty"` // who may not, having asked for it
+	// Needed is how many different people have to approve.
+	Needed int `json:"needed" yaml:"needed"`
+	// Given are those who have.
+	Given []string `json:"given" yaml:"given"`
+	// Barred may not, having asked for it.
+	Barred []string `json:"barred,omitempty" yaml:"barred,omitempty"`
 }
 
 // askingOf returns who asked for an intent, and who approved it. While it waits, those who
@@ -87,10 +104,12 @@ func (a *Asking) AskedBy() string {
 
 // Totals are the numbers of an intent's summary.
 type Totals struct {
-	Run       int     `json:"run"        yaml:"run"` // counted from 1; a retry is another one
-	Tasks     int     `json:"tasks"      yaml:"tasks"`
-	TasksDone int     `json:"tasks_done" yaml:"tasks_done"`
-	CostUSD   float64 `json:"cost_usd"   yaml:"cost_usd"` // of the attempts of all runs that have ended
+	// Run counts from 1; a retry is another one.
+	Run       int `json:"run"        yaml:"run"`
+	Tasks     int `json:"tasks"      yaml:"tasks"`
+	TasksDone int `json:"tasks_done" yaml:"tasks_done"`
+	// CostUSD is of the attempts of all runs that have ended.
+	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
 }
 
 // SummaryOf returns the summary of an intent. Texts are whole, and times in UTC.
@@ -125,18 +144,44 @@ func StateOf(s *forge.Summary) State {
 
 // TaskState is a task of an intent in lists.
 type TaskState struct {
-	ID     forge.TaskID     `json:"id"               yaml:"id"`
-	Title  string           `json:"title"            yaml:"title"`
-	Status forge.TaskStatus `json:"status"           yaml:"status"`
-	Detail string           `json:"detail,omitempty" yaml:"detail,omitempty"` // why it failed, or what it waits for
+	ID     forge.TaskID     `json:"id"     yaml:"id"`
+	Title  string           `json:"title"  yaml:"title"`
+	Status forge.TaskStatus `json:"status" yaml:"status"`
+	// Detail says why it failed, or what it waits for.
+	Detail string `json:"detail,omitempty" yaml:"detail,omitempty"`
+	// Commit is the one that reached the base branch.
+	Commit string `json:"commit,omitempty" yaml:"commit,omitempty"`
 }
 
 // Change is the data of a published event.
 type Change struct {
 	State
-	Origin Origin     `json:"origin"`
-	Task   *TaskState `json:"task,omitempty"` // with task-done and task-failed
+	Origin Origin `json:"origin"`
+	// Task is the one that it is about, if it is about one.
+	Task *TaskState `json:"task,omitempty"`
+	Cause
 }
+
+// Cause says by whom or by which fact a change came about.
+type Cause struct {
+	// By is the person or system who asked for it, and Via the gateway that they came through; empty if none did.
+	By  string `json:"by,omitempty"`
+	Via string `json:"via,omitempty"`
+	// Questions are those that are asked, of an intent that waits for answers.
+	Questions []Clarification `json:"questions,omitempty"`
+	// Review is the one that asks for changes.
+	Review *Review `json:"review,omitempty"`
+	// Verify is the report of the commands that failed.
+	Verify *Verified `json:"verify,omitempty"`
+	// Truncated names all that was cut: a change is far smaller than an answer.
+	Truncated []Truncated `json:"truncated,omitempty"`
+}
+
+// causeBytes bounds a cause, as JSON: the stream of changes keeps those of a month.
+const causeBytes = 8 << 10
+
+// Bound cuts texts and lists that are too long to be published.
+func (c *Cause) Bound() { c.Truncated, _ = fit(c, causeBytes) }
 
 // Listed answers a request for a list.
 type Listed struct {
@@ -153,20 +198,22 @@ type Detail struct {
 	DependsOn []forge.IntentID `json:"depends_on,omitempty"`
 	Questions []Clarification  `json:"questions,omitempty"`
 	TaskList  []TaskState      `json:"task_list,omitempty"`
+	Work
 }
 
-// DetailOf returns the answer about an intent. Only the texts of its state are cut.
-func DetailOf(v *forge.View) Detail {
+// DetailOf returns the answer about an intent. Of what became of it, a page is told; of the rest, only the texts of its state are cut.
+func DetailOf(v *forge.View, w Work, p Page) Detail {
+	w.Bound(p)
 	d := Detail{
 		State: StateOf(&v.Summary), Body: v.Intent.Body, Origin: Origin(v.Intent.Origin),
-		DependsOn: v.Intent.DependsOn,
+		DependsOn: v.Intent.DependsOn, Work: w,
 	}
 	for _, c := range v.Intent.Clarifications {
 		d.Questions = append(d.Questions, Clarification(c))
 	}
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		d.TaskList = append(d.TaskList, TaskState{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure})
+		d.TaskList = append(d.TaskList, TaskState{ID: t.ID, Title: t.Title, Status: t.Status, Detail: t.Failure, Commit: t.Commit})
 	}
 	return d
 }

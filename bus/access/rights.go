@@ -239,7 +239,9 @@ func gateway() []Right {
 		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},
-		{Why: "reads changes, and hears when there are more", Publish: []string{api("STREAM.MSG.GET", streams.Events)}, Subscribe: []string{"forge.event.*.*.*"}},
+		{Why: "reads changes, and hears when there are more", Publish: []string{
+			api("STREAM.MSG.GET", streams.Events), api("STREAM.INFO", streams.Events),
+		}, Subscribe: []string{"forge.event.*.*.*"}},
 		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("DIRECT.GET", streams.Hooks)}, Subscribe: []string{
 			subjects.EveryDelivery,
 		}},

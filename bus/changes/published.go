@@ -36,6 +36,12 @@ const (
 	// Iterated: an iteration towards a goal is over, and another one begins;
 	// see data.goal.
 	Iterated Kind = "iterated"
+	// ChangesRequested: a review rejected the change of data.task, see data.review;
+	// it is made again, or a person is asked.
+	ChangesRequested Kind = "changes-requested"
+	// ChecksFailed: a verify command failed on the change of data.task, see
+	// data.verify.
+	ChecksFailed Kind = "checks-failed"
 	// KindTaskDone: the change of data.task is on the base branch.
 	KindTaskDone Kind = "task-done"
 	// KindTaskFailed: data.task is given up.
@@ -55,7 +61,7 @@ const (
 // Kinds lists the changes, in the order in which an intent may go through them.
 func Kinds() []Kind {
 	return []Kind{
-		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, KindTaskDone, KindTaskFailed,
+		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, ChangesRequested, ChecksFailed, KindTaskDone, KindTaskFailed,
 		Done, Blocked, Error, Rejected, Cancelled,
 	}
 }
@@ -70,6 +76,8 @@ type change struct {
 	what Kind
 	// task is the task that it is about; nil for changes of the whole intent.
 	task *document.TaskState
+	// cause says by whom or by which fact it came about.
+	cause document.Cause
 }
 
 // changes returns the changes between two decisions on an intent, given the
@@ -115,13 +123,15 @@ func taskChanges(before, now *forge.Summary) (list []change) {
 		gone := !slices.ContainsFunc(now.Tasks, func(n forge.TaskSummary) bool { return n.ID == t.ID })
 		if gone && done > 0 && t.Status != forge.TaskFailed {
 			done--
-			list = append(list, change{KindTaskDone, &document.TaskState{ID: t.ID, Title: document.Cut(t.Title), Status: forge.TaskDone}})
+			list = append(list, change{what: KindTaskDone, task: &document.TaskState{ID: t.ID, Title: document.Cut(t.Title), Status: forge.TaskDone}})
 		}
 	}
 	for _, t := range now.Tasks {
 		known := slices.ContainsFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID && b.Status == forge.TaskFailed })
 		if t.Status == forge.TaskFailed && !known {
-			list = append(list, change{KindTaskFailed, &document.TaskState{ID: t.ID, Title: document.Cut(t.Title), Status: t.Status, Detail: document.Cut(t.Detail)}})
+			list = append(list, change{what: KindTaskFailed, task: &document.TaskState{
+				ID: t.ID, Title: document.Cut(t.Title), Status: t.Status, Detail: document.Cut(t.Detail),
+			}})
 		}
 	}
 	return list
@@ -152,7 +162,7 @@ func (p position) String() string {
 
 // message returns a change as it is published. It is the same, byte for byte,
 // for every runner.
-func (c change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
+func (c *change) message(at position, now *forge.Summary, origin document.Origin) (*nats.Msg, error) {
 	subject, err := subjects.Change(now.Key, string(c.what))
 	if err != nil {
 		return nil, err
@@ -161,7 +171,7 @@ func (c change) message(at position, now *forge.Summary, origin document.Origin)
 	body, err := json.Marshal(CloudEvent[document.Change]{
 		SpecVersion: CloudEventsVersion, ID: id, Source: "/pfl-forge/" + string(now.Key.Project), Type: fmt.Sprintf(publishedType, c.what),
 		Subject: string(now.Key.Intent), Time: now.UpdatedAt.UTC(), ContentType: wire.TypeJSON,
-		Data: document.Change{State: document.StateOf(now), Origin: origin, Task: c.task},
+		Data: document.Change{State: document.StateOf(now), Origin: origin, Task: c.task, Cause: c.cause},
 	})
 	if err != nil {
 		return nil, err

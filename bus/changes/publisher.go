@@ -283,7 +283,11 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range changes(before, &now) {
+	list, err := toldOf(m, before, &now)
+	if err != nil {
+		return err
+	}
+	for i, c := range list {
 		at := position{m.Seq, i}
 		if at.seq == r.done.seq && at.index <= r.done.index {
 			continue

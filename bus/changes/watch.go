@@ -107,7 +107,16 @@ func (ch *Stream) watchFrom(ctx context.Context, filter string, after uint64) (u
 	if after == Now {
 		return last.Seq, nil
 	}
-	if after > last.Seq {
+	if after <= last.Seq {
+		return after, nil
+	}
+	// After a quiet month every change is gone. The stream still knows how many there were.
+	s, err := ch.conn.JS.Stream(ctx, streams.Events)
+	if err != nil {
+		ch.conn.Log.WarnContext(ctx, "cannot ask how far changes have come", "error", err)
+		return 0, ErrPosition
+	}
+	if after > s.CachedInfo().State.LastSeq {
 		return 0, ErrPosition
 	}
 	return after, nil

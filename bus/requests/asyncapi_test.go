@@ -98,7 +98,9 @@ func asyncAPI() doc {
 		"since": doc{"type": "string", "format": "date-time"}, "after": doc{"type": "string"},
 		"limit": doc{"type": "integer", "minimum": 1, "maximum": mostListed, "default": listed},
 	}}
-	schemas["show"] = doc{"type": "object", "additionalProperties": false, "required": []string{"intent"}, "properties": doc{"intent": doc{"type": "string"}}}
+	schemas["show"] = doc{"type": "object", "additionalProperties": false, "required": []string{"intent"}, "properties": doc{
+		"intent": doc{"type": "string"}, "part": doc{"type": "string", "enum": document.Parts}, "after": doc{"type": "integer", "minimum": 0},
+	}}
 	message("list", wire.TypeJSON, "list")
 	schemas["services"] = doc{"type": "object", "additionalProperties": false, "properties": doc{"brief": doc{"type": "boolean"}}}
 	message("show", wire.TypeJSON, "show")
@@ -328,7 +330,7 @@ func schemaOf(typ reflect.Type) doc {
 		return listOf(schemaOf(typ.Elem()))
 	case reflect.Bool:
 		return doc{"type": "boolean"}
-	case reflect.Int, reflect.Uint64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return doc{"type": "integer"}
 	case reflect.Float64:
 		return doc{"type": "number"}

@@ -66,8 +66,8 @@ type RefusedField struct {
 // ServeConfig gives Serve its sources. Lists and submissions need none but the
 // connection.
 type ServeConfig struct {
-	// View returns everything that is known of an intent, or ErrNotFound.
-	View func(context.Context, forge.Key) (forge.View, error)
+	// Report returns everything that is known of an intent, and what became of it, or ErrNotFound.
+	Report func(context.Context, forge.Key) (forge.View, document.Work, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -81,7 +81,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
 		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, since, limit, after, all optional; answers intents, next", e.list),
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
-		e.endpoint("show", subjects.APIShowBy, "intent; answers everything that is known of it", e.show),
+		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
@@ -373,27 +373,32 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	return result, nil
 }
 
-// show answers with a document.Detail, everything that is known of an intent.
+// show answers with a document.Detail, everything that is known of an intent. Of one that has become long it is a page: the
+// newest of everything, or a part from a place on.
 func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var id string
+	var page document.Page
 	err := readRequest(r.Data(), func(o *jsonObject) {
 		o.text("intent", &id)
-		o.only("intent")
+		o.text("part", &page.Part)
+		o.whole("after", &page.After)
+		o.only("intent", "part", "after")
 		if _, err := forge.ParseIntentID(id); err != nil {
 			o.note("intent", err.Error())
 		}
+		*o.errs = append(*o.errs, page.Check()...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	v, err := e.cfg.View(ctx, forge.Key{Project: from.Project, Intent: forge.IntentID(id)})
+	v, work, err := e.cfg.Report(ctx, forge.Key{Project: from.Project, Intent: forge.IntentID(id)})
 	if errors.Is(err, conn.ErrNotFound) {
 		return nil, &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", id, from.Project)}}}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return document.DetailOf(&v), nil
+	return document.DetailOf(&v, work, page), nil
 }
 
 // readRequest reads a JSON object, for which an empty request stands as well.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,6 +38,9 @@ type Caller struct {
 	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
 	// where the caller asked.
 	Gateway, Account, Ref string
+
+	// keyed says that the id of the intent that was read follows from a key of the caller's.
+	keyed bool
 }
 
 // RequestError says why a request was refused.
@@ -98,9 +102,15 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 	return ss.look(ctx, project, gateway, subjects.VerbList, ask)
 }
 
-// Show asks a runner for an intent, as List does, and returns a document.Detail.
-func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string) (json.RawMessage, error) {
-	return ss.look(ctx, key.Project, gateway, subjects.VerbShow, map[string]string{"intent": string(key.Intent)})
+// Show asks a runner for a page of an intent, as List does, and returns a document.Detail.
+func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string, p document.Page) (json.RawMessage, error) {
+	// Runners that know no pages take what they know: the fields are left out where they say nothing.
+	type request struct {
+		Intent forge.IntentID `json:"intent"`
+		Part   string         `json:"part,omitempty"`
+		After  int            `json:"after,omitempty"`
+	}
+	return ss.look(ctx, key.Project, gateway, subjects.VerbShow, request{key.Intent, p.Part, p.After})
 }
 
 // look asks a runner as the system of a gateway.
@@ -150,6 +160,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	}
 	in := readIntentObject(&o, "id")
 	o.text("id", (*string)(&in.ID))
+	c.keyed = key != ""
 	if key != "" && in.ID != "" {
 		o.note("id", "follows from Idempotency-Key; leave one of them out")
 	}
@@ -160,17 +171,15 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	if in.Source != "" && in.Source != source {
 		o.note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
 	}
-	if err := mistakes(errs); err != nil {
-		return forge.Intent{}, err
-	}
 	in.Source = "" // the same with and without it
 	// The hash is of what the sender said, before anything follows from who that is.
 	sum, err := contentSum(in)
 	if err != nil {
-		return forge.Intent{}, err
+		return forge.Intent{}, cmp.Or(mistakes(errs), err)
 	}
-	// People's keys are apart from each other, and from those of systems: no one of them can
-	// take the id of another's next intent.
+	// People's keys are apart from each other's, and from those of systems, so that two who
+	// choose the same key ask for two intents. An id that somebody gives is taken all the same by
+	// whoever comes first.
 	key = cmp.Or(key, string(in.ID), nuid.Next())
 	in.Project, in.Source = project, source
 	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
@@ -187,10 +196,30 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
 		}
 	}
-	if e := in.Validate(); e != nil {
-		errs = append(errs, *e)
+	return in, mistakes(append(errs, faults(in, errs)...))
+}
+
+// faults returns the mistakes of an intent in other fields than those that are known to be wrong, so that they are told
+// together. Validation ends with the first, so title and body are put right for it.
+func faults(in forge.Intent, known []forge.FieldError) (more []forge.FieldError) {
+	for range 3 {
+		e := in.Validate()
+		if e == nil {
+			break
+		}
+		if !slices.ContainsFunc(known, func(k forge.FieldError) bool { return k.Field == e.Field }) {
+			more = append(more, *e)
+		}
+		switch e.Field {
+		case "title":
+			in.Title = "t"
+		case "body":
+			in.Body = "b"
+		default:
+			return more
+		}
 	}
-	return in, mistakes(errs)
+	return more
 }
 
 // contentSum returns a hash of what a sender said of an intent.
@@ -212,7 +241,16 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	if err != nil {
 		return Accepted{}, err
 	}
-	return ss.accepted(ctx, m, key)
+	done, err := ss.accepted(ctx, m, key)
+	// Where the id follows from the caller's key, its refusal is about that key: of the id they know nothing.
+	if e, ok := errors.AsType[*RequestError](err); ok && e.Code == http.StatusConflict && c.keyed {
+		for i := range e.Fields {
+			if e.Fields[i].Field == "id" {
+				e.Fields[i] = RefusedField{"Idempotency-Key", "was used for another intent, or for this one with other content; use a new one"}
+			}
+		}
+	}
+	return done, err
 }
 
 // submissionFor returns the message by which a gateway submits for a caller.
@@ -262,7 +300,7 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 // ruled returns an error if no runner answers, so that nothing is stored that waits for a
 // decision for long; and the *RequestError of a missing intent.
 func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
-	_, err := ss.Show(ctx, key, gateway)
+	_, err := ss.Show(ctx, key, gateway, document.Page{})
 	return err
 }
 

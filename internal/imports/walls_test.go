@@ -175,7 +175,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/pending"},
 		may: []string{
-			"std", ".", "./config", "./verdict", "./cmd/pfl-forge/internal/render",
+			"std", ".", "./config", "./document", "./verdict", "./cmd/pfl-forge/internal/render",
 			"./cmd/pfl-forge/internal/cli/kit", "./cmd/pfl-forge/internal/cli/target", "./cmd/pfl-forge/internal/cli/document",
 		},
 		reason: "there is one model of a pending decision, whichever command or view offers it",

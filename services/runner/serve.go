@@ -8,8 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 // View returns everything that is known of an intent, made of its whole journal. Error:
@@ -25,6 +27,21 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 	view := machine.Fold(key, records).(*flow.Intent).View()
 	view.Seq = head.Seq
 	return view, nil
+}
+
+// Report returns everything that is known of an intent, and what became of it, made of its whole journal, with the errors of
+// View.
+func Report(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, document.Work, error) {
+	records, head, err := b.Journal.Load(ctx, key)
+	if err != nil {
+		return forge.View{}, document.Work{}, err
+	}
+	if len(records) == 0 {
+		return forge.View{}, document.Work{}, bus.ErrNotFound
+	}
+	view, work := report.Of(key, records)
+	view.Seq = head.Seq
+	return view, work, nil
 }
 
 // Knowledge returns the pieces of knowledge of a project, made of its whole journal; see flow.Project.Knows.
@@ -47,8 +64,10 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 			r.log.ErrorContext(ctx, "reads of people are not answered: their commands show nothing", "error", err)
 		}
 	})
-	view := func(ctx context.Context, key forge.Key) (forge.View, error) { return View(ctx, r.bus, key) }
-	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{View: view, Authors: authors}); err != nil {
+	told := func(ctx context.Context, key forge.Key) (forge.View, document.Work, error) {
+		return Report(ctx, r.bus, key)
+	}
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{Report: told, Authors: authors}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -153,7 +153,7 @@ func (a *API) handler(route Route) http.Handler {
 		if err == nil {
 			return
 		}
-		p := problemOf(err)
+		p := problemOf(err, route.Method == http.MethodGet)
 		// A client may send its token where it does not belong, and be told so by name.
 		text := err.Error()
 		if c.secret != "" {

@@ -52,9 +52,9 @@ const (
 	ratePause = time.Second
 )
 
-// problemOf returns an error of a route as its sender is told. What is no mistake of theirs
+// problemOf returns an error of a route, which reads or does something, as its sender is told. What is no mistake of theirs
 // is told without its words, which are in the log.
-func problemOf(err error) *Problem {
+func problemOf(err error, read bool) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
@@ -65,9 +65,15 @@ func problemOf(err error) *Problem {
 	}
 	p := problem(http.StatusServiceUnavailable, "it is not known whether this was done: ask again, with the same Idempotency-Key")
 	p.retryAfter = runnerPause
+	if read {
+		p.Detail = "it cannot be read now: ask again"
+	}
 	switch {
 	case errors.Is(err, requests.ErrRunnerDown):
 		p.Detail = "no runner is up: nothing was done"
+		if read {
+			p.Detail = "no runner is up that could tell it: ask again"
+		}
 	case errors.Is(err, context.Canceled):
 		p.Detail = "the request was given up"
 	}

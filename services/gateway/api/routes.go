@@ -63,7 +63,7 @@ func Routes() []Route {
 			(*call).submit,
 		},
 		{http.MethodGet, base + "/intents", tokens.List, "The intents of a project by their ids, a page at a time.", filters, []int{http.StatusOK}, (*call).list},
-		{http.MethodGet, base + "/intents/{intent}", tokens.Show, "Everything that is known of an intent.", nil, []int{http.StatusOK}, (*call).show},
+		{http.MethodGet, base + "/intents/{intent}", tokens.Show, "Everything that is known of an intent.", pages, []int{http.StatusOK}, (*call).show},
 		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
@@ -102,6 +102,12 @@ var filters = []Query{
 	{"since", "by when it last changed, such as 2026-03-01T12:00:00Z", false},
 	{"after", "the id to go on after: next of the answer before", false},
 	{"limit", "how many, at most 500; 100 if it is left out", false},
+}
+
+// pages are the parameters of an intent.
+var pages = []Query{
+	{"part", "one of: " + strings.Join(document.Parts, ", ") + "; without it the newest of all that there is room for", false},
+	{"after", "how many items of the part to pass over: from and shown of truncated, added up", false},
 }
 
 // answer writes an answer as JSON.
@@ -193,7 +199,15 @@ func (c *call) list() error {
 
 // show answers with an intent.
 func (c *call) show() error {
-	found, err := c.api.cfg.Bus.Submissions.Show(c.r.Context(), forge.Key{Project: c.project, Intent: c.intent}, c.api.cfg.Account)
+	q := c.r.URL.Query()
+	page := document.Page{Part: q.Get("part")}
+	if text, given := q["after"]; given {
+		var err error
+		if page.After, err = strconv.Atoi(text[0]); err != nil {
+			return wrong("after", "is not a whole number")
+		}
+	}
+	found, err := c.api.cfg.Bus.Submissions.Show(c.r.Context(), forge.Key{Project: c.project, Intent: c.intent}, c.api.cfg.Account, page)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestAsking(t *testing.T) {
 		w.request(who, http.MethodPost, intents, wish, "Idempotency-Key", `"finding-1"`).
 			wants(t, "again", http.StatusOK, `"result":"known"`, made.body["intent"].(string))
 		w.request(who, http.MethodPost, intents, `{"title": "Other", "body": "x"}`, "Idempotency-Key", "finding-1").
-			wants(t, "other content", http.StatusConflict, `"field":"id"`, "is taken by another intent")
+			wants(t, "other content", http.StatusConflict, `"field":"Idempotency-Key"`, "was used for another intent")
 		shown := w.request(who, http.MethodGet, made.header.Get("Location"), "")
 		shown.wants(t, "show", http.StatusOK, `"body":"It breaks."`, `"event_id":"finding-1#`)
 		if who == "ada" && (shown.body["source"] != "human" || fmt.Sprint(shown.body["requesters"]) != "[map[name:ada proven:true]]") {
@@ -125,7 +125,11 @@ func TestNoRunner(t *testing.T) {
 		{http.MethodPost, intents + "/a/cancel", ""},
 	} {
 		a := w.request("ada", ask.method, ask.path, ask.body)
-		a.wants(t, ask.method+" "+ask.path, http.StatusServiceUnavailable, "no runner is up: nothing was done")
+		want := "no runner is up: nothing was done"
+		if ask.method == http.MethodGet {
+			want = "no runner is up that could tell it: ask again"
+		}
+		a.wants(t, ask.method+" "+ask.path, http.StatusServiceUnavailable, want)
 		if a.header.Get("Retry-After") == "" {
 			t.Error("it is not said when to ask again")
 		}

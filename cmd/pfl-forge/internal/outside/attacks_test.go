@@ -95,6 +95,7 @@ func TestTricks(t *testing.T) {
 		{http.MethodGet, "/api/v2/x", "", 404, "", nil},
 		{http.MethodPost, intents, wish, 415, "application/json", []string{"Content-Type", "text/plain"}},
 		{http.MethodPost, intents, wish, 415, "", []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{http.MethodPost, intents, `{"titel": "t", "priority": "a"}`, 400, `"title","reason":"is empty"},{"field":"body"`, nil}, // all at once
 		{http.MethodPost, intents, `{"title": "t", "title": "u", "body": "b"}`, 400, `"field":"title","reason":"is given twice"`, nil},
 		{http.MethodPost, intents, `{"titel": "t", "priority": "high"}`, 400, `"field":"titel"`, nil},
 		{http.MethodPost, intents, `{"title": "t", "body": "b"} {}`, 400, "has something after its end", nil},

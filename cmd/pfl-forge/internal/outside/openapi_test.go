@@ -231,7 +231,7 @@ func schemaOf(typ reflect.Type) doc {
 		return doc{"type": "object", "additionalProperties": schemaOf(typ.Elem())}
 	case reflect.Bool:
 		return doc{"type": "boolean"}
-	case reflect.Int, reflect.Uint64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return doc{"type": "integer"}
 	case reflect.Float64:
 		return doc{"type": "number"}

@@ -211,7 +211,7 @@ func (w *Watcher) show(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	data, err := w.cfg.Submissions.Show(ctx, key, w.cfg.Gateway)
+	data, err := w.cfg.Submissions.Show(ctx, key, w.cfg.Gateway, document.Page{})
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
 		return nil // it is stored, and not decided yet
 	}

@@ -47,7 +47,7 @@ func CriteriaOf(g *forge.GoalView) []Claim {
 	for i, text := range g.Text {
 		c := Claim{Number: i + 1, Text: text, Evidence: []Citation{}}
 		if last != nil && i < len(last.Claims) && last.Claims[i].Text == text {
-			c = claimOf(&last.Claims[i])
+			c = document.ClaimOf(&last.Claims[i])
 		}
 		list = append(list, c)
 	}

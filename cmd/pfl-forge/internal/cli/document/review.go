@@ -9,33 +9,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Review is the verdict of one review of a task, on the commit that was its head then.
-type Review struct {
-	Attempt     int           `json:"attempt"               yaml:"attempt"`
-	Head        string        `json:"head"                  yaml:"head"`
-	Verdict     forge.Verdict `json:"verdict"               yaml:"verdict"`
-	Claims      []Claim       `json:"requirements"          yaml:"requirements"` // empty for the check of a recipe
-	Issues      []string      `json:"issues,omitempty"      yaml:"issues,omitempty"`
-	Suggestions []string      `json:"suggestions,omitempty" yaml:"suggestions,omitempty"`
-	Agent       string        `json:"agent,omitempty"       yaml:"agent,omitempty"`  // who made it; empty for the check of a recipe
-	Model       string        `json:"model,omitempty"       yaml:"model,omitempty"`  // the one that it was asked for
-	Second      bool          `json:"second,omitempty"      yaml:"second,omitempty"` // it is the second reviewer's
-	Checks      []Check       `json:"checks,omitempty"      yaml:"checks,omitempty"` // that it asked for
-}
-
-// ReviewsOf returns the reviews of a task, the oldest first.
-func ReviewsOf(v *forge.View, id forge.TaskID) []Review {
-	var list []Review
-	for i := range v.Reviews {
-		if r := &v.Reviews[i]; r.TaskID == id {
-			list = append(list, Review{
-				r.Attempt, r.Head, r.Verdict, ClaimsOf(r.Claims), r.Issues, r.Suggestions, r.By.Agent, r.By.Model, r.Second, ChecksOf(r.Asked),
-			})
-		}
-	}
-	return list
-}
-
 // PrintReview prints a review with its claims, issues and suggestions.
 func PrintReview(a *kit.App, r *Review) {
 	by := ""

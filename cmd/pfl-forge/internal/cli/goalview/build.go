@@ -67,7 +67,7 @@ func judgmentOf(j *forge.Judgment) *judgment {
 	if j == nil {
 		return nil
 	}
-	return &judgment{Head: j.Head, Complete: j.Complete, Criteria: document.ClaimsOf(j.Claims), Reason: j.Reason, NextAction: j.NextAction}
+	return &judgment{Head: j.Head, Complete: j.Complete, Criteria: model.ClaimsOf(j.Claims), Reason: j.Reason, NextAction: j.NextAction}
 }
 
 // iterationOf returns an iteration as a document, without its costs.

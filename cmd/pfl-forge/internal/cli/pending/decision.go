@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // Decision is an intent that waits for a person, with everything that they need to know,
@@ -173,7 +174,7 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 		w := Task{
 			ID: task.ID, Title: task.Title, Status: task.Status, Plan: task.Plan, Steps: task.Steps, Files: task.RelevantFiles,
 			Requirements: task.Requirements,
-			Attempts:     task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: document.ReviewsOf(v, task.ID),
+			Attempts:     task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: model.ReviewsOf(v, task.ID),
 			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
 		}
 		if f := found[task.ID]; f != nil {

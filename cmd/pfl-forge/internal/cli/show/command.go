@@ -53,6 +53,11 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 		return showTask(ctx, a, t, v, task, format)
 	}
 	d := intentOf(v)
+	work, err := t.Work(ctx, v.Intent.ID)
+	if err != nil {
+		return err
+	}
+	d.tell(&work)
 	place(ctx, a, t, &d)
 	d.Trace = t.Trace(v.Intent.ID, v.Summary.Run)
 	if v.Goal != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
+	model "github.com/pfl-forge/pfl-forge/document"
 )
 
 // Intent is everything about an intent, as programs read it.
@@ -16,6 +17,9 @@ type Intent struct {
 
 	// Trace is that of the newest run.
 	document.Trace `yaml:",inline"`
+
+	// Told is the account that every reader gets.
+	Told `yaml:",inline"`
 
 	// What was asked for, as it was asked for.
 	Body      string              `json:"body"                 yaml:"body"`
@@ -33,6 +37,27 @@ type Intent struct {
 	Observations []string        `json:"observations,omitempty" yaml:"observations,omitempty"` // what agents noticed
 	Audit        *document.Audit `json:"audit,omitempty"        yaml:"audit,omitempty"`
 	Commands     []string        `json:"commands,omitempty"     yaml:"commands,omitempty"` // what a person can do while it waits
+}
+
+// Told is the account of the work that every reader gets, as package document has it; here it is whole.
+type Told struct {
+	Verified    []model.Verified   `json:"verify,omitempty"      yaml:"verify,omitempty"`      // each time that a change was verified
+	Steps       []model.StepRecord `json:"steps,omitempty"       yaml:"steps,omitempty"`       // every attempt that has ended
+	Costs       []model.Cost       `json:"costs,omitempty"       yaml:"costs,omitempty"`       // of these, added up by step, agent and model
+	Adjustments []model.Adjustment `json:"adjustments,omitempty" yaml:"adjustments,omitempty"` // which rules changed the course
+	Decisions   []model.Decided    `json:"decisions,omitempty"   yaml:"decisions,omitempty"`   // what people and systems asked for, and through whom
+}
+
+// tell fills in how the intent was carried out.
+func (d *Intent) tell(w *model.Work) {
+	d.Told = Told{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions}
+	for i := range d.Work {
+		for k := range w.PlanTasks {
+			if w.PlanTasks[k].ID == d.Work[i].ID {
+				d.Work[i].made(&w.PlanTasks[k].Product)
+			}
+		}
+	}
 }
 
 // runDetail is a finished run of an intent.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -71,11 +73,8 @@ func printIntent(a *kit.App, d *Intent) error {
 			printActive(a, d, d.Work[i].ID)
 		}
 	}
-	if len(d.Runs) > 0 {
-		a.Heading("runs")
-		for i := range d.Runs {
-			printRun(a, &d.Runs[i], said)
-		}
+	if err := printPast(a, d, said); err != nil {
+		return err
 	}
 	if len(d.Observations) > 0 {
 		a.Heading("observations")
@@ -84,6 +83,66 @@ func printIntent(a *kit.App, d *Intent) error {
 		}
 	}
 	return nil
+}
+
+// printPast prints the decisions, the costs, and the runs that are finished.
+func printPast(a *kit.App, d *Intent, said string) error {
+	printDecisions(a, d.Decisions)
+	if err := printCosts(a, d.Costs); err != nil {
+		return err
+	}
+	if len(d.Runs) > 0 {
+		a.Heading("runs")
+	}
+	for i := range d.Runs {
+		printRun(a, &d.Runs[i], said)
+	}
+	return nil
+}
+
+// printDecisions prints the decisions of people: who took it, through which gateway, and about what.
+func printDecisions(a *kit.App, list []model.Decided) {
+	list = slices.DeleteFunc(slices.Clone(list), func(d model.Decided) bool { return d.What == "submit" && d.Via == "" })
+	if len(list) > 0 {
+		a.Heading("decisions")
+	}
+	for i := range list {
+		d := &list[i]
+		var line strings.Builder
+		line.WriteString(d.At.Local().Format(time.DateTime) + " " + d.What)
+		for _, part := range []struct{ word, text string }{
+			{" by ", d.By},
+			{" via ", d.Via},
+			{", plan ", d.Plan},
+			{", task ", string(d.Task)},
+			{": ", render.FirstLine(d.Question)},
+			{": ", render.FirstLine(d.Answer)},
+			{": ", render.FirstLine(d.Reason)},
+			{": ", strings.Join(d.Fields, ", ")},
+		} {
+			if part.text != "" {
+				line.WriteString(part.word + term.Short(part.text, 200))
+			}
+		}
+		fmt.Fprintf(a.Out, "  %s\n", term.Line(line.String()))
+	}
+}
+
+// printCosts prints the costs of the steps that called agents, by agent and model.
+func printCosts(a *kit.App, list []model.Cost) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(c model.Cost) bool { return c.Used == model.Used{} })
+	if len(list) == 0 {
+		return nil
+	}
+	a.Heading("costs")
+	columns := render.Columns{Header: []string{"STEP", "AGENT", "MODEL", "ATTEMPTS", "TIME", "TOKENS", "CACHED", "COST"}, Shrink: 2}
+	for i := range list {
+		c := &list[i]
+		used := c.Usage()
+		columns.Add(string(c.Step), c.Agent, c.Model, strconv.Itoa(c.Attempts), render.Took(time.Duration(c.Seconds*float64(time.Second))),
+			render.Tokens(render.Fresh(&used)), render.Tokens(render.Cached(&used)), render.Cost(c.CostUSD))
+	}
+	return a.Table(&columns)
 }
 
 // printAuditNotice prints the findings of an audit in short, and how to read the report.

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -21,6 +22,9 @@ const maxDiff = 256 << 10
 
 // Task is everything about a task, as programs read it.
 type Task struct {
+	// Product is its newest change.
+	model.Product `yaml:",inline"`
+
 	ID     forge.TaskID     `json:"id"             yaml:"id"`
 	Title  string           `json:"title"          yaml:"title"`
 	Status forge.TaskStatus `json:"status"         yaml:"status"`
@@ -34,9 +38,6 @@ type Task struct {
 	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
 	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
 	Attempts  int            `json:"attempts"             yaml:"attempts"`
-	Base      string         `json:"base,omitempty"       yaml:"base,omitempty"`   // the commit that its change is on
-	Head      string         `json:"head,omitempty"       yaml:"head,omitempty"`   // its last commit
-	Commit    string         `json:"commit,omitempty"     yaml:"commit,omitempty"` // that reached the base branch
 	Paused    bool           `json:"paused,omitempty"     yaml:"paused,omitempty"`
 
 	// Failure is why it failed; Why explains the reason that Failure names, if it names one.
@@ -54,19 +55,31 @@ type Task struct {
 func TaskOf(v *forge.View, t *forge.Task) Task {
 	d := Task{
 		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Requirements: t.Requirements, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
-		Attempts: t.Attempts, Base: t.Base, Head: t.Head, Commit: t.Commit, Failure: t.Failure,
+		Attempts: t.Attempts, Product: model.Product{Base: t.Base, Head: t.Head, Commit: t.Commit}, Failure: t.Failure,
 		Paused: document.TaskPaused(v.Summary.Tasks, t.ID),
 	}
 	if f, ok := document.FailureOf(t.Failure); ok {
 		d.Why = &f
 	}
-	d.Reviews = document.ReviewsOf(v, t.ID)
+	d.Reviews = model.ReviewsOf(v, t.ID)
 	return d
 }
+
+// made fills in what the task produced, beside its commits.
+func (d *Task) made(p *model.Product) { d.PatchID, d.Changed = p.PatchID, p.Changed }
 
 // showTask prints a task with its attempts and its change.
 func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, task *forge.Task, format render.Format) error {
 	d := TaskOf(v, task)
+	work, err := t.Work(ctx, v.Intent.ID)
+	if err != nil {
+		return err
+	}
+	for i := range work.PlanTasks {
+		if work.PlanTasks[i].ID == d.ID {
+			d.made(&work.PlanTasks[i].Product)
+		}
+	}
 	attempts, err := costs.Attempts(ctx, t, v.Intent.ID)
 	if err != nil {
 		return err
@@ -80,7 +93,7 @@ func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, 
 	if err != nil {
 		return err
 	}
-	d.Checks = document.ChecksOf(checks[d.ID])
+	d.Checks = model.ChecksOf(checks[d.ID])
 	if t.Repo != nil && d.Head != "" {
 		diff, err := Diff(ctx, t, &d)
 		if err != nil {
@@ -111,6 +124,8 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 	a.Field("base", render.ShortCommit(d.Base))
 	a.Field("head", render.ShortCommit(d.Head))
 	a.Field("commit", render.ShortCommit(d.Commit))
+	a.Field("patch", render.ShortCommit(d.PatchID))
+	a.Field("changed", kit.Safe(strings.Join(d.Changed, ", ")))
 	if plan := kit.Safe(d.Plan); plan != "" {
 		fmt.Fprintf(a.Out, "\n%s\n", kit.Indent(plan, "  "))
 	}

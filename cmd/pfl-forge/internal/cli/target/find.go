@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -68,6 +69,12 @@ func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, erro
 		return nil, NoIntent(id)
 	}
 	return &v, err
+}
+
+// Work returns how an intent that there is was carried out.
+func (t *Target) Work(ctx context.Context, id forge.IntentID) (document.Work, error) {
+	_, work, err := runner.Report(ctx, t.Bus, t.Key(id))
+	return work, err
 }
 
 // Broken returns where the chain of an intent's journal is broken; nil if it holds, or cannot be

@@ -1,0 +1,87 @@
+package changes
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// at returns the summary of an intent whose task is at a step.
+func at(step forge.Step, open ...forge.Attempt) *forge.Summary {
+	return &forge.Summary{Status: forge.StatusExecuting, RunSummary: forge.RunSummary{
+		Run: 1, TaskCount: 1, Open: open, Tasks: []forge.TaskSummary{{ID: "a-001", Title: "one", Status: forge.TaskImplementing, Step: step}},
+	}}
+}
+
+var review = forge.Attempt{Task: "a-001", Step: forge.StepReview, Number: 1, Claim: 1}
+
+// TestFaults tells of a rejection with its findings, of the rules' as well; of an approval, of a review that asks first and of one that came
+// too late it tells nothing.
+func TestFaults(t *testing.T) {
+	reviewed := func(v forge.Verdict) []forge.Event {
+		return []forge.Event{{Message: &forge.Result{Attempt: review, Output: &forge.Review{Verdict: v, Issues: []string{"no test"}}}}}
+	}
+	for _, one := range []struct {
+		about       string
+		before, now *forge.Summary
+		events      []forge.Event
+		want        string
+	}{
+		{"rejected", at(forge.StepReview, review), at(forge.StepImplement), reviewed(forge.VerdictRejected), "changes-requested a-001 one rejected no test"},
+		{"not proven", at(forge.StepReview, review), at(forge.StepImplement), reviewed(forge.VerdictApproved), "changes-requested a-001 one rejected no test"},
+		{"approved", at(forge.StepReview, review), at(forge.StepMerge), reviewed(forge.VerdictApproved), ""},
+		{"asks first", at(forge.StepReview, review), at(forge.StepRebase), reviewed(""), ""},
+		{"too late", at(forge.StepImplement), at(forge.StepImplement), reviewed(forge.VerdictRejected), ""},
+	} {
+		got := ""
+		for _, c := range withFacts(nil, one.before, one.now, one.events) {
+			got += fmt.Sprint(c.what, " ", c.task.ID, " ", c.task.Title, " ", c.cause.Review.Verdict, " ", c.cause.Review.Issues[0])
+		}
+		if got != one.want {
+			t.Errorf("%s: %q, want %q", one.about, got, one.want)
+		}
+	}
+}
+
+// TestQuestionsAreTold has the texts of questions with the change that says that they wait, cut to a bound together.
+func TestQuestionsAreTold(t *testing.T) {
+	a := forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}
+	before, now := &forge.Summary{RunSummary: forge.RunSummary{Run: 1, Open: []forge.Attempt{a}}}, &forge.Summary{Waiting: forge.WaitingClarification}
+	var many []forge.Clarification
+	for i := range 100 {
+		many = append(many, forge.Clarification{Question: fmt.Sprint(i, strings.Repeat("?", 5000))})
+	}
+	events := []forge.Event{{Message: &forge.Result{Attempt: a, Output: &forge.Analysis{Clarifications: many}}}}
+	list := withFacts(changes(before, now), before, now, events)
+	if len(list) != 1 || list[0].what != Waiting || !strings.HasPrefix(list[0].cause.Questions[0].Question, "0?") {
+		t.Fatalf("%+v", list)
+	}
+	data, err := json.Marshal(list[0].cause)
+	if err != nil || len(data) > 9<<10 || len(list[0].cause.Truncated) == 0 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if list = withFacts(changes(before, now), before, now, nil); len(list[0].cause.Questions) != 0 {
+		t.Errorf("questions of nothing: %+v", list)
+	}
+}
+
+// TestWhoIsTold names who asked, and the gateway where there was one; what another machine says has no author.
+func TestWhoIsTold(t *testing.T) {
+	before, now := &forge.Summary{Waiting: forge.WaitingApproval}, &forge.Summary{Status: forge.StatusApproved}
+	for _, one := range []struct {
+		ev   forge.Event
+		want string
+	}{
+		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Approve{}}, "bob gateway"},
+		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "bob "}, // where accounts have keys, everybody's is there
+		{forge.Event{Actor: "a", Anchor: "shop/1", Message: &forge.ChildChanged{}}, " "},
+	} {
+		list := withFacts(changes(before, now), before, now, []forge.Event{one.ev})
+		if got := list[0].cause.By + " " + list[0].cause.Via; list[0].what != Approved || got != one.want {
+			t.Errorf("%+v: %q, want %q", one.ev, got, one.want)
+		}
+	}
+}
