@@ -128,6 +128,13 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if !wanted {
 		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
+	if l.Pull != nil {
+		done, err := i.propose(ctx, j, r, proof.Bundle(statements...))
+		if err != nil {
+			return jobs.Refused(ctx, j, moved, err)
+		}
+		return done, nil
+	}
 	done, err := i.move(ctx, j, r, proof.Bundle(statements...))
 	if err != nil {
 		return jobs.Refused(ctx, j, moved, err)
@@ -182,20 +189,14 @@ func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, h
 func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
-	l := store.PendingMerge{
-		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
-		Proofs: proofs,
-	}
-	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
+	if err := i.keepMerge(ctx, j, r, proofs); err != nil {
 		return nil, err
 	}
-	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
-	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)
+	_, err = j.Store.Merge(ctx, base, git.OID(r.Parent), git.OID(r.Commit))
 	if overlap, ok := errors.AsType[*git.UncommittedError](err); ok {
 		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: overlap.Files}, nil
 	}
@@ -207,4 +208,18 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 	}
 	i.crash("moved")
 	return r, nil
+}
+
+// keepMerge records a merge in the repository, with the proofs of its commit.
+func (i *Implementer) keepMerge(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) error {
+	l := store.PendingMerge{
+		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
+		Proofs: proofs,
+	}
+	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
+		return err
+	}
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
+	i.crash("kept")
+	return nil
 }
