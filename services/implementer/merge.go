@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -128,13 +129,6 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if !wanted {
 		return nil, agent.Fail(forge.FailKilled, "the merge was cancelled")
 	}
-	if l.Pull != nil {
-		done, err := i.propose(ctx, j, r, proof.Bundle(statements...))
-		if err != nil {
-			return jobs.Refused(ctx, j, moved, err)
-		}
-		return done, nil
-	}
 	done, err := i.move(ctx, j, r, proof.Bundle(statements...))
 	if err != nil {
 		return jobs.Refused(ctx, j, moved, err)
@@ -189,14 +183,23 @@ func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, h
 func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
-	if err := i.keepMerge(ctx, j, r, proofs); err != nil {
+	l := store.PendingMerge{
+		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
+		Proofs: proofs,
+	}
+	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
+	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
+	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, err = j.Store.Merge(ctx, base, git.OID(r.Parent), git.OID(r.Commit))
+	if j.Command.Merge().Change.Pull != nil {
+		return proposal.Push(ctx, j, base, r)
+	}
+	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)
 	if overlap, ok := errors.AsType[*git.UncommittedError](err); ok {
 		return &forge.MergeResult{Outcome: forge.MergeDirty, Files: overlap.Files}, nil
 	}
@@ -208,18 +211,4 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 	}
 	i.crash("moved")
 	return r, nil
-}
-
-// keepMerge records a merge in the repository, with the proofs of its commit.
-func (i *Implementer) keepMerge(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) error {
-	l := store.PendingMerge{
-		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
-		Proofs: proofs,
-	}
-	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
-		return err
-	}
-	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
-	i.crash("kept")
-	return nil
 }

@@ -1,4 +1,13 @@
-package implementer
+// Package proposal pushes a change that could be merged now to the branch of its pull request, instead of the base branch.
+//
+// Up to there it is a merge as any other: the change is put on the tip of the base branch, its verify commands pass there, and what it
+// became is the patch that was reviewed. The merge is kept in the repository before the branch is pushed, and so are its
+// proofs. So whoever merges the pull request, even in the next moment, merges a commit whose proofs are there; one that lands as it is, by a
+// fast-forward, is found by its name by the next attempt, and by a start that compares the journal with the repository.
+//
+// The branch belongs to people as much as to pfl-forge: it is in their repository, and they are invited to look at it. What another one
+// has pushed there is told, and never overwritten.
+package proposal
 
 import (
 	"context"
@@ -15,22 +24,14 @@ import (
 // taskMark stands for the task in the pattern of a head branch; package config refuses patterns without it.
 const taskMark = "{task}"
 
-// propose pushes a change that could be merged now to the branch of its pull request, instead of the base branch. The merge is kept
-// with its proofs before that, as any other: whoever merges the pull request, even in the next moment, merges a commit
-// whose proofs are there, and one that lands by itself is found by its name. What another one has pushed to the branch is never
-// overwritten.
-func (i *Implementer) propose(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) (*forge.MergeResult, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
-	defer cancel()
-	base, err := j.Base(ctx)
-	if err != nil {
-		return nil, err
-	}
+// Push pushes the commit of a merge to the branch that the policy makes of the job's task. It returns the merge with the outcome
+// proposed, and the names of both branches; or with edited and no commit, if another one has pushed to the branch.
+//
+// A repository without an origin has no pull requests, and neither has a pattern that makes the base branch, or one for all tasks: these are
+// failures of the configuration, which a person has to mend.
+func Push(ctx context.Context, j *jobs.Job, base git.Branch, r *forge.MergeResult) (*forge.MergeResult, error) {
 	branch, err := headBranch(j, base)
 	if err != nil {
-		return nil, err
-	}
-	if err := i.keepMerge(ctx, j, r, proofs); err != nil {
 		return nil, err
 	}
 	switch err = j.Store.Propose(ctx, j.Task(), branch, git.OID(r.Commit)); {
@@ -41,7 +42,6 @@ func (i *Implementer) propose(ctx context.Context, j *jobs.Job, r *forge.MergeRe
 	case err != nil:
 		return nil, err
 	}
-	i.crash("proposed")
 	r.Outcome, r.Branch, r.BaseBranch = forge.MergeProposed, string(branch), string(base)
 	return r, nil
 }
