@@ -10,8 +10,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Pulls is a forge's part that is about pull requests. What they lead to is decided by the caller: a back end tells what there is.
+// Pulls is a forge's part that is about pull requests and their commits. What they lead to is decided by the caller: a back end tells what
+// there is.
 type Pulls interface {
+	Requests
+	Commits
+}
+
+// Requests are the operations of pull requests.
+type Requests interface {
 	// FindPull returns the pull request of a branch of the repository itself into another, whoever opened it: the one that is open, or else the
 	// last one. A branch of a fork is none of the repository.
 	FindPull(ctx context.Context, repository string, head, base git.Branch) (Pull, error)
@@ -19,22 +26,32 @@ type Pulls interface {
 	OpenPull(ctx context.Context, repository string, head, base git.Branch, t PullText) (Pull, error)
 	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of others stay.
 	EditPull(ctx context.Context, repository string, number int64, t PullText) error
+	// ReopenPull opens one again that was closed. For one that is open it changes nothing.
+	ReopenPull(ctx context.Context, repository string, number int64) error
 	// Pull returns a pull request as it is now, without its reviews.
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
+	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules allow that. A RefusedError says that it
+	// was not merged for a reason that only a look at the pull request tells: ask for it, whatever the error is.
+	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
+	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they changed, and of those that ended since
+	// a time. That a status was written is no change of a pull request.
+	ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]Change, error)
+}
+
+// Commits are the operations of branches and commits. None of them changes a branch.
+type Commits interface {
+	// BranchHead returns the commit of a branch.
+	BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error)
+	// Behind reports whether a base has commits that a head has not.
+	Behind(ctx context.Context, repository string, head, base git.OID) (bool, error)
 	// Statuses returns the last status of each name for a commit.
 	Statuses(ctx context.Context, repository string, commit git.OID) ([]Status, error)
 	// SetStatus writes a status of ours. Each call is one more for the forge: compare with Statuses first.
 	SetStatus(ctx context.Context, repository string, commit git.OID, s *Status) error
-	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules allow that. A RefusedError says that it
-	// was not merged for a reason that only a look at the pull request tells: ask for it, whatever the error is.
-	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
 	// Protection returns the demands of the forge on all that comes to be on a branch.
 	Protection(ctx context.Context, repository string, branch git.Branch) (Protection, error)
-	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they changed, and of those that ended since
-	// a time. That a status was written is no change of a pull request.
-	ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]Change, error)
 }
 
 // PullText has the words of a pull request that we write.

@@ -81,6 +81,20 @@ func escape(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// inTitle has the marks that a forge obeys in a title, where Markdown is no more than text.
+var inTitle = strings.NewReplacer("@", "@"+breaker, "#", "#"+breaker, "!", "!"+breaker, "$", "$"+breaker, "&", "&"+breaker, "%", "%"+breaker,
+	"~", "~"+breaker, "`", "'", "<", "‹", ">", "›", "://", ":"+breaker+"//", "www.", "www"+breaker+".")
+
+// Title returns words of others as one line for a place in which forges show a text as it is: nothing in it is a mention, a reference, a
+// word that closes an issue, or another line.
+func Title(s string, secrets *redact.Redactor, limit int) string {
+	line := cut(strings.Join(strings.Fields(withoutSecrets(s, secrets)), " "), limit)
+	line = closing.ReplaceAllString(line, "${1}"+breaker+"${2}")
+	line = reference.ReplaceAllString(line, "${1}"+breaker+"${2}")
+	line = commit.ReplaceAllStringFunc(line, func(hash string) string { return strings.Join(part.FindAllString(hash, -1), breaker) })
+	return inTitle.Replace(line)
+}
+
 // Quote is Plain as a quotation, so that each line begins with a mark that no bot takes for its own.
 func Quote(s string, secrets *redact.Redactor, limit int) string {
 	const mark = "> "

@@ -154,8 +154,8 @@ func load(path string) ([]Token, error) {
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
 		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxFile)
-	case info.Mode().Perm()&0o002 != 0:
-		return nil, fmt.Errorf("%s says who may do what, and everybody can write to it: chmod o-w %s", path, path)
+	case info.Mode().Perm()&0o022 != 0:
+		return nil, fmt.Errorf("%s says who may do what, and others than its owner can write to it: chmod go-w %s", path, path)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

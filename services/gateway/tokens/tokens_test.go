@@ -129,11 +129,13 @@ func TestBook(t *testing.T) {
 	if strings.Contains(log.String(), secret) {
 		t.Error("a token is in the log")
 	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(path, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
-		t.Errorf("a file that everybody can write to: %v", err)
+	for _, mode := range []os.FileMode{0o602, 0o620} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+			t.Errorf("a file that others can write to, by mode %o: %v", mode, err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,8 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
+	// others are watched beside repo, and before it.
+	others []string
 	ids    map[string]int64
 }
 
@@ -190,7 +193,8 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	b := w.nats.Connect(w.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := look.New(look.Config{
-		Name: "work", Gateway: "gateway", Forge: client, Repositories: []string{w.repo}, Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
+		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
+		Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
 		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
 		Secrets: redact.New(), Log: slog.New(slog.DiscardHandler), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})
@@ -430,4 +434,26 @@ func TestMarkOfAnotherIntent(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Status != forge.StatusProposed || all[1].Status != forge.StatusProposed {
 		t.Errorf("there are %+v, %v", all, err)
 	}
+}
+
+// TestRepositoriesApart: a repository that is not there, or cannot be read, keeps no other from being swept, and is itself as soon as it
+// can be.
+func TestRepositoriesApart(t *testing.T) {
+	f := forgetest.NewFake()
+	t.Cleanup(f.Close)
+	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	first := w.repo
+	w.others = []string{"root1/later"}
+	w.watch(50 * time.Millisecond)
+	w.until(w.open(), "of project `shop`")
+	w.as("root1", http.MethodPost, "/user/repos", object{"name": "later", "auto_init": true}, nil)
+	w.as("root1", http.MethodPut, "/repos/root1/later/collaborators/bot", object{"permission": "admin"}, nil)
+	w.as("root1", http.MethodPut, "/repos/root1/later/collaborators/ada", object{"permission": "write"}, nil)
+	w.as("root1", http.MethodPost, "/repos/root1/later/labels", object{"name": "forge", "color": "#00aabb"}, nil)
+	w.repo = "root1/later"
+	w.until(w.open(), "of project `shop`")
+	// From now on it cannot be listed any more: the list of the other goes on.
+	f.Script(slices.Repeat([]forgetest.Fault{{Method: http.MethodGet, Part: "root1/later/issues", By: "bot", Status: http.StatusForbidden}}, 10000)...)
+	w.repo = first
+	w.until(w.open(), "of project `shop`")
 }

@@ -118,6 +118,7 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":               withPull(p.listReviews),
 		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":              withPull(p.review),
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments": withPull(p.listRemarks),
+		"GET /api/v1/repos/{owner}/{name}/compare/{range}":                      p.compare,
 		"POST /api/v1/repos/{owner}/{name}/statuses/{sha}":                      p.setStatus,
 		"GET /api/v1/repos/{owner}/{name}/commits/{sha}/status":                 p.showStatuses,
 		"POST /api/v1/repos/{owner}/{name}/branch_protections":                  p.protect,
@@ -264,7 +265,11 @@ func (t *Fault) answer(w http.ResponseWriter) {
 	}
 	maps.Copy(w.Header(), t.Header)
 	w.WriteHeader(t.Status)
-	_ = json.NewEncoder(w).Encode(object{"message": cmp.Or(t.Message, "a fault")})
+	text, err := json.Marshal(cmp.Or(t.Message, "a fault"))
+	if err != nil {
+		panic(err) // every text can be spelled
+	}
+	fmt.Fprintf(w, `{"message": %s}`, text)
 }
 
 // id returns the number of a user.

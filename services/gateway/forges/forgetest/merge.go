@@ -3,6 +3,7 @@ package forgetest
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -86,6 +87,17 @@ func (f pulls) showBranch(q *request) (int, any) {
 		o["effective_branch_protection_name"] = name
 	}
 	return http.StatusOK, o
+}
+
+// compare counts the commits that the second of two has and the first has not.
+func (f pulls) compare(q *request) (int, any) {
+	first, second, ok := strings.Cut(q.PathValue("range"), "...")
+	count, err := q.repo.run("", "rev-list", "--count", first+".."+second, "--")
+	if !ok || err != nil {
+		return http.StatusNotFound, nil
+	}
+	n, _ := strconv.Atoi(count)
+	return http.StatusOK, object{"total_commits": n}
 }
 
 // blocked returns why the rule of the base does not let a pull request in; empty if it does.

@@ -103,12 +103,12 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 		return forges.Pull{}, err
 	}
 	// This one is any of those that ever were: it says cheaply that there is none, and if it is open, there is no other open one.
-	var any pullJSON
-	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &any); err != nil {
+	var first pullJSON
+	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &first); err != nil {
 		return forges.Pull{}, err
 	}
-	if any.State == "open" {
-		return c.pull(ctx, path, &any)
+	if first.State == "open" {
+		return c.pull(ctx, path, &first)
 	}
 	query := url.Values{"state": {"all"}, "base_branch": {string(base)}, "limit": {fmt.Sprint(page)}}
 	var found *pullJSON
@@ -130,7 +130,7 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 		return forges.Pull{}, err
 	}
 	if found == nil { // it was closed, and removed since
-		found = &any
+		found = &first
 	}
 	return c.pull(ctx, path, found)
 }
@@ -244,6 +244,54 @@ func (c *Client) EditPull(ctx context.Context, repository string, number int64, 
 		return err
 	}
 	return c.addLabels(ctx, repository, number, t.Labels)
+}
+
+// ReopenPull opens a pull request again. Gitea takes it for a change of the issue that it is.
+func (c *Client) ReopenPull(ctx context.Context, repository string, number int64) error {
+	path, err := repoPath(repository, "issues", number)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": "open"}, nil)
+}
+
+// BranchHead returns the commit of a branch.
+func (c *Client) BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error) {
+	if _, err := git.ParseBranch(string(branch)); err != nil {
+		return "", err
+	}
+	path, err := repoPath(repository, "branches", branch)
+	if err != nil {
+		return "", err
+	}
+	var b struct {
+		Commit struct {
+			ID string `json:"id"`
+		} `json:"commit"`
+	}
+	if err := c.call(ctx, http.MethodGet, path, nil, &b); err != nil {
+		return "", err
+	}
+	return git.ParseOID(b.Commit.ID)
+}
+
+// Behind reports whether a base has commits that a head has not. The merge base that a pull request shows is computed late, and so may
+// be of the head before.
+func (c *Client) Behind(ctx context.Context, repository string, head, base git.OID) (bool, error) {
+	for _, commit := range []git.OID{head, base} {
+		if _, err := git.ParseOID(string(commit)); err != nil {
+			return false, err
+		}
+	}
+	path, err := repoPath(repository, "compare", string(head)+"..."+string(base))
+	if err != nil {
+		return false, err
+	}
+	var got struct {
+		Commits int `json:"total_commits"`
+	}
+	err = c.call(ctx, http.MethodGet, path, nil, &got)
+	return got.Commits > 0, err
 }
 
 // addLabels puts labels on. Gitea passes over those that are not there, without a word.

@@ -205,13 +205,29 @@ func TestPullsOfOthers(t *testing.T) {
 		if err := merge(t, c, w, p.Number, head, forges.FastForward); err == nil {
 			t.Error("merged although it is closed")
 		}
-		w.as("ada", "PATCH", state, object{"state": "open"})
+		for range 2 { // again changes nothing
+			if err := c.ReopenPull(ctx, w.repo, p.Number); err != nil {
+				t.Errorf("open it again: %v", err)
+			}
+		}
+		if p, err = c.Pull(ctx, w.repo, p.Number); err != nil || p.State != forges.Open {
+			t.Errorf("opened again it is %+v, %v", p, err)
+		}
 		w.review("ada", p.Number, "APPROVED", "")
 		if changed, err := c.ChangedPulls(ctx, w.repo, "bot", time.Now().Add(24*time.Hour)); err != nil || len(changed) != 1 || changed[0].Number != p.Number {
 			t.Errorf("those that are open are %+v, %v", changed, err)
 		}
 		if changed, err := c.ChangedPulls(ctx, w.repo, "eve", time.Time{}); err != nil || len(changed) != 0 {
 			t.Errorf("those of eve are %+v, %v", changed, err)
+		}
+		if got, err := c.BranchHead(ctx, w.repo, "forge/a"); err != nil || got != head {
+			t.Errorf("the branch is at %s, %v", got, err)
+		}
+		if behind, err := c.Behind(ctx, w.repo, head, p.BaseHead); err != nil || behind {
+			t.Errorf("behind its own base: %v, %v", behind, err)
+		}
+		if behind, err := c.Behind(ctx, w.repo, head, w.commit("side/b", "d.txt", "d\n", false)); err != nil || !behind {
+			t.Errorf("not behind another branch: %v, %v", behind, err)
 		}
 		later := w.commit("forge/a", "c.txt", "c\n", false)
 		wait.Until(t, "the forge sees what was pushed", func() bool {

@@ -61,22 +61,29 @@ type issueKey struct {
 type Watcher struct {
 	cfg  Config
 	self intake.Account
-	// names has the name of each repository that is watched, by its number.
+	// names has the name of each repository that is watched, by its number, as far as our account may see them by now.
 	names map[int64]string
 	// due says when to look at an issue, edited when its comment was written.
 	due    map[issueKey]time.Time
 	edited map[issueKey]time.Time
 	// parked is when the forge may be asked again.
 	parked time.Time
-	// swept is the time up to which a sweep has seen everything, nextSweep when the next one is.
-	swept, nextSweep time.Time
+	// swept is the time up to which a sweep has seen everything of a repository, by the name of the settings; nextSweep is when the
+	// next one is.
+	swept     map[string]time.Time
+	nextSweep time.Time
 	// read is the last delivery that was read.
 	read uint64
 	// used counts the intents of limits, by their key.
 	used map[string]usage
 	// hints has issues to look at, from changes; heard says that there are deliveries.
-	hints chan issueKey
+	hints chan hint
 	heard chan struct{}
+}
+
+// hint is an issue of a repository, which is known by its number.
+type hint struct {
+	repository, number int64
 }
 
 // usage counts the intents that were let in under a limit, and their budgets.
@@ -102,11 +109,12 @@ func New(cfg Config) *Watcher {
 	}
 	return &Watcher{
 		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{}, used: map[string]usage{},
-		hints: make(chan issueKey, 100), heard: make(chan struct{}, 1),
+		swept: map[string]time.Time{}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
 	}
 }
 
-// Run watches until ctx ends. It returns an error only for a forge that does not let us in, or has none of the repositories.
+// Run watches until ctx ends. It returns an error only for a forge that does not let us in. A repository that our account may not see is
+// tried again by each sweep.
 func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil || ctx.Err() != nil {
 		return ended(ctx, err)
@@ -125,8 +133,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		now := time.Now()
 		if !now.Before(w.parked) {
+			w.sweep(ctx, now) // first, since it finds the repositories that deliveries are about
 			w.deliveries(ctx)
-			w.sweep(ctx, now)
 			w.lookAround(ctx)
 		}
 		w.rest(ctx)
@@ -142,7 +150,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// begin finds out who we are and which repositories there are, for as long as that takes.
+// begin finds out who we are, for as long as that takes.
 func (w *Watcher) begin(ctx context.Context) error {
 	for {
 		err := w.introduce(ctx)
@@ -161,20 +169,6 @@ func (w *Watcher) begin(ctx context.Context) error {
 func (w *Watcher) introduce(ctx context.Context) (err error) {
 	if w.self, err = w.cfg.Forge.Self(ctx); err != nil {
 		return fmt.Errorf("forge %s: our account: %w", w.cfg.Name, err)
-	}
-	for _, name := range w.cfg.Repositories {
-		r, err := w.cfg.Forge.Repository(ctx, name)
-		if errors.Is(err, forges.ErrNotFound) || errors.Is(err, forges.ErrDenied) {
-			w.cfg.Log.ErrorContext(ctx, "a repository is not watched until the gateway is started again", "forge", w.cfg.Name, "repository", name, "error", err)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("forge %s: repository %s: %w", w.cfg.Name, name, err)
-		}
-		w.names[r.ID] = r.Name
-	}
-	if len(w.names) == 0 {
-		return fmt.Errorf("forge %s: none of its repositories can be watched", w.cfg.Name)
 	}
 	return nil
 }
@@ -221,23 +215,41 @@ func (w *Watcher) sweep(ctx context.Context, now time.Time) {
 	if now.Before(w.nextSweep) {
 		return
 	}
-	// What was seen before is looked at again, which changes nothing.
-	since := w.swept.Add(-overlap)
-	if w.swept.IsZero() {
-		since = now.Add(-firstSweep)
-	}
-	for id, name := range w.names {
-		list, err := w.cfg.Forge.Changed(ctx, name, since)
-		if err != nil {
+	next := now.Add(w.cfg.Every)
+	// What fails at one repository says nothing of the others, unless the forge wants to be left alone.
+	for _, name := range w.cfg.Repositories {
+		if err := w.sweepOne(ctx, name, now); err != nil {
 			w.failed(ctx, err, "cannot sweep", name)
-			w.nextSweep = now.Add(again)
-			return
+			next = now.Add(min(again, w.cfg.Every))
 		}
-		for _, c := range list {
-			w.hint(id, c.Number, 0)
+		if ctx.Err() != nil || time.Now().Before(w.parked) {
+			break
 		}
 	}
-	w.swept, w.nextSweep = now, now.Add(w.cfg.Every)
+	w.nextSweep = next
+}
+
+// sweepOne asks for all that changed in a repository, by its name in the settings. One that was not there before may be by now.
+func (w *Watcher) sweepOne(ctx context.Context, name string, now time.Time) error {
+	r, err := w.cfg.Forge.Repository(ctx, name)
+	if err != nil {
+		return err
+	}
+	w.names[r.ID] = r.Name
+	// What was seen before is looked at again, which changes nothing.
+	since := now.Add(-firstSweep)
+	if last := w.swept[name]; !last.IsZero() {
+		since = last.Add(-overlap)
+	}
+	list, err := w.cfg.Forge.Changed(ctx, r.Name, since)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		w.hint(r.ID, c.Number, 0)
+	}
+	w.swept[name] = now
+	return nil
 }
 
 // lookAround looks at each issue that is due.
@@ -286,10 +298,8 @@ func (w *Watcher) rest(ctx context.Context) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-w.heard:
-	case key := <-w.hints:
-		if _, known := w.due[key]; !known {
-			w.due[key] = time.Now().Add(w.cfg.Debounce)
-		}
+	case h := <-w.hints:
+		w.hint(h.repository, h.number, w.cfg.Debounce)
 	}
 }
 
@@ -309,9 +319,9 @@ func (w *Watcher) follow(ctx context.Context, p forge.ProjectID) {
 			if err != nil || e.Data.Origin.System != w.cfg.Name {
 				return nil //nolint:nilerr // a change of another version, or of another system: the sweep looks all the same
 			}
-			if id, number, ok := parseEventID(w.cfg.Name, e.Data.Origin.EventID); ok && w.names[id] != "" {
+			if id, number, ok := parseEventID(w.cfg.Name, e.Data.Origin.EventID); ok {
 				select {
-				case w.hints <- issueKey{w.names[id], number}:
+				case w.hints <- hint{id, number}:
 				case <-ctx.Done():
 				}
 			}

@@ -1,0 +1,314 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// Forge is a back end that has issues and pull requests.
+type Forge interface {
+	forges.Forge
+	forges.Pulls
+}
+
+// Config has all that a Keeper works with.
+type Config struct {
+	// Name is that of the forge in the settings.
+	Name string
+	// Forge is asked.
+	Forge Forge
+	// Repositories has the repository of each project whose changes are merged by pull requests there, as owner/name.
+	Repositories map[forge.ProjectID]string
+	// People has the name of the person for each account of the forge, by its number.
+	People map[int64]string
+	// Publish reports what a look has found, and returns when it is journaled. Doing so again changes nothing.
+	Publish func(ctx context.Context, r Report) error
+	// Hooks are the names of the hooks through which the forge tells. Without one, the sweep alone finds what happened.
+	Hooks []string
+	// Deliveries has all that came through hooks; nil where there are none.
+	Deliveries Deliveries
+	// Secrets are taken out of texts for the forge and of those of others.
+	Secrets *redact.Redactor
+	// Log is told of all that a person may have to mend.
+	Log *slog.Logger
+	// Every is the time between sweeps, Debounce how long a hint waits for others. Zero values are 5 minutes and 2 seconds.
+	Every, Debounce time.Duration
+	// Again is how long a merge waits that the forge has not computed yet, each of a few times. 0 stands for a second.
+	Again time.Duration
+	// Now is the clock; nil for that of the machine.
+	Now func() time.Time
+}
+
+// Report is a snapshot that was not asked for by a step: a hook or the sweep has led to it.
+type Report struct {
+	// To and Attempt are those of the step that made the pull request.
+	To      forge.Key
+	Attempt forge.Attempt
+	// Pull is the whole of it, not a difference: an older one, or the same again, changes nothing.
+	Pull *PullRequest
+}
+
+// Keeper makes, watches and merges the pull requests of one forge. It is safe for concurrent use.
+type Keeper struct {
+	*watch
+
+	cfg Config
+	// once guards self, which is ours from the first time on that the forge has told.
+	once sync.Mutex
+	self intake.Account
+}
+
+const (
+	// tries is how often a merge is asked for that the forge has not computed yet.
+	tries = 5
+	// ofChange is the subject of errors for people.
+	ofChange = "the pull request of branch %s: %w"
+)
+
+// New returns a Keeper.
+func New(cfg Config) *Keeper {
+	for d, usual := range map[*time.Duration]time.Duration{&cfg.Every: 5 * time.Minute, &cfg.Debounce: 2 * time.Second, &cfg.Again: time.Second} {
+		if *d == 0 {
+			*d = usual
+		}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Keeper{cfg: cfg, watch: newWatch()}
+}
+
+// Introduce finds out who we are. It has to be called before anything else, and can be called again.
+func (k *Keeper) Introduce(ctx context.Context) error {
+	k.once.Lock()
+	defer k.once.Unlock()
+	if k.self.ID != 0 {
+		return nil
+	}
+	self, err := k.cfg.Forge.Self(ctx)
+	if err != nil {
+		return fmt.Errorf("forge %s: our account: %w", k.cfg.Name, err)
+	}
+	k.self = self
+	return nil
+}
+
+// Has reports whether changes of a project are merged by this forge.
+func (k *Keeper) Has(p forge.ProjectID) bool { return k.cfg.Repositories[p] != "" }
+
+// PersonError says that a person has to do something before the request can be carried out.
+type PersonError struct {
+	// What is a sentence for that person.
+	What string
+}
+
+func (e *PersonError) Error() string { return e.What }
+
+// ask has the names of a request, after they were checked.
+type ask struct {
+	repository string
+	branch     git.Branch
+	base       git.Branch
+	head       git.OID
+}
+
+// check returns the names of a request, each by its own constructor.
+func (k *Keeper) check(to forge.Key, in *PullInput) (r ask, err error) {
+	if r.repository = k.cfg.Repositories[to.Project]; r.repository == "" {
+		return r, &PersonError{fmt.Sprintf("forge %s has no repository for project %s", k.cfg.Name, to.Project)}
+	}
+	r.branch, err = git.ParseBranch(in.Branch)
+	if err == nil {
+		r.base, err = git.ParseBranch(in.Base)
+	}
+	if err == nil {
+		r.head, err = git.ParseOID(in.Head)
+	}
+	if err != nil {
+		return r, &PersonError{err.Error()}
+	}
+	return r, nil
+}
+
+// find returns the pull request of a request, and whether there is one. One that another account opened is not ours: we neither write its
+// text nor merge it.
+func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, found bool, err error) {
+	if number > 0 {
+		p, err = k.cfg.Forge.Pull(ctx, r.repository, int64(number))
+	}
+	if number == 0 || errors.Is(err, forges.ErrNotFound) || err == nil && (p.Branch != r.branch && p.State == forges.Open || p.Base != r.base) {
+		p, err = k.cfg.Forge.FindPull(ctx, r.repository, r.branch, r.base)
+	}
+	switch {
+	case errors.Is(err, forges.ErrNotFound):
+		return p, false, nil
+	case err != nil:
+		return p, false, fmt.Errorf(ofChange, r.branch, err)
+	case p.Author.ID != k.self.ID && p.State == forges.Open:
+		return p, false, &PersonError{fmt.Sprintf("the open pull request %d of the branch %s is not ours but that of %s: close it, and try again",
+			p.Number, r.branch, k.account(p.Author))}
+	}
+	return p, p.Author.ID == k.self.ID, nil
+}
+
+// Open makes the pull request of a change, or brings it up to date, and returns how it is. Again it changes nothing.
+func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *PullInput) (*PullRequest, error) {
+	r, err := k.check(to, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Introduce(ctx); err != nil {
+		return nil, err
+	}
+	text := k.text(to, a, in)
+	p, found, err := k.find(ctx, &r, in.Number)
+	if err == nil && !found {
+		p, err = k.open(ctx, &r, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// One that was closed is opened again where the rules knew of it: at first a person may have closed it before we said that it is there.
+	if p.State == forges.Closed && in.Number == int(p.Number) {
+		if err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number); err != nil {
+			return nil, fmt.Errorf(ofChange, r.branch, err)
+		}
+		p.State = forges.Open
+	}
+	// At another commit it is that of another change: its text and its statuses would say what was not found about it.
+	if p.State == forges.Open && p.Head == r.head && p.Branch == r.branch {
+		if err := k.update(ctx, &r, &p, text, in); err != nil {
+			return nil, fmt.Errorf(ofChange, r.branch, err)
+		}
+	}
+	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head})
+	s, _, err := k.snapshot(ctx, r.repository, p.Number)
+	return s, err
+}
+
+// open opens a pull request of a branch that is at the commit of the request.
+func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges.Pull, error) {
+	at, err := k.cfg.Forge.BranchHead(ctx, r.repository, r.branch)
+	switch {
+	case err != nil:
+		return forges.Pull{}, fmt.Errorf(ofChange, r.branch, err)
+	case at != r.head:
+		return forges.Pull{}, &PersonError{fmt.Sprintf("the branch %s is at %s and not at %s: it was changed by another one",
+			r.branch, commit(string(at)), commit(string(r.head)))}
+	}
+	p, err := k.cfg.Forge.OpenPull(ctx, r.repository, r.branch, r.base, text)
+	if err == nil && p.Author.ID != k.self.ID { // another one was faster
+		_, _, err = k.find(ctx, r, int(p.Number))
+	}
+	return p, err
+}
+
+// update brings the text and the statuses up to date. What is so already is not written: forges count what is written.
+func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *PullInput) error {
+	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })
+	// That a person has made it ready is not undone.
+	text.Draft = text.Draft && p.Draft
+	if p.Title != text.Title || p.Body != text.Body || p.Draft != text.Draft || len(text.Labels) > 0 {
+		if err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text); err != nil {
+			return err
+		}
+	}
+	have, err := k.cfg.Forge.Statuses(ctx, r.repository, r.head)
+	if err != nil {
+		return err
+	}
+	for _, s := range k.statuses(in) {
+		there := slices.ContainsFunc(have, func(h forges.Status) bool {
+			return h.Name == s.Name && h.Outcome == s.Outcome && h.Text == s.Text && h.Author.ID == k.self.ID
+		})
+		if !there {
+			if err := k.cfg.Forge.SetStatus(ctx, r.repository, r.head, &s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Merge has the forge merge a pull request whose head is the commit of the request, and returns how it is then: whatever the forge
+// answers, a look says what became of it. One that is behind its base is left as it is.
+func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *PullInput) (*PullRequest, error) {
+	r, err := k.check(to, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Introduce(ctx); err != nil {
+		return nil, err
+	}
+	p, found, err := k.find(ctx, &r, in.Number)
+	if err == nil && !found {
+		err = &PersonError{fmt.Sprintf("there is no pull request of the branch %s", r.branch)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, l, err := k.snapshot(ctx, r.repository, p.Number)
+	if err != nil || s.State != PullOpen {
+		return s, err
+	}
+	switch {
+	case s.Head != in.Head:
+		s.Blocked = "its head is another commit"
+		return s, nil
+	case s.Behind:
+		return s, nil
+	}
+	if l.Draft {
+		text := l.PullText
+		text.Draft = false
+		if err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text); err != nil {
+			return nil, fmt.Errorf(ofChange, r.branch, err)
+		}
+	}
+	refused, err := k.merge(ctx, &r, p.Number, forges.Method(in.Policy.Method))
+	if err != nil {
+		return nil, fmt.Errorf(ofChange, r.branch, err)
+	}
+	s, _, err = k.snapshot(ctx, r.repository, p.Number)
+	if err == nil && s.State == PullOpen && refused != "" {
+		s.Blocked = k.line(refused)
+	}
+	return s, err
+}
+
+// merge asks for the merge, and once more while the forge has not computed whether it can. It returns the reason of a refusal.
+func (k *Keeper) merge(ctx context.Context, r *ask, number int64, m forges.Method) (refused string, err error) {
+	for try := range tries {
+		err := k.cfg.Forge.Merge(ctx, r.repository, number, r.head, m)
+		refusal, ok := errors.AsType[*forges.RefusedError](err)
+		switch {
+		case errors.Is(err, forges.ErrNotFound): // Gitea's word for one that was closed
+			return "it is not open any more", nil
+		case !ok:
+			return "", err
+		case !refusal.Again:
+			return refusal.Reason, nil
+		case try == tries-1:
+			return "the forge has not found out yet whether it can be merged", nil
+		}
+		timer := time.NewTimer(k.cfg.Again)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", ctx.Err()
+		case <-timer.C:
+		}
+	}
+	return "", nil
+}

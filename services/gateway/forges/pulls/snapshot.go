@@ -1,0 +1,198 @@
+package pulls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+const (
+	// ownStatuses begins the names of the statuses that we write.
+	ownStatuses = "pfl-forge/"
+	// maxOutput bounds the words of a check, and maxReview those of a review, in bytes.
+	maxOutput = 4 << 10
+	maxReview = 8 << 10
+	// maxChecks and maxReviews bound the lists of a snapshot. Those behind them are not told of.
+	maxChecks  = 200
+	maxReviews = 100
+)
+
+// look is a pull request with all that a snapshot is made of.
+type look struct {
+	forges.Pull
+
+	reviews    []forges.Review
+	statuses   []forges.Status
+	protection forges.Protection
+	behind     bool
+}
+
+// snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
+// answers of both steps, hooks and sweeps all lead here.
+func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) (*PullRequest, *look, error) {
+	seen := k.cfg.Now().UTC()
+	var l look
+	var err error
+	if l.Pull, err = k.cfg.Forge.Pull(ctx, repository, number); err != nil {
+		return nil, nil, err
+	}
+	if l.reviews, err = k.cfg.Forge.Reviews(ctx, repository, number); err != nil {
+		return nil, nil, err
+	}
+	if l.statuses, err = k.cfg.Forge.Statuses(ctx, repository, l.Head); err != nil {
+		return nil, nil, err
+	}
+	if l.State == forges.Open {
+		// Whoever is not told of the protection of a branch finds out what it demands by asking to merge.
+		if l.protection, err = k.cfg.Forge.Protection(ctx, repository, l.Base); err != nil && !isHidden(err) {
+			return nil, nil, err
+		}
+		if l.behind, err = k.cfg.Forge.Behind(ctx, repository, l.Head, l.BaseHead); err != nil {
+			return nil, nil, err
+		}
+	}
+	p := &PullRequest{
+		Number: int(l.Number), URL: l.URL, Branch: string(l.Branch), Base: string(l.Base), Head: string(l.Head), State: PullState(l.State),
+		MergeCommit: string(l.Merge), By: k.by(&l.Pull), Checks: k.checks(&l), Behind: l.behind, Seen: seen,
+	}
+	if p.Reviews, err = k.reviewsOf(ctx, repository, l.reviews); err != nil {
+		return nil, nil, err
+	}
+	if l.State == forges.Open {
+		p.Blocked = k.blocked(&l)
+	}
+	return p, &l, nil
+}
+
+// isHidden reports whether an error says that our account may not see something.
+func isHidden(err error) bool {
+	return errors.Is(err, forges.ErrDenied) || errors.Is(err, forges.ErrNotFound)
+}
+
+// account returns an account as journals have it: by its number, which stays, with the name that it has now.
+func (k *Keeper) account(a intake.Account) string {
+	return fmt.Sprintf("%s account %d %s", k.cfg.Name, a.ID, a.Login)
+}
+
+// by returns who merged or closed a pull request; empty while it is open.
+func (k *Keeper) by(p *forges.Pull) string {
+	who := p.MergedBy
+	switch p.State {
+	case forges.Open:
+		return ""
+	case forges.Closed:
+		who = p.ClosedBy
+	case forges.Merged:
+	}
+	if who.ID <= 0 {
+		return ""
+	}
+	return cmp.Or(k.cfg.People[who.ID], k.account(who))
+}
+
+// checks returns the checks of others, by name. One that the protection demands and that is not there yet has not passed.
+func (k *Keeper) checks(l *look) []PullCheck {
+	var out []PullCheck
+	states := map[forges.Outcome]PullCheckState{forges.Pending: PullCheckPending, forges.Passed: PullCheckPassed}
+	for _, s := range l.statuses {
+		if strings.HasPrefix(s.Name, ownStatuses) {
+			continue
+		}
+		c := PullCheck{Name: k.line(s.Name), State: cmp.Or(states[s.Outcome], PullCheckFailed)}
+		if c.State == PullCheckFailed {
+			c.Output = k.words(cmp.Or(s.Log, s.Text), maxOutput)
+		}
+		out = append(out, c)
+	}
+	for _, name := range l.protection.Statuses {
+		known := slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return s.Name == name })
+		if !known && !strings.HasPrefix(name, ownStatuses) {
+			out = append(out, PullCheck{Name: k.line(name), State: PullCheckPending})
+		}
+	}
+	slices.SortFunc(out, func(a, b PullCheck) int { return cmp.Compare(a.Name, b.Name) })
+	return out[:min(len(out), maxChecks)]
+}
+
+// reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
+// decide if the forge counts it, if the account is a person's whom the settings name, and if it may write as it is asked now.
+func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.Review) ([]PullReview, error) {
+	last := map[int64]forges.Review{}
+	for _, r := range all {
+		if r.Author.ID > 0 && r.Author.ID != k.self.ID && r.Verdict != forges.Remark {
+			last[r.Author.ID] = r
+		}
+	}
+	var out []PullReview
+	for id, r := range last {
+		if r.Dismissed {
+			continue // a person took it back, or the change is another one
+		}
+		v := PullReview{
+			Account: k.account(r.Author), Verdict: PullChangesRequested, Commit: string(r.Commit), Text: k.textOf(&r), Person: k.cfg.People[id],
+		}
+		if r.Verdict == forges.Approved {
+			v.Verdict = PullApproved
+		}
+		if v.Person != "" && r.Official {
+			now, err := k.cfg.Forge.Account(ctx, repository, r.Author.Login)
+			if err != nil && !errors.Is(err, forges.ErrNotFound) {
+				return nil, err
+			}
+			// Another account may have the name by now.
+			v.May = err == nil && now.ID == id && now.Kind != intake.Bot && now.Permission.Includes(intake.Write)
+		}
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b PullReview) int { return cmp.Compare(a.Account, b.Account) })
+	return out[:min(len(out), maxReviews)], nil
+}
+
+// textOf returns the words of a review, with its remarks about lines that are not resolved.
+func (k *Keeper) textOf(r *forges.Review) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(r.Body))
+	for _, t := range r.Threads {
+		if !t.Resolved {
+			fmt.Fprintf(&b, "\n\n%s:%d: %s", t.Path, t.Line, strings.TrimSpace(t.Body))
+		}
+	}
+	return k.words(strings.TrimSpace(b.String()), maxReview)
+}
+
+// blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would.
+func (k *Keeper) blocked(l *look) string {
+	for _, s := range l.statuses {
+		// Whoever may write can write a status of our name: what it says is not what we found.
+		if strings.HasPrefix(s.Name, ownStatuses) && s.Author.ID != k.self.ID {
+			return k.line(fmt.Sprintf("the status %s is not ours: %s wrote it", s.Name, s.Author.Login))
+		}
+	}
+	if l.Draft {
+		return "it is a draft"
+	}
+	for _, name := range l.protection.Statuses {
+		if !slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return s.Name == name && s.Outcome == forges.Passed }) {
+			return k.line("the status " + name + " has not passed")
+		}
+	}
+	var approvals int64
+	for _, r := range l.reviews {
+		if r.Official && !r.Dismissed && r.Verdict == forges.Approved && !(l.protection.DismissStale && r.Stale) {
+			approvals++
+		}
+	}
+	if approvals < l.protection.Approvals {
+		return fmt.Sprintf("it has %d of %d approvals", approvals, l.protection.Approvals)
+	}
+	if l.protection.UpToDate && l.behind {
+		return "it is behind its base"
+	}
+	return ""
+}

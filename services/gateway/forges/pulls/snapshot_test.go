@@ -1,0 +1,97 @@
+package pulls_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+)
+
+// TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom the settings name, and that person may
+// write now; each with the commit that was reviewed.
+func TestWhoMayDecide(t *testing.T) {
+	w := newWorld(t)
+	k := w.keeper()
+	w.open(k)
+	w.review("eve", 1, "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
+	w.review("root1", 1, "APPROVED", "an account that no person is known for")
+	w.review("ada", 1, "APPROVED", "at first")
+	w.review("ada", 1, "COMMENT", "which decides nothing")
+	w.review("ada", 1, "REQUEST_CHANGES", "no\x1b[2J\u202e, and s3cret-of-ours")
+	p := w.open(k)
+	if len(p.Reviews) != 3 {
+		t.Fatalf("the reviews are %+v", p.Reviews)
+	}
+	bob, ada, eve := p.Reviews[0], p.Reviews[1], p.Reviews[2]
+	if bob.May || bob.Person != "" || bob.Account != "work account 1 root1" || bob.Verdict != pulls.PullApproved || bob.Commit != w.in.Head {
+		t.Errorf("the unknown one is %+v", bob)
+	}
+	if eve.May || eve.Person != "evelyn" || eve.Account != "work account 4 eve" {
+		t.Errorf("the stranger is %+v", eve)
+	}
+	if !ada.May || ada.Person != "ada" || ada.Verdict != pulls.PullChangesRequested || !strings.Contains(ada.Text, "a.txt:1: why ada?") {
+		t.Errorf("ada is %+v", ada)
+	}
+	if strings.ContainsAny(ada.Text, "\x1b\u202e") || strings.Contains(ada.Text, "s3cret-of-ours") {
+		t.Errorf("her words are %q", ada.Text)
+	}
+	// Who may not write any more decides nothing, whatever the forge remembers of the time of the review.
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/ada", object{"permission": "read"}, nil)
+	if p := w.open(k); p.Reviews[1].May {
+		t.Errorf("without the right to write she is %+v", p.Reviews[1])
+	}
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
+	// A stranger who is let in later has not decided before that.
+	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/eve", object{"permission": "write"}, nil)
+	if p := w.open(k); p.Reviews[2].Account != "work account 4 eve" || p.Reviews[2].May {
+		t.Errorf("she is %+v", p.Reviews[2])
+	}
+	// An approval of another change is taken back by the forge.
+	w.review("ada", 1, "APPROVED", "now")
+	w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
+	p = w.open(k)
+	if p.Head == w.in.Head {
+		t.Fatal("the head is the old one")
+	}
+	for _, r := range p.Reviews {
+		if r.May {
+			t.Errorf("of another change there is %+v", r)
+		}
+	}
+}
+
+// TestChecks: checks of others are told with their words, what is demanded and not there is pending, our own statuses are not among them, and
+// one of our name that another wrote is found.
+func TestChecks(t *testing.T) {
+	w := newWorld(t)
+	k := w.keeper()
+	p := w.open(k)
+	if len(p.Checks) != 1 || p.Checks[0].Name != "ci/unit" || p.Checks[0].State != pulls.PullCheckPending || p.Blocked != "the status ci/unit has not passed" {
+		t.Errorf("at first it is %+v", p)
+	}
+	w.status("ada", "ci/unit", "failure")
+	w.status("ada", "ci/lint", "success")
+	p = w.open(k)
+	if len(p.Checks) != 2 || p.Checks[0] != (pulls.PullCheck{Name: "ci/lint", State: pulls.PullCheckPassed}) ||
+		p.Checks[1] != (pulls.PullCheck{Name: "ci/unit", State: pulls.PullCheckFailed, Output: "1 of 7 failed"}) {
+		t.Errorf("the checks are %+v", p.Checks)
+	}
+	w.status("ada", "ci/unit", "success")
+	if p = w.open(k); p.Blocked != "it has 0 of 1 approvals" {
+		t.Errorf("without an approval it is %+v", p)
+	}
+	w.review("ada", 1, "APPROVED", "")
+	if p = w.open(k); p.Blocked != "" {
+		t.Errorf("with everything it is %+v", p)
+	}
+	w.status("ada", "pfl-forge/review", "success")
+	stop := w.run(w.keeper(often))
+	w.until("a status is not ours", func(p *pulls.PullRequest) bool {
+		return p.Blocked == "the status pfl-forge/review is not ours: ada wrote it"
+	})
+	stop()
+	// The next time that it is asked for, ours is written over it.
+	if p = w.open(k); p.Blocked != "" {
+		t.Errorf("afterwards it is %+v", p)
+	}
+}
