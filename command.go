@@ -306,6 +306,8 @@ const (
 	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
 	MergeRefused      MergeOutcome = "refused"       // a hook of the origin, or the protection of the branch, refused the push
 	MergeOvertaken    MergeOutcome = "overtaken"     // the base branch moved while the change was verified: it says nothing about the change
+	MergeProposed     MergeOutcome = "proposed"      // the change is on Branch, as Commit on Parent: its pull request can be merged
+	MergeEdited       MergeOutcome = "edited"        // Branch has commits of another one, which are not overwritten
 	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
@@ -327,6 +329,8 @@ type MergeResult struct {
 	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
 	Refusal   string // what the origin said when it refused the push, on one line
+	// Branch is the head branch of a pull request, and BaseBranch the one to merge it into, of a change that is proposed or edited.
+	Branch, BaseBranch string
 }
 
 // Reflection is the answer of reflect.

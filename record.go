@@ -174,12 +174,9 @@ type RunSummary struct {
 
 // ChildSummary is a child intent as lists show it.
 type ChildSummary struct {
-	// ID names the child.
-	ID IntentID
-	// Title is its title.
-	Title string
-	// Status is how far it is; empty until it has begun.
-	Status Status
+	ID     IntentID // names the child
+	Title  string   // its title
+	Status Status   // how far it is; empty until it has begun
 }
 
 // Wants reports whether the result of an attempt would still be decided on.
@@ -246,16 +243,11 @@ const (
 
 // Ruling tells the sender of an event what was decided.
 type Ruling struct {
-	// EventID is the id of the event that was decided.
-	EventID string
-	// Decision says whether it was applied.
-	Decision Decision
-	// Field names the field that a refusal is about; empty if it is not one field.
-	Field string
-	// Reason says why the event was ignored or refused, and what to do instead.
-	Reason string
-	// Intent is the intent that the event was for; empty for a project.
-	Intent IntentID
+	EventID  string   // the id of the event that was decided
+	Decision Decision // says whether it was applied
+	Field    string   // names the field that a refusal is about; empty if it is not one field
+	Reason   string   // says why the event was ignored or refused, and what to do instead
+	Intent   IntentID // the intent that the event was for; empty for a project
 }
 
 // ProgressKind says what a progress message is about.

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -194,6 +195,9 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 	base, err := j.Base(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if j.Command.Merge().Change.Pull != nil {
+		return proposal.Push(ctx, j, base, r)
 	}
 	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)
 	if overlap, ok := errors.AsType[*git.UncommittedError](err); ok {

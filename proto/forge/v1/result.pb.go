@@ -45,20 +45,26 @@ const (
 	MergeOutcome_MERGE_OUTCOME_REFUSED MergeOutcome = 7
 	// The base branch moved while the change was verified: try again.
 	MergeOutcome_MERGE_OUTCOME_OVERTAKEN MergeOutcome = 8
+	// The change is on branch, as commit on parent: its pull request can be merged.
+	MergeOutcome_MERGE_OUTCOME_PROPOSED MergeOutcome = 9
+	// Branch has commits of another one, which are not overwritten.
+	MergeOutcome_MERGE_OUTCOME_EDITED MergeOutcome = 10
 )
 
 // Enum value maps for MergeOutcome.
 var (
 	MergeOutcome_name = map[int32]string{
-		0: "MERGE_OUTCOME_UNSPECIFIED",
-		1: "MERGE_OUTCOME_MERGED",
-		2: "MERGE_OUTCOME_CONFLICT",
-		3: "MERGE_OUTCOME_VERIFY_FAILED",
-		4: "MERGE_OUTCOME_CHANGED",
-		5: "MERGE_OUTCOME_DIRTY",
-		6: "MERGE_OUTCOME_TRIED",
-		7: "MERGE_OUTCOME_REFUSED",
-		8: "MERGE_OUTCOME_OVERTAKEN",
+		0:  "MERGE_OUTCOME_UNSPECIFIED",
+		1:  "MERGE_OUTCOME_MERGED",
+		2:  "MERGE_OUTCOME_CONFLICT",
+		3:  "MERGE_OUTCOME_VERIFY_FAILED",
+		4:  "MERGE_OUTCOME_CHANGED",
+		5:  "MERGE_OUTCOME_DIRTY",
+		6:  "MERGE_OUTCOME_TRIED",
+		7:  "MERGE_OUTCOME_REFUSED",
+		8:  "MERGE_OUTCOME_OVERTAKEN",
+		9:  "MERGE_OUTCOME_PROPOSED",
+		10: "MERGE_OUTCOME_EDITED",
 	}
 	MergeOutcome_value = map[string]int32{
 		"MERGE_OUTCOME_UNSPECIFIED":   0,
@@ -70,6 +76,8 @@ var (
 		"MERGE_OUTCOME_TRIED":         6,
 		"MERGE_OUTCOME_REFUSED":       7,
 		"MERGE_OUTCOME_OVERTAKEN":     8,
+		"MERGE_OUTCOME_PROPOSED":      9,
+		"MERGE_OUTCOME_EDITED":        10,
 	}
 )
 
@@ -3278,6 +3286,8 @@ type MergeResult struct {
 	xxx_hidden_Verify      *VerifyReport          `protobuf:"bytes,7,opt,name=verify"`
 	xxx_hidden_Candidate   *Rebase                `protobuf:"bytes,8,opt,name=candidate"`
 	xxx_hidden_Refusal     *string                `protobuf:"bytes,9,opt,name=refusal"`
+	xxx_hidden_Branch      *string                `protobuf:"bytes,10,opt,name=branch"`
+	xxx_hidden_BaseBranch  *string                `protobuf:"bytes,11,opt,name=base_branch,json=baseBranch"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3389,29 +3399,49 @@ func (x *MergeResult) GetRefusal() string {
 	return ""
 }
 
+func (x *MergeResult) GetBranch() string {
+	if x != nil {
+		if x.xxx_hidden_Branch != nil {
+			return *x.xxx_hidden_Branch
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *MergeResult) GetBaseBranch() string {
+	if x != nil {
+		if x.xxx_hidden_BaseBranch != nil {
+			return *x.xxx_hidden_BaseBranch
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *MergeResult) SetOutcome(v MergeOutcome) {
 	x.xxx_hidden_Outcome = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
 }
 
 func (x *MergeResult) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
 }
 
 func (x *MergeResult) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
 }
 
 func (x *MergeResult) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
 }
 
 func (x *MergeResult) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 11)
 }
 
 func (x *MergeResult) SetFiles(v []string) {
@@ -3428,7 +3458,17 @@ func (x *MergeResult) SetCandidate(v *Rebase) {
 
 func (x *MergeResult) SetRefusal(v string) {
 	x.xxx_hidden_Refusal = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
+}
+
+func (x *MergeResult) SetBranch(v string) {
+	x.xxx_hidden_Branch = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
+}
+
+func (x *MergeResult) SetBaseBranch(v string) {
+	x.xxx_hidden_BaseBranch = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
 }
 
 func (x *MergeResult) HasOutcome() bool {
@@ -3487,6 +3527,20 @@ func (x *MergeResult) HasRefusal() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
+func (x *MergeResult) HasBranch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 9)
+}
+
+func (x *MergeResult) HasBaseBranch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
 func (x *MergeResult) ClearOutcome() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Outcome = MergeOutcome_MERGE_OUTCOME_UNSPECIFIED
@@ -3525,6 +3579,16 @@ func (x *MergeResult) ClearRefusal() {
 	x.xxx_hidden_Refusal = nil
 }
 
+func (x *MergeResult) ClearBranch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 9)
+	x.xxx_hidden_Branch = nil
+}
+
+func (x *MergeResult) ClearBaseBranch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_BaseBranch = nil
+}
+
 type MergeResult_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3549,6 +3613,11 @@ type MergeResult_builder struct {
 	Candidate *Rebase
 	// refusal is what the origin said when it refused the push, on one line.
 	Refusal *string
+	// branch is the head branch of a pull request, of a change that is proposed or
+	// edited.
+	Branch *string
+	// base_branch is the branch to merge it into.
+	BaseBranch *string
 }
 
 func (b0 MergeResult_builder) Build() *MergeResult {
@@ -3556,31 +3625,39 @@ func (b0 MergeResult_builder) Build() *MergeResult {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
 		x.xxx_hidden_Outcome = *b.Outcome
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 11)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Candidate = b.Candidate
 	if b.Refusal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
 		x.xxx_hidden_Refusal = b.Refusal
+	}
+	if b.Branch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
+		x.xxx_hidden_Branch = b.Branch
+	}
+	if b.BaseBranch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		x.xxx_hidden_BaseBranch = b.BaseBranch
 	}
 	return m0
 }
@@ -5222,7 +5299,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
 	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
-	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xae\x02\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xe7\x02\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -5232,7 +5309,11 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x05files\x18\x06 \x03(\tR\x05files\x12.\n" +
 	"\x06verify\x18\a \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12.\n" +
 	"\tcandidate\x18\b \x01(\v2\x10.forge.v1.RebaseR\tcandidate\x12\x18\n" +
-	"\arefusal\x18\t \x01(\tR\arefusal\"a\n" +
+	"\arefusal\x18\t \x01(\tR\arefusal\x12\x16\n" +
+	"\x06branch\x18\n" +
+	" \x01(\tR\x06branch\x12\x1f\n" +
+	"\vbase_branch\x18\v \x01(\tR\n" +
+	"baseBranch\"a\n" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
@@ -5290,7 +5371,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\x89\x02\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xbf\x02\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
@@ -5300,7 +5381,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x13MERGE_OUTCOME_DIRTY\x10\x05\x12\x17\n" +
 	"\x13MERGE_OUTCOME_TRIED\x10\x06\x12\x19\n" +
 	"\x15MERGE_OUTCOME_REFUSED\x10\a\x12\x1b\n" +
-	"\x17MERGE_OUTCOME_OVERTAKEN\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x17MERGE_OUTCOME_OVERTAKEN\x10\b\x12\x1a\n" +
+	"\x16MERGE_OUTCOME_PROPOSED\x10\t\x12\x18\n" +
+	"\x14MERGE_OUTCOME_EDITED\x10\n" +
+	"B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)

@@ -306,7 +306,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return verifyFailed("verify failed in the merge", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
-	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
+	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited: // no answers to a task
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}

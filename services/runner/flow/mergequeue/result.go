@@ -25,6 +25,8 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	forge.MergeVerifyFailed: {},
 	forge.MergeRefused:      {}, // never an answer: see refused
 	forge.MergeOvertaken:    {}, // the same: see overtaken
+	forge.MergeProposed:     {}, // never asked for: config refuses pull requests
+	forge.MergeEdited:       {}, // the same
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
@@ -44,7 +46,7 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	f := r.Failure()
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
-	case !r.Answers() || in.Outcome == forge.MergeTried:
+	case !r.Answers() || in.Outcome == forge.MergeTried || in.Outcome == forge.MergeProposed || in.Outcome == forge.MergeEdited:
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	case in.Outcome == forge.MergeOvertaken:
 		turns{s}.overtaken(out, m)
