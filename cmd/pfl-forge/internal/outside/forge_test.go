@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
+	// nothing has the analyzer find that there is nothing to do.
+	nothing atomic.Bool
 	// others are watched beside repo, and before it.
 	others []string
 	ids    map[string]int64
@@ -136,7 +139,9 @@ func (w *forgeWorld) decide() {
 	running.Go(func() {
 		err := b.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
 			out := &forge.Analysis{Risk: forge.RiskMed, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
-			if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
+			if w.nothing.Load() {
+				out = &forge.Analysis{Risk: forge.RiskLow, NothingToDo: "it is so already"}
+			} else if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
 				out = &forge.Analysis{Risk: forge.RiskMed, Clarifications: []forge.Clarification{{Question: "Which @ada, Closes #1?"}}}
 			}
 			return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: out})
@@ -456,4 +461,42 @@ func TestRepositoriesApart(t *testing.T) {
 	f.Script(slices.Repeat([]forgetest.Fault{{Method: http.MethodGet, Part: "root1/later/issues", By: "bot", Status: http.StatusForbidden}}, 10000)...)
 	w.repo = first
 	w.until(w.open(), "of project `shop`")
+}
+
+// TestIssueIsClosed: the issue of an intent that is done is closed once, with a summary in our comment, whatever answers are lost; a person
+// who opens it again has the last word.
+func TestIssueIsClosed(t *testing.T) {
+	onForges(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
+		w.nothing.Store(true)
+		stop := w.watch(50 * time.Millisecond)
+		issue := w.open()
+		isOpen := func() bool {
+			var got struct{ State string }
+			w.as("root1", http.MethodGet, issue, nil, &got)
+			return got.State == "open"
+		}
+		text := w.hash(issue, "")
+		stop()
+		if fake != nil {
+			fake.Script(forgetest.Fault{
+				Method: "PATCH", Part: "/issues/1", By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
+			})
+		}
+		stop = w.watch(50 * time.Millisecond)
+		w.say("ada", issue, "/forge approve "+text)
+		w.until(issue, "**done**")
+		wait.Until(t, "the issue is closed", func() bool { return !isOpen() })
+		if said := w.until(issue, `"closed":1`); !strings.Contains(said, "the issue is closed by that") {
+			t.Errorf("we said %q", said)
+		}
+		w.as("ada", http.MethodPatch, issue, object{"state": "open"}, nil)
+		w.say("ada", issue, "/forge status")
+		stop()
+		w.watch(50 * time.Millisecond)
+		w.say("eve", issue, "/forge cancel") // and looked at once more
+		w.until(issue, "needs the right to write")
+		if !isOpen() {
+			t.Error("it was closed again")
+		}
+	})
 }

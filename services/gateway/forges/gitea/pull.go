@@ -248,11 +248,21 @@ func (c *Client) EditPull(ctx context.Context, repository string, number int64, 
 
 // ReopenPull opens a pull request again. Gitea takes it for a change of the issue that it is.
 func (c *Client) ReopenPull(ctx context.Context, repository string, number int64) error {
+	return c.setState(ctx, repository, number, "open")
+}
+
+// CloseIssue closes an issue.
+func (c *Client) CloseIssue(ctx context.Context, repository string, number int64) error {
+	return c.setState(ctx, repository, number, "closed")
+}
+
+// setState opens or closes an issue. The same state again changes nothing.
+func (c *Client) setState(ctx context.Context, repository string, number int64, state string) error {
 	path, err := repoPath(repository, "issues", number)
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": "open"}, nil)
+	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": state}, nil)
 }
 
 // BranchHead returns the commit of a branch.
