@@ -97,7 +97,7 @@ type Started struct{}
 func Outputs() []Output {
 	return []Output{
 		&Started{}, &Failure{}, &Analysis{}, &Implementation{}, &Rebase{}, &Review{}, &MergeResult{}, &Reflection{},
-		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{}, &Probed{},
+		&Audit{}, &Observed{}, &Abstraction{}, &Intake{}, &Summarization{}, &Judgment{}, &Probed{}, &PullRequest{},
 	}
 }
 
@@ -116,6 +116,7 @@ func (*Intake) isOutput()         {}
 func (*Summarization) isOutput()  {}
 func (*Judgment) isOutput()       {}
 func (*Probed) isOutput()         {}
+func (*PullRequest) isOutput()    {}
 
 // Probed says that the origin answers.
 type Probed struct{}
@@ -127,9 +128,9 @@ func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
 func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 
 // Machine returns the key of the machine that decides on the result:
-// merges, reflections and probes belong to the project, everything else to the intent.
+// merges, pull requests, reflections and probes belong to the project, everything else to the intent.
 func (r *Result) Machine() Key {
-	if r.Attempt.Step == StepMerge || r.Attempt.Step == StepReflect || r.Attempt.Step == StepProbe {
+	if r.Attempt.Step.OfProject() {
 		return r.To.ProjectKey()
 	}
 	return r.To
@@ -164,6 +165,8 @@ func (r *Result) Answers() bool {
 		return r.Attempt.Step == StepReflect
 	case *Probed:
 		return r.Attempt.Step == StepProbe
+	case *PullRequest:
+		return r.Attempt.Step == StepOpenPull || r.Attempt.Step == StepMergePull
 	case nil, *Started, *Failure:
 	}
 	return false
@@ -370,9 +373,10 @@ type Policy struct {
 
 // Numbers are settings of a policy that hold for single steps.
 type Numbers struct {
-	MaxChecks     int  // the checks that a reviewer may ask for in one review
-	MergeParallel int  // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
-	VerifyInMerge bool // whether the verify commands run on what lands alone, and not before the review as well
+	MaxChecks     int         // the checks that a reviewer may ask for in one review
+	MergeParallel int         // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
+	VerifyInMerge bool        // whether the verify commands run on what lands alone, and not before the review as well
+	Pull          *PullPolicy // says how changes are merged by pull requests; nil where they are pushed
 }
 
 // SecondReview is the policy about a second reviewer.

@@ -8,26 +8,20 @@ import (
 // Event is the input of a state machine: one thing that happened, as data. Deciding the same event
 // twice has no second effect: a machine recognises it by its ID, or by the numbers of its message.
 type Event struct {
-	// ID is unique among the events that its sender ever makes. A redelivered event has the ID of the first delivery. Never empty.
-	ID string
-	// To is the state machine that decides on the event.
-	To Key
-	// At is when a runner first read the event, in UTC: the only clock of the rules. Zero until then.
-	At time.Time
+	ID string    // unique among the events that its sender ever makes. A redelivered event has the ID of the first delivery. Never empty
+	To Key       // the state machine that decides on the event
+	At time.Time // when a runner first read the event, in UTC: the only clock of the rules. Zero until then
 	// Actor is the person or system behind it; the intent's id for what an intent sends. Empty for results, timers and what a project sends.
-	Actor string
-	// Anchor names the record by which another machine sent it; empty if no machine did.
-	Anchor string
+	Actor  string
+	Anchor string // names the record by which another machine sent it; empty if no machine did
 	// Signature is that of Via, the account that handed it on, where accounts have keys. Account names its author as a gateway does, Ref where that was said.
 	Signature, Via, Account, Ref string
-	// Message says what happened. Never nil in an event that was accepted.
-	Message Message
+	Message                      Message // one of package messages. Never nil in an event that was accepted
 }
 
 // Submit asks for an intent.
 type Submit struct {
-	// Intent is the request. Its ID and Project are those of the event.
-	Intent Intent
+	Intent Intent // the request. Its ID and Project are those of the event
 	// Preapproved says that a person approved the parent intent with this one in its
 	// plan, so that the child needs no approval of its own. Only the rules set it.
 	Preapproved bool
@@ -180,26 +174,25 @@ type FilesLocked struct {
 
 // QueueMerge puts exactly one commit into the merge queue.
 type QueueMerge struct {
-	Run     int      // the run that asks
-	Task    TaskID   // the task whose change it is
-	Number  int      // counts the task's requests to the project, from 1
-	Base    string   // the commit on which Head was reviewed, and verified
-	Head    string   // the commit to merge
-	Tree    string   // the tree of Head
-	PatchID string   // identifies the change, whatever it is based on
-	Files   []string // the paths that the change touches
-	Title   string   // the title of the merged commit
-	// Approver is the person who approved the plan, or the change of protected paths; empty if neither was needed.
-	Approver string
-	// Statements are signed envelopes of the workers: that Head was verified, and reviewed. See package proof.
-	Statements []Envelope
-	// Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them.
-	Claims     []string
-	Scripted   bool    // says that nothing of the change is a model's or another system's: see Intent
-	Parallel   int     // Policy.MergeParallel, as the run knows it
-	Unverified bool    // Head was not verified: its merge has to do that, also where the base branch is at Base
-	MadeOn     string  // see Rebase
-	Checks     []Check // decide criteria of a goal, and have to pass also where the base branch has moved
+	Run        int         // the run that asks
+	Task       TaskID      // the task whose change it is
+	Number     int         // counts the task's requests to the project, from 1
+	Base       string      // the commit on which Head was reviewed, and verified
+	Head       string      // the commit to merge
+	Tree       string      // the tree of Head
+	PatchID    string      // identifies the change, whatever it is based on
+	Files      []string    // the paths that the change touches
+	Title      string      // the title of the merged commit
+	Approver   string      // the person who approved the plan, or the change of protected paths; empty if neither was needed
+	Statements []Envelope  // signed envelopes of the workers: that Head was verified, and reviewed. See package proof
+	Claims     []string    // Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them
+	Scripted   bool        // says that nothing of the change is a model's or another system's: see Intent
+	Parallel   int         // Policy.MergeParallel, as the run knows it
+	Unverified bool        // Head was not verified: its merge has to do that, also where the base branch is at Base
+	MadeOn     string      // see Rebase
+	Checks     []Check     // decide criteria of a goal, and have to pass also where the base branch has moved
+	Pull       *PullPolicy // says how it is merged by a pull request; nil where it is pushed
+	Facts      *PullFacts  // what its pull request says; nil where there is none
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.
@@ -220,38 +213,24 @@ type WithdrawRequests struct {
 
 // RunEnded tells the project that a run of an intent ended.
 type RunEnded struct {
-	// Run is the run that ended.
-	Run int
-	// Number counts the ends of the intent, from 1. A run that ended can end otherwise later, when a person cancels the intent.
-	Number int
-	// Status is how the run ended.
-	Status Status
-	// SpentUSD is the cost of all runs of the intent so far, in US dollars.
-	SpentUSD float64
-	// Past sums the run up for later analyses; nil if it has nothing to teach.
-	Past *PastRun
-	// Observed are the observations of the run.
-	Observed []Observation
-	// Parent is the intent that this one is a child of; empty if it is none.
-	Parent IntentID
-	// Reflect holds the data for a reflection; nil if the run is not to be reflected upon.
-	Reflect *ReflectOn
-	// Knowledge was found out by the goal in this run.
-	Knowledge []Knowledge
-	// Applied are the ids of knowledge that helped, once for each execution.
-	Applied []string
-	// Unbilled are attempts that were withdrawn, and whose costs are still to come.
-	Unbilled []Attempt
+	Run       int           // the run that ended
+	Number    int           // counts the ends of the intent, from 1. A run that ended can end otherwise later, when a person cancels the intent
+	Status    Status        // how the run ended
+	SpentUSD  float64       // the cost of all runs of the intent so far, in US dollars
+	Past      *PastRun      // Past sums the run up for later analyses; nil if it has nothing to teach
+	Observed  []Observation // the observations of the run
+	Parent    IntentID      // the intent that this one is a child of; empty if it is none
+	Reflect   *ReflectOn    // holds the data for a reflection; nil if the run is not to be reflected upon
+	Knowledge []Knowledge   // Knowledge was found out by the goal in this run
+	Applied   []string      // the ids of knowledge that helped, once for each execution
+	Unbilled  []Attempt     // attempts that were withdrawn, and whose costs are still to come
 }
 
 // ReflectOn is the material of a reflection on one run, besides its observations.
 type ReflectOn struct {
-	// Intent is the intent as it was when the run ended.
-	Intent Intent
-	// History is the record of the run.
-	History History
-	// Policy bounds the proposals.
-	Policy ReflectionPolicy
+	Intent  Intent           // the intent as it was when the run ended
+	History History          // the record of the run
+	Policy  ReflectionPolicy // Policy bounds the proposals
 }
 
 // ChildChanged tells a parent how far a child intent is.
@@ -273,18 +252,14 @@ type RunReflected struct {
 
 // OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
-	// TaskID is the task of the intent that is told.
-	TaskID TaskID
-	// Other is the other task and the files in conflict; without files the two merge again.
-	Other Overlap
-	// Number counts the reports of the other task, from 1.
-	Number int
+	TaskID TaskID  // the task of the intent that is told
+	Other  Overlap // the other task and the files in conflict; without files the two merge again
+	Number int     // counts the reports of the other task, from 1
 }
 
 // Teach is a person's word on what a project knows: it adds, corrects or forgets one piece of knowledge.
 type Teach struct {
-	// ID is that of the piece; empty adds one.
-	ID string
+	ID string // that of the piece; empty adds one
 	// Knowledge has the words of the piece from then on; nil forgets it. ID, SourceTask, AppliedCount, CreatedAt and Author are the rules' own.
 	Knowledge *Knowledge
 }
@@ -296,10 +271,8 @@ type ReserveBudget struct {
 	Attempt Attempt // the attempt that the call is for
 	Budget  Budget  // the budget as the intent knows it
 	USD     float64 // the amount, in US dollars
-	// Begun says that the call continues work that is under way. It comes before calls that begin something.
-	Begun bool
-	// OwnUSD is the budget of the intent by itself, which its children share; 0 if it has none.
-	OwnUSD float64
+	Begun   bool    // says that the call continues work that is under way. It comes before calls that begin something
+	OwnUSD  float64 // the budget of the intent by itself, which its children share; 0 if it has none
 }
 
 // BudgetReserved answers ReserveBudget.
@@ -307,8 +280,7 @@ type BudgetReserved struct {
 	Attempt Attempt // the attempt that the money is for
 	USD     float64 // bounds the cost of the call, in US dollars; 0 if the budget is used up
 	Reason  string  // says why there is no money, and what to do; empty if there is
-	// Number is that of the newest ReserveBudget for the attempt: the answer to an earlier one counts no more.
-	Number int
+	Number  int     // that of the newest ReserveBudget for the attempt: the answer to an earlier one counts no more
 }
 
 // CommitBudget tells the project the costs of an intent, and releases reservations of attempts that are not open any more.

@@ -15,7 +15,7 @@ type Input interface{ isInput() }
 func Inputs() []Input {
 	return []Input{
 		&AnalyzeInput{}, &ObserveInput{}, &AbstractInput{}, &ImplementInput{}, &RebaseInput{}, &ReviewInput{},
-		&IterationInput{}, &MergeInput{}, &ReflectInput{}, &ProbeInput{},
+		&IterationInput{}, &MergeInput{}, &ReflectInput{}, &ProbeInput{}, &PullInput{},
 	}
 }
 
@@ -29,6 +29,7 @@ func (*IterationInput) isInput() {}
 func (*MergeInput) isInput()     {}
 func (*ReflectInput) isInput()   {}
 func (*ProbeInput) isInput()     {}
+func (*PullInput) isInput()      {}
 
 // ProbeInput is the input of probe.
 type ProbeInput struct {
@@ -163,6 +164,8 @@ func (c *Command) HasInput() bool {
 		return c.Attempt.Step == StepReflect
 	case *ProbeInput:
 		return c.Attempt.Step == StepProbe
+	case *PullInput:
+		return c.Attempt.Step.Service() == "gateway"
 	case nil:
 	}
 	return false
@@ -198,6 +201,9 @@ func (c *Command) Reflect() ReflectInput { return input[ReflectInput](c) }
 
 // Probe returns the input of probe.
 func (c *Command) Probe() ProbeInput { return input[ProbeInput](c) }
+
+// Pull returns the input of open_pull and merge_pull.
+func (c *Command) Pull() PullInput { return input[PullInput](c) }
 
 // Goal returns the goal that a step of an iteration works on, or nil if the
 // step is none of them.

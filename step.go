@@ -41,6 +41,10 @@ const (
 	StepSummarize Step = "summarize"
 	// StepJudge takes the place of review for a goal: it says which criteria are met.
 	StepJudge Step = "judge"
+	// StepOpenPull makes the pull request of a change, or brings it up to date. The project issues it.
+	StepOpenPull Step = "open_pull"
+	// StepMergePull has the forge merge a pull request. The project issues it.
+	StepMergePull Step = "merge_pull"
 	// StepProbe waits until an origin that was away answers. The project issues it.
 	StepProbe Step = "probe"
 )
@@ -51,25 +55,28 @@ type stepSpec struct {
 	service string // of the workers that carry it out
 	ofTask  bool   // its attempts are about a task, not about the whole intent
 	agent   bool   // it calls an agent, which costs money
+	project bool   // the state machine of the project issues it and decides on its results
 }
 
 // specs has a row for each step, in the order of the flow.
 var specs = []stepSpec{
-	{StepAnalyze, "analyzer", false, true},
-	{StepArchitect, "analyzer", false, true},
-	{StepAudit, "analyzer", false, true},
-	{StepObserve, "analyzer", false, true},
-	{StepAbstract, "reflector", false, true},
-	{StepImplement, "implementer", true, true},
-	{StepRebase, "implementer", true, false},
-	{StepReview, "reviewer", true, true},
-	{StepMerge, "implementer", true, false},
-	{StepReflect, "reflector", false, true},
-	{StepIntake, "analyzer", false, true},
-	{StepExecute, "implementer", true, true},
-	{StepSummarize, "reflector", true, true},
-	{StepJudge, "reviewer", true, true},
-	{StepProbe, "implementer", false, false},
+	{StepAnalyze, "analyzer", false, true, false},
+	{StepArchitect, "analyzer", false, true, false},
+	{StepAudit, "analyzer", false, true, false},
+	{StepObserve, "analyzer", false, true, false},
+	{StepAbstract, "reflector", false, true, false},
+	{StepImplement, "implementer", true, true, false},
+	{StepRebase, "implementer", true, false, false},
+	{StepReview, "reviewer", true, true, false},
+	{StepMerge, "implementer", true, false, true},
+	{StepReflect, "reflector", false, true, true},
+	{StepIntake, "analyzer", false, true, false},
+	{StepExecute, "implementer", true, true, false},
+	{StepSummarize, "reflector", true, true, false},
+	{StepJudge, "reviewer", true, true, false},
+	{StepProbe, "implementer", false, false, true},
+	{StepOpenPull, "gateway", true, false, true},
+	{StepMergePull, "gateway", true, false, true},
 }
 
 // Steps lists every step that a worker can be given, in the order of the flow.
@@ -99,6 +106,9 @@ func (s Step) OfTask() bool { return s.spec().ofTask }
 
 // CallsAgent reports whether the step calls an agent, unless a recipe takes its place.
 func (s Step) CallsAgent() bool { return s.spec().agent }
+
+// OfProject reports whether the state machine of the project issues the step, and decides on its results, instead of the intent's.
+func (s Step) OfProject() bool { return s.spec().project }
 
 // ParseStep returns s as a step.
 func ParseStep(s string) (Step, error) {

@@ -7,7 +7,7 @@ import (
 
 // Every step is in the table once, with the service that carries it out.
 func TestSteps(t *testing.T) {
-	services := []string{"analyzer", "implementer", "reviewer", "reflector"}
+	services := []string{"analyzer", "implementer", "reviewer", "reflector", "gateway"}
 	seen := map[Step]bool{}
 	for _, s := range Steps() {
 		if seen[s] {

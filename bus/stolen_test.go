@@ -26,7 +26,7 @@ var reach = map[string][]string{
 	"scanner":     {"scanner asks", "scanner submits"},
 	"tracker":     nil,
 	"backup":      nil, // what it puts in place of streams is signed by nobody else
-	"gateway":     {"ada approves via gateway", "scanner submits via gateway"},
+	"gateway":     {"ada approves via gateway", "scanner submits via gateway", "result of open_pull", "result of merge_pull"},
 	"auth":        nil, // it certifies people's keys, see TestWordsOfLogins
 	"analyzer":    results("analyzer"),
 	"implementer": results("implementer"),

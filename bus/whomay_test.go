@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	everyService = "runner analyzer implementer reviewer reflector"
-	everyWorker  = "analyzer implementer reviewer reflector"
-	nobody       = ""
+	everyService  = "runner analyzer implementer reviewer reflector"
+	everyWorker   = "analyzer implementer reviewer reflector"
+	takesCommands = everyWorker + " gateway" // of a gateway those of its own steps
+	nobody        = ""
 )
 
 // mayPublish says which accounts may publish on a subject; all others are refused.
@@ -34,7 +35,7 @@ var mayPublish = map[string]string{
 	"forge.result.summarize.shop.a": "reflector", "forge.result.unknown.shop.a": nobody,
 	"forge.lease.review.shop.a.-": "reviewer", "forge.lease.merge.shop.a.-": "implementer",
 	"forge.transcript.shop.a.-.review.1.1": "reviewer", "forge.transcript.shop.a.-.implement.1.1": "implementer",
-	"forge.progress.shop.a": everyWorker, "forge.cleaned.shop": "implementer",
+	"forge.progress.shop.a": takesCommands, "forge.cleaned.shop": "implementer",
 	// What runners decide.
 	"forge.journal.shop.a": "runner", "forge.project.shop": "runner", "forge.command.review.any.shop.a.-.1.1": "runner",
 	"forge.wake.shop.a": "runner", "forge.timer.shop.a.x": "runner", "forge.event.shop.a.done": "runner", "forge.control.shop.a": "runner",
@@ -56,7 +57,7 @@ var mayPublish = map[string]string{
 	"forge.api.shop.by.ada.clean": "ada", "forge.api.shop.by.bob.clean": nobody, "forge.api.bank.by.bob.clean": nobody,
 	// Who takes what.
 	"$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review": "reviewer", "$JS.ACK.FORGE_COMMANDS.review.1.1.1.1.1": "reviewer",
-	"$JS.ACK._.hash.FORGE_COMMANDS.review.1.1.1.1.1.x": "reviewer", "$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review-on-reviewer-0": everyWorker,
+	"$JS.ACK._.hash.FORGE_COMMANDS.review.1.1.1.1.1.x": "reviewer", "$JS.API.CONSUMER.MSG.NEXT.FORGE_COMMANDS.review-on-reviewer-0": takesCommands,
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.review.forge.command.review.any.>":     "runner reviewer",
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.x.forge.command.review.on.x.>":         "reviewer",
 	"$JS.API.CONSUMER.CREATE.FORGE_COMMANDS.review.forge.command.implement.on.x.>": nobody,
@@ -118,7 +119,7 @@ var mayListen = map[string]string{
 	"forge.api.*.submit": "runner", "forge.api.*.from.*.submit": "runner", "forge.api.*.by.*.list": "runner",
 	"forge.api.*.by.*.read":  "runner",
 	"forge.api.*.by.*.clean": "implementer", "forge.api.>": nobody,
-	"forge.control.*.*": everyWorker, "forge.cleaned.*": everyWorker, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
+	"forge.control.*.*": takesCommands, "forge.cleaned.*": takesCommands, "forge.progress.shop.*": "ada", "forge.progress.*.*": nobody,
 	"_INBOX.>": nobody, "_INBOX_runner.>": "runner", "_INBOX_reviewer.>": "reviewer", "_INBOX_ada.>": "ada", "_INBOX_scanner.>": "scanner",
 	"_INBOX_tracker.>": "tracker", "_INBOX_backup.>": "backup", "_INBOX_services.*": "runner",
 	"$SRV.>": nobody, "$SRV.INFO": everyService + " gateway", "$SRV.INFO.pfl-forge-reviewer": "reviewer", "$SRV.PING.pfl-forge-clean": "implementer",

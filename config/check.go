@@ -41,6 +41,7 @@ func (c *checker) project(p *Project) {
 	c.branch("base_branch", p.BaseBranch)
 	c.within("parallel_workers", p.ParallelWorkers, 1, maxWorkers)
 	c.within("merge_queue.parallel", p.MergeQueue.Parallel, 0, maxWorkers)
+	c.merge(&p.Merge)
 	c.within("max_review_retries", p.MaxReviewRetries, 0, maxRetries)
 	if least := p.Review.MinConfidence; !(least > 0 && least <= 1) {
 		c.fail("review.min_confidence", "is %v; must be above 0 and at most 1", least)

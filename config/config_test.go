@@ -80,7 +80,9 @@ func TestParse(t *testing.T) {
 	}
 	empty := ""
 	want := &config.Project{
-		Merging:         config.Merging{BaseBranch: "release/1.x", MergeQueue: config.MergeQueue{Parallel: 6}},
+		Merging: config.Merging{
+			BaseBranch: "release/1.x", MergeQueue: config.MergeQueue{Parallel: 6}, Merge: config.Default().Merge,
+		},
 		ParallelWorkers: 8,
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
 		Calls: config.Calls{

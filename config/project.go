@@ -77,6 +77,8 @@ type Merging struct {
 	BaseBranch string `yaml:"base_branch"`
 	// MergeQueue says how the changes are verified that wait for their merge.
 	MergeQueue MergeQueue `yaml:"merge_queue"`
+	// Merge says whether changes are pushed, or merged by pull requests.
+	Merge Merge `yaml:"merge"`
 }
 
 // Models names the model for each kind of work, as the back end calls it. For back ends
@@ -306,7 +308,7 @@ func Default() *Project {
 		Agent:     AgentClaude,
 		Recipes:   map[string]Recipe{},
 		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
-		Merging:   Merging{MergeQueue: MergeQueue{VerifyBeforeReview: true}},
+		Merging:   Merging{MergeQueue: MergeQueue{VerifyBeforeReview: true}, Merge: defaultMerge()},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

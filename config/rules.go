@@ -27,6 +27,7 @@ func (p *Project) Rules() *forge.Policy {
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, p.ParallelWorkers)
 	policy.VerifyInMerge = !p.MergeQueue.VerifyBeforeReview && len(p.Verify) > 0
+	policy.Pull = p.Merge.policy()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

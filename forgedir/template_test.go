@@ -57,7 +57,7 @@ func TestConfigTemplate(t *testing.T) {
 	p.Policy.TrustedOrigins, p.Policy.SandboxRead = d.Policy.TrustedOrigins, d.Policy.SandboxRead
 	p.Policy.SandboxWrite, p.Policy.Approvers = d.Policy.SandboxWrite, d.Policy.Approvers
 	p.Policy.Approvals.NotRequester = d.Policy.Approvals.NotRequester
-	p.Review.Second, p.Checks, p.MergeQueue = d.Review.Second, d.Checks, d.MergeQueue
+	p.Review.Second, p.Checks, p.Merging = d.Review.Second, d.Checks, d.Merging
 	p.Roles, p.Fallback, p.Agents, p.Calls.Escalate = d.Roles, d.Fallback, d.Agents, d.Calls.Escalate
 	p.Calls.BestOfTwo = d.Calls.BestOfTwo
 	if diff := cmp.Diff(d, p); diff != "" {

@@ -123,8 +123,11 @@ func runner(all []Account) []Right {
 	}
 }
 
-// worker returns the rights that the workers of a service have, besides their inbox.
-func worker(role Role) []Right {
+// carriesOut returns the rights to take the commands of a service's steps and to report on them.
+//
+// Workers that call no agents need no more than this: they have no sessions to store, and their transcripts are short enough for
+// the stream.
+func carriesOut(role Role) []Right {
 	var commands, others, results []string
 	for _, step := range forge.Steps() {
 		name := string(step)
@@ -151,13 +154,6 @@ func worker(role Role) []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},
-		{
-			Why: "reads transcripts, and stores them as a whole, as well as the sessions of agents",
-			Publish: slices.Concat(
-				[]string{api("STREAM.MSG.GET", streams.Transcripts), api("DIRECT.GET", streams.Transcripts)},
-				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
-			),
-		},
 		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{
 			Why:       "says that it runs",
@@ -165,6 +161,19 @@ func worker(role Role) []Right {
 			Subscribe: microService("pfl-forge-" + string(role)),
 		},
 	}
+}
+
+// worker returns the rights that the workers of a service have that call agents or have checkouts, besides their inbox.
+func worker(role Role) []Right {
+	return append(carriesOut(role), []Right{
+		{
+			Why: "reads transcripts, and stores them as a whole, as well as the sessions of agents",
+			Publish: slices.Concat(
+				[]string{api("STREAM.MSG.GET", streams.Transcripts), api("DIRECT.GET", streams.Transcripts)},
+				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
+			),
+		},
+	}...)
 }
 
 // listsJournals is needed by workers that look at all intents of a project.
@@ -209,7 +218,8 @@ var throughGateway = []string{"submit", "edit", "approve", "reject", "answer", "
 
 // gateway returns the rights of the service that speaks HTTP to the outside, besides its
 // inbox. It asks for nothing in its own name, and each of its subjects says that it came
-// through it. It has no consumer: who may make one can have it deliver anywhere.
+// through it. It takes the commands of its own two steps, as a worker without agents: of objects, sessions and transcripts
+// it stores and reads nothing. Of what people and systems send it has no consumer.
 func gateway() []Right {
 	name := string(Gateway)
 	asks := []string{"forge.intent.*.from.*.via." + name + ".submit"}
@@ -220,16 +230,14 @@ func gateway() []Right {
 	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
-	return []Right{
+	return append(carriesOut(Gateway), []Right{
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},
 		{Why: "reads changes, and hears when there are more", Publish: []string{api("STREAM.MSG.GET", streams.Events)}, Subscribe: []string{"forge.event.*.*.*"}},
 		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("DIRECT.GET", streams.Hooks)}, Subscribe: []string{
 			subjects.EveryDelivery,
 		}},
-		{Why: "knows from the journal when the server is complete", Publish: []string{api("STREAM.MSG.GET", streams.Journal)}},
-		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
-	}
+	}...)
 }
 
 // backup returns the rights of who copies and restores all streams, besides its inbox.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // structPlan translates one struct type to the message of the same meaning, and
@@ -164,7 +165,7 @@ var unions = map[reflect.Type][]reflect.Type{
 // messageTypes returns the types of all messages.
 func messageTypes() []reflect.Type {
 	var list []forge.Message
-	for _, spec := range forge.Messages() {
+	for _, spec := range messages.All() {
 		list = append(list, spec.Message)
 	}
 	return typesOf(list)

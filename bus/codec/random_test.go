@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // fill sets v to something random, about half of its fields.
@@ -66,7 +67,7 @@ func fillUnion(r *rand.Rand, v reflect.Value) {
 	var types []reflect.Type
 	switch v.Type() {
 	case reflect.TypeFor[forge.Message]():
-		for _, spec := range forge.Messages() {
+		for _, spec := range messages.All() {
 			types = append(types, reflect.TypeOf(spec.Message))
 		}
 	case reflect.TypeFor[forge.Output]():

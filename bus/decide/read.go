@@ -1,6 +1,9 @@
 package decide
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,7 +39,26 @@ func resultID(r *forge.Result) string {
 	if r.IsStart() {
 		id += "/started"
 	}
+	if pull := forge.As[*forge.PullRequest](r.Output); pull != nil {
+		id += "/" + lookID(pull)
+	}
 	return id
+}
+
+// lookID returns a text that tells one look at a pull request from another of the same attempt: the hash of all that was
+// seen, whenever that was.
+//
+// A result is about an attempt, and told once. Of a pull request there are as many as it changes, all of the attempt that opened it: so
+// each of them needs an id of its own, which is the same wherever and how often it is told. Two gateways that look at the same
+// moment say the same, and so does one that was killed after it had told a runner.
+func lookID(pull *forge.PullRequest) string {
+	content := pull.Content()
+	text, err := json.Marshal(&content)
+	if err != nil { // a struct of texts and numbers
+		panic(err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // replyOf returns the inbox in which the sender of an event waits for the ruling; empty if it is

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // Aside is a message of a journal by which an operator has said that the message before it decides nothing. It is no
@@ -75,7 +76,7 @@ type Trouble struct {
 func wordsIn(rec forge.Record) (list []string) {
 	for i := range rec.Events {
 		ev := &rec.Events[i]
-		for _, spec := range forge.Messages() {
+		for _, spec := range messages.All() {
 			if spec.Verb != "" && ev.Anchor == "" && reflect.TypeOf(spec.Message) == reflect.TypeOf(ev.Message) {
 				list = append(list, cmp.Or(ev.Actor, "a person")+": "+spec.Verb)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // verb returns the verb of a person's or system's event: a token of the event's
@@ -24,7 +25,7 @@ func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
 // nothing here.
 var verbs = func() map[reflect.Type]string {
 	byType := map[reflect.Type]string{}
-	for _, spec := range forge.Messages() {
+	for _, spec := range messages.All() {
 		byType[reflect.TypeOf(spec.Message)] = spec.Verb
 	}
 	return byType

@@ -34,5 +34,10 @@ func AuthorOf(from subjects.Sender) Author {
 }
 
 // WorkerOf returns who has to have signed the result of a step: the account of its
-// service.
-func WorkerOf(step forge.Step) Author { return Author{proof.NamespaceResult, step.Service()} }
+// service, in the namespace of all that it sends: a gateway hands on what a forge shows, and has one key for all that it hands on.
+func WorkerOf(step forge.Step) Author {
+	if step.Service() == "gateway" {
+		return Author{proof.NamespaceVia, step.Service()}
+	}
+	return Author{proof.NamespaceResult, step.Service()}
+}

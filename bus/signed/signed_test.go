@@ -179,7 +179,11 @@ func TestAuthors(t *testing.T) {
 		}
 	}
 	for _, step := range forge.Steps() {
-		if got := signed.WorkerOf(step); got != (signed.Author{Namespace: proof.NamespaceResult, Account: step.Service()}) {
+		namespace := proof.NamespaceResult
+		if step == forge.StepOpenPull || step == forge.StepMergePull {
+			namespace = proof.NamespaceVia
+		}
+		if got := signed.WorkerOf(step); got != (signed.Author{Namespace: namespace, Account: step.Service()}) {
 			t.Errorf("%s: %+v", step, got)
 		}
 	}

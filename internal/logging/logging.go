@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // The keys, which are the same in every line of every service: people and alerts filter by
@@ -66,8 +67,8 @@ func Event(ctx context.Context, ev *forge.Event) context.Context {
 // byIntents returns the types of messages that intents send, as the registry has them.
 var byIntents = sync.OnceValue(func() map[reflect.Type]bool {
 	types := map[reflect.Type]bool{}
-	for _, m := range forge.Messages() {
-		if m.From == forge.PartyIntent {
+	for _, m := range messages.All() {
+		if m.From == messages.PartyIntent {
 			types[reflect.TypeOf(m.Message)] = true
 		}
 	}

@@ -261,6 +261,15 @@ func (x *Command) GetProbe() *ProbeInput {
 	return nil
 }
 
+func (x *Command) GetPull() *PullInput {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Input.(*command_Pull); ok {
+			return x.Pull
+		}
+	}
+	return nil
+}
+
 func (x *Command) SetTo(v *Key) {
 	x.xxx_hidden_To = v
 }
@@ -397,6 +406,14 @@ func (x *Command) SetProbe(v *ProbeInput) {
 		return
 	}
 	x.xxx_hidden_Input = &command_Probe{v}
+}
+
+func (x *Command) SetPull(v *PullInput) {
+	if v == nil {
+		x.xxx_hidden_Input = nil
+		return
+	}
+	x.xxx_hidden_Input = &command_Pull{v}
 }
 
 func (x *Command) HasTo() bool {
@@ -563,6 +580,14 @@ func (x *Command) HasProbe() bool {
 	return ok
 }
 
+func (x *Command) HasPull() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Input.(*command_Pull)
+	return ok
+}
+
 func (x *Command) ClearTo() {
 	x.xxx_hidden_To = nil
 }
@@ -677,6 +702,12 @@ func (x *Command) ClearProbe() {
 	}
 }
 
+func (x *Command) ClearPull() {
+	if _, ok := x.xxx_hidden_Input.(*command_Pull); ok {
+		x.xxx_hidden_Input = nil
+	}
+}
+
 const Command_Input_not_set_case case_Command_Input = 0
 const Command_Analyze_case case_Command_Input = 11
 const Command_Observe_case case_Command_Input = 12
@@ -688,6 +719,7 @@ const Command_Iteration_case case_Command_Input = 17
 const Command_Merge_case case_Command_Input = 18
 const Command_Reflect_case case_Command_Input = 19
 const Command_Probe_case case_Command_Input = 23
+const Command_Pull_case case_Command_Input = 24
 
 func (x *Command) WhichInput() case_Command_Input {
 	if x == nil {
@@ -714,6 +746,8 @@ func (x *Command) WhichInput() case_Command_Input {
 		return Command_Reflect_case
 	case *command_Probe:
 		return Command_Probe_case
+	case *command_Pull:
+		return Command_Pull_case
 	default:
 		return Command_Input_not_set_case
 	}
@@ -783,6 +817,8 @@ type Command_builder struct {
 	Reflect *ReflectInput
 	// probe.
 	Probe *ProbeInput
+	// open_pull, merge_pull.
+	Pull *PullInput
 	// -- end of xxx_hidden_Input
 }
 
@@ -851,6 +887,9 @@ func (b0 Command_builder) Build() *Command {
 	if b.Probe != nil {
 		x.xxx_hidden_Input = &command_Probe{b.Probe}
 	}
+	if b.Pull != nil {
+		x.xxx_hidden_Input = &command_Pull{b.Pull}
+	}
 	return m0
 }
 
@@ -918,6 +957,11 @@ type command_Probe struct {
 	Probe *ProbeInput `protobuf:"bytes,23,opt,name=probe,oneof"`
 }
 
+type command_Pull struct {
+	// open_pull, merge_pull.
+	Pull *PullInput `protobuf:"bytes,24,opt,name=pull,oneof"`
+}
+
 func (*command_Analyze) isCommand_Input() {}
 
 func (*command_Observe) isCommand_Input() {}
@@ -937,6 +981,8 @@ func (*command_Merge) isCommand_Input() {}
 func (*command_Reflect) isCommand_Input() {}
 
 func (*command_Probe) isCommand_Input() {}
+
+func (*command_Pull) isCommand_Input() {}
 
 // AnalyzeInput is the input of analyze, architect and intake.
 type AnalyzeInput struct {
@@ -2424,7 +2470,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\xd8\a\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\x83\b\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2450,7 +2496,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\titeration\x18\x11 \x01(\v2\x18.forge.v1.IterationInputH\x00R\titeration\x12,\n" +
 	"\x05merge\x18\x12 \x01(\v2\x14.forge.v1.MergeInputH\x00R\x05merge\x122\n" +
 	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflect\x12,\n" +
-	"\x05probe\x18\x17 \x01(\v2\x14.forge.v1.ProbeInputH\x00R\x05probeB\a\n" +
+	"\x05probe\x18\x17 \x01(\v2\x14.forge.v1.ProbeInputH\x00R\x05probe\x12)\n" +
+	"\x04pull\x18\x18 \x01(\v2\x13.forge.v1.PullInputH\x00R\x04pullB\a\n" +
 	"\x05input\"\xbb\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
@@ -2527,22 +2574,23 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Intent)(nil),              // 13: forge.v1.Intent
 	(*Task)(nil),                // 14: forge.v1.Task
 	(*Stronger)(nil),            // 15: forge.v1.Stronger
-	(*PastRun)(nil),             // 16: forge.v1.PastRun
-	(*Knowledge)(nil),           // 17: forge.v1.Knowledge
-	(*Observation)(nil),         // 18: forge.v1.Observation
-	(*Pattern)(nil),             // 19: forge.v1.Pattern
-	(*Review)(nil),              // 20: forge.v1.Review
-	(*Overlap)(nil),             // 21: forge.v1.Overlap
-	(*GoalContext)(nil),         // 22: forge.v1.GoalContext
-	(*CheckRun)(nil),            // 23: forge.v1.CheckRun
-	(*VerifyReport)(nil),        // 24: forge.v1.VerifyReport
-	(*Reviewer)(nil),            // 25: forge.v1.Reviewer
-	(*QueueMerge)(nil),          // 26: forge.v1.QueueMerge
-	(*Rebase)(nil),              // 27: forge.v1.Rebase
-	(Executor)(0),               // 28: forge.v1.Executor
-	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
-	(*History)(nil),             // 30: forge.v1.History
-	(*Proposal)(nil),            // 31: forge.v1.Proposal
+	(*PullInput)(nil),           // 16: forge.v1.PullInput
+	(*PastRun)(nil),             // 17: forge.v1.PastRun
+	(*Knowledge)(nil),           // 18: forge.v1.Knowledge
+	(*Observation)(nil),         // 19: forge.v1.Observation
+	(*Pattern)(nil),             // 20: forge.v1.Pattern
+	(*Review)(nil),              // 21: forge.v1.Review
+	(*Overlap)(nil),             // 22: forge.v1.Overlap
+	(*GoalContext)(nil),         // 23: forge.v1.GoalContext
+	(*CheckRun)(nil),            // 24: forge.v1.CheckRun
+	(*VerifyReport)(nil),        // 25: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 26: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 27: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 28: forge.v1.Rebase
+	(Executor)(0),               // 29: forge.v1.Executor
+	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
+	(*History)(nil),             // 31: forge.v1.History
+	(*Proposal)(nil),            // 32: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	11, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2560,37 +2608,38 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	8,  // 12: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
 	10, // 13: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
 	9,  // 14: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
-	16, // 15: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	17, // 16: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	16, // 17: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	18, // 18: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	19, // 19: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	20, // 20: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	21, // 21: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	22, // 22: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	17, // 23: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	23, // 24: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	24, // 25: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	20, // 26: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	25, // 27: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	25, // 28: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	23, // 29: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	22, // 30: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	24, // 31: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	26, // 32: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	26, // 33: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	27, // 34: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	28, // 35: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	29, // 36: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	30, // 37: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	30, // 38: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	18, // 39: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	31, // 40: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	16, // 15: forge.v1.Command.pull:type_name -> forge.v1.PullInput
+	17, // 16: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	18, // 17: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	17, // 18: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	19, // 19: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	20, // 20: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	21, // 21: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	22, // 22: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	23, // 23: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	18, // 24: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	24, // 25: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	25, // 26: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	21, // 27: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	26, // 28: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	26, // 29: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	24, // 30: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	23, // 31: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	25, // 32: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	27, // 33: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	27, // 34: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	28, // 35: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	29, // 36: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	30, // 37: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	31, // 38: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	31, // 39: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	19, // 40: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	32, // 41: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -2602,6 +2651,7 @@ func file_forge_v1_command_proto_init() {
 	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
+	file_forge_v1_pull_proto_init()
 	file_forge_v1_result_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
@@ -2616,6 +2666,7 @@ func file_forge_v1_command_proto_init() {
 		(*command_Merge)(nil),
 		(*command_Reflect)(nil),
 		(*command_Probe)(nil),
+		(*command_Pull)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -4508,6 +4508,8 @@ type QueueMerge struct {
 	xxx_hidden_Parallel    int32                  `protobuf:"varint,15,opt,name=parallel"`
 	xxx_hidden_Unverified  bool                   `protobuf:"varint,16,opt,name=unverified"`
 	xxx_hidden_MadeOn      *string                `protobuf:"bytes,17,opt,name=made_on,json=madeOn"`
+	xxx_hidden_Pull        *PullPolicy            `protobuf:"bytes,18,opt,name=pull"`
+	xxx_hidden_Facts       *PullFacts             `protobuf:"bytes,19,opt,name=facts"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4684,39 +4686,53 @@ func (x *QueueMerge) GetMadeOn() string {
 	return ""
 }
 
+func (x *QueueMerge) GetPull() *PullPolicy {
+	if x != nil {
+		return x.xxx_hidden_Pull
+	}
+	return nil
+}
+
+func (x *QueueMerge) GetFacts() *PullFacts {
+	if x != nil {
+		return x.xxx_hidden_Facts
+	}
+	return nil
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 19)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 19)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 19)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 19)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 19)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4725,12 +4741,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 19)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 19)
 }
 
 func (x *QueueMerge) SetStatements(v []string) {
@@ -4743,7 +4759,7 @@ func (x *QueueMerge) SetClaims(v []string) {
 
 func (x *QueueMerge) SetScripted(v bool) {
 	x.xxx_hidden_Scripted = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 19)
 }
 
 func (x *QueueMerge) SetChecks(v []*Check) {
@@ -4752,17 +4768,25 @@ func (x *QueueMerge) SetChecks(v []*Check) {
 
 func (x *QueueMerge) SetParallel(v int32) {
 	x.xxx_hidden_Parallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 19)
 }
 
 func (x *QueueMerge) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 19)
 }
 
 func (x *QueueMerge) SetMadeOn(v string) {
 	x.xxx_hidden_MadeOn = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 17)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 19)
+}
+
+func (x *QueueMerge) SetPull(v *PullPolicy) {
+	x.xxx_hidden_Pull = v
+}
+
+func (x *QueueMerge) SetFacts(v *PullFacts) {
+	x.xxx_hidden_Facts = v
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4856,6 +4880,20 @@ func (x *QueueMerge) HasMadeOn() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
 }
 
+func (x *QueueMerge) HasPull() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Pull != nil
+}
+
+func (x *QueueMerge) HasFacts() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Facts != nil
+}
+
 func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4921,6 +4959,14 @@ func (x *QueueMerge) ClearMadeOn() {
 	x.xxx_hidden_MadeOn = nil
 }
 
+func (x *QueueMerge) ClearPull() {
+	x.xxx_hidden_Pull = nil
+}
+
+func (x *QueueMerge) ClearFacts() {
+	x.xxx_hidden_Facts = nil
+}
+
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4965,6 +5011,10 @@ type QueueMerge_builder struct {
 	// made_on is, of one that is unverified, the base that it was made on; empty if
 	// that is base.
 	MadeOn *string
+	// pull says how it is merged by a pull request; nil where it is pushed.
+	Pull *PullPolicy
+	// facts is what its pull request says; nil where there is none.
+	Facts *PullFacts
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -4972,61 +5022,63 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 19)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 19)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 19)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 19)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 19)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 19)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 19)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Statements = b.Statements
 	x.xxx_hidden_Claims = b.Claims
 	if b.Scripted != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 19)
 		x.xxx_hidden_Scripted = *b.Scripted
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	if b.Parallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 19)
 		x.xxx_hidden_Parallel = *b.Parallel
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 19)
 		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	if b.MadeOn != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 17)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 19)
 		x.xxx_hidden_MadeOn = b.MadeOn
 	}
+	x.xxx_hidden_Pull = b.Pull
+	x.xxx_hidden_Facts = b.Facts
 	return m0
 }
 
@@ -7346,7 +7398,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x0f\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x0f\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -7482,7 +7534,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xbb\x03\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\x90\x04\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -7506,7 +7558,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"unverified\x18\x10 \x01(\bR\n" +
 	"unverified\x12\x17\n" +
-	"\amade_on\x18\x11 \x01(\tR\x06madeOn\"\xc4\x01\n" +
+	"\amade_on\x18\x11 \x01(\tR\x06madeOn\x12(\n" +
+	"\x04pull\x18\x12 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12)\n" +
+	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\"\xc4\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -7631,17 +7685,19 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Observation)(nil),           // 42: forge.v1.Observation
 	(Status)(0),                   // 43: forge.v1.Status
 	(*Check)(nil),                 // 44: forge.v1.Check
-	(*MergeResult)(nil),           // 45: forge.v1.MergeResult
-	(*Failure)(nil),               // 46: forge.v1.Failure
-	(Executor)(0),                 // 47: forge.v1.Executor
-	(*Attempt)(nil),               // 48: forge.v1.Attempt
-	(*History)(nil),               // 49: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 50: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 51: forge.v1.StepRecord
-	(*Proposal)(nil),              // 52: forge.v1.Proposal
-	(*Adjustment)(nil),            // 53: forge.v1.Adjustment
-	(*Overlap)(nil),               // 54: forge.v1.Overlap
-	(*ClosedAccount)(nil),         // 55: forge.v1.ClosedAccount
+	(*PullPolicy)(nil),            // 45: forge.v1.PullPolicy
+	(*PullFacts)(nil),             // 46: forge.v1.PullFacts
+	(*MergeResult)(nil),           // 47: forge.v1.MergeResult
+	(*Failure)(nil),               // 48: forge.v1.Failure
+	(Executor)(0),                 // 49: forge.v1.Executor
+	(*Attempt)(nil),               // 50: forge.v1.Attempt
+	(*History)(nil),               // 51: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 52: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 53: forge.v1.StepRecord
+	(*Proposal)(nil),              // 54: forge.v1.Proposal
+	(*Adjustment)(nil),            // 55: forge.v1.Adjustment
+	(*Overlap)(nil),               // 56: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 57: forge.v1.ClosedAccount
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	32, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -7691,35 +7747,37 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	40, // 44: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
 	43, // 45: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
 	44, // 46: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	45, // 47: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	46, // 48: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	47, // 49: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	43, // 50: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	41, // 51: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 52: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	42, // 53: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	37, // 54: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	48, // 55: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	35, // 56: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	49, // 57: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	50, // 58: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	43, // 59: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	51, // 60: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	52, // 61: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	53, // 62: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	54, // 63: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	48, // 64: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	40, // 65: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	48, // 66: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	48, // 67: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	48, // 68: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	46, // 69: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	55, // 70: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
-	71, // [71:71] is the sub-list for method output_type
-	71, // [71:71] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	45, // 47: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
+	46, // 48: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
+	47, // 49: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	48, // 50: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	49, // 51: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	43, // 52: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	41, // 53: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	23, // 54: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	42, // 55: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	37, // 56: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	50, // 57: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	35, // 58: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	51, // 59: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	52, // 60: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	43, // 61: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	53, // 62: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	54, // 63: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	55, // 64: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	56, // 65: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	50, // 66: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	40, // 67: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	50, // 68: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	50, // 69: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	50, // 70: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	48, // 71: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	57, // 72: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -7731,6 +7789,7 @@ func file_forge_v1_event_proto_init() {
 	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
+	file_forge_v1_pull_proto_init()
 	file_forge_v1_result_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()

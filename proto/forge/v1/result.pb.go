@@ -362,6 +362,15 @@ func (x *Result) GetProbed() *Probed {
 	return nil
 }
 
+func (x *Result) GetPullRequest() *PullRequest {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Output.(*result_PullRequest); ok {
+			return x.PullRequest
+		}
+	}
+	return nil
+}
+
 func (x *Result) GetPolicy() *Policy {
 	if x != nil {
 		return x.xxx_hidden_Policy
@@ -540,6 +549,14 @@ func (x *Result) SetProbed(v *Probed) {
 		return
 	}
 	x.xxx_hidden_Output = &result_Probed{v}
+}
+
+func (x *Result) SetPullRequest(v *PullRequest) {
+	if v == nil {
+		x.xxx_hidden_Output = nil
+		return
+	}
+	x.xxx_hidden_Output = &result_PullRequest{v}
 }
 
 func (x *Result) SetPolicy(v *Policy) {
@@ -741,6 +758,14 @@ func (x *Result) HasProbed() bool {
 	return ok
 }
 
+func (x *Result) HasPullRequest() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Output.(*result_PullRequest)
+	return ok
+}
+
 func (x *Result) HasPolicy() bool {
 	if x == nil {
 		return false
@@ -889,6 +914,12 @@ func (x *Result) ClearProbed() {
 	}
 }
 
+func (x *Result) ClearPullRequest() {
+	if _, ok := x.xxx_hidden_Output.(*result_PullRequest); ok {
+		x.xxx_hidden_Output = nil
+	}
+}
+
 func (x *Result) ClearPolicy() {
 	x.xxx_hidden_Policy = nil
 }
@@ -914,6 +945,7 @@ const Result_Intake_case case_Result_Output = 23
 const Result_Summarization_case case_Result_Output = 24
 const Result_Judgment_case case_Result_Output = 25
 const Result_Probed_case case_Result_Output = 27
+const Result_PullRequest_case case_Result_Output = 28
 
 func (x *Result) WhichOutput() case_Result_Output {
 	if x == nil {
@@ -950,6 +982,8 @@ func (x *Result) WhichOutput() case_Result_Output {
 		return Result_Judgment_case
 	case *result_Probed:
 		return Result_Probed_case
+	case *result_PullRequest:
+		return Result_PullRequest_case
 	default:
 		return Result_Output_not_set_case
 	}
@@ -1014,6 +1048,8 @@ type Result_builder struct {
 	Judgment *Judgment
 	// probe.
 	Probed *Probed
+	// open_pull, merge_pull.
+	PullRequest *PullRequest
 	// -- end of xxx_hidden_Output
 	// policy is the project's own, as the attempt read it. Audit, observe and
 	// intake set it; an analysis carries its own. Nil otherwise.
@@ -1092,6 +1128,9 @@ func (b0 Result_builder) Build() *Result {
 	}
 	if b.Probed != nil {
 		x.xxx_hidden_Output = &result_Probed{b.Probed}
+	}
+	if b.PullRequest != nil {
+		x.xxx_hidden_Output = &result_PullRequest{b.PullRequest}
 	}
 	x.xxx_hidden_Policy = b.Policy
 	if b.Executor != nil {
@@ -1191,6 +1230,11 @@ type result_Probed struct {
 	Probed *Probed `protobuf:"bytes,27,opt,name=probed,oneof"`
 }
 
+type result_PullRequest struct {
+	// open_pull, merge_pull.
+	PullRequest *PullRequest `protobuf:"bytes,28,opt,name=pull_request,json=pullRequest,oneof"`
+}
+
 func (*result_Started) isResult_Output() {}
 
 func (*result_Failure) isResult_Output() {}
@@ -1220,6 +1264,8 @@ func (*result_Summarization) isResult_Output() {}
 func (*result_Judgment) isResult_Output() {}
 
 func (*result_Probed) isResult_Output() {}
+
+func (*result_PullRequest) isResult_Output() {}
 
 // Probed says that the origin answers.
 type Probed struct {
@@ -3641,6 +3687,7 @@ type Policy struct {
 	xxx_hidden_MergeParallel         int32                  `protobuf:"varint,21,opt,name=merge_parallel,json=mergeParallel"`
 	xxx_hidden_BestOfTwo             *BestOfTwo             `protobuf:"bytes,20,opt,name=best_of_two,json=bestOfTwo"`
 	xxx_hidden_VerifyInMerge         bool                   `protobuf:"varint,22,opt,name=verify_in_merge,json=verifyInMerge"`
+	xxx_hidden_Pull                  *PullPolicy            `protobuf:"bytes,23,opt,name=pull"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -3833,14 +3880,21 @@ func (x *Policy) GetVerifyInMerge() bool {
 	return false
 }
 
+func (x *Policy) GetPull() *PullPolicy {
+	if x != nil {
+		return x.xxx_hidden_Pull
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -3865,7 +3919,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -3878,7 +3932,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 23)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -3891,7 +3945,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -3908,17 +3962,17 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 23)
 }
 
 func (x *Policy) SetMergeParallel(v int32) {
 	x.xxx_hidden_MergeParallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 23)
 }
 
 func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
@@ -3927,7 +3981,11 @@ func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
 
 func (x *Policy) SetVerifyInMerge(v bool) {
 	x.xxx_hidden_VerifyInMerge = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 22)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
+}
+
+func (x *Policy) SetPull(v *PullPolicy) {
+	x.xxx_hidden_Pull = v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -4049,6 +4107,13 @@ func (x *Policy) HasVerifyInMerge() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
 }
 
+func (x *Policy) HasPull() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Pull != nil
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -4126,6 +4191,10 @@ func (x *Policy) ClearVerifyInMerge() {
 	x.xxx_hidden_VerifyInMerge = false
 }
 
+func (x *Policy) ClearPull() {
+	x.xxx_hidden_Pull = nil
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4175,6 +4244,8 @@ type Policy_builder struct {
 	// Whether the verify commands run on what lands alone, and not before the
 	// review as well.
 	VerifyInMerge *bool
+	// How changes are merged by pull requests; nil where they are pushed.
+	Pull *PullPolicy
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4182,11 +4253,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4195,41 +4266,42 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 23)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 23)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
 	if b.MergeParallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 23)
 		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	x.xxx_hidden_BestOfTwo = b.BestOfTwo
 	if b.VerifyInMerge != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 22)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
+	x.xxx_hidden_Pull = b.Pull
 	return m0
 }
 
@@ -5036,7 +5108,8 @@ var File_forge_v1_result_proto protoreflect.FileDescriptor
 
 const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xed\t\n" +
+	"\x15forge/v1/result.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\n" +
+	"\n" +
 	"\x06Result\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -5066,7 +5139,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06intake\x18\x17 \x01(\v2\x10.forge.v1.IntakeH\x00R\x06intake\x12?\n" +
 	"\rsummarization\x18\x18 \x01(\v2\x17.forge.v1.SummarizationH\x00R\rsummarization\x120\n" +
 	"\bjudgment\x18\x19 \x01(\v2\x12.forge.v1.JudgmentH\x00R\bjudgment\x12*\n" +
-	"\x06probed\x18\x1b \x01(\v2\x10.forge.v1.ProbedH\x00R\x06probed\x12(\n" +
+	"\x06probed\x18\x1b \x01(\v2\x10.forge.v1.ProbedH\x00R\x06probed\x12:\n" +
+	"\fpull_request\x18\x1c \x01(\v2\x15.forge.v1.PullRequestH\x00R\vpullRequest\x12(\n" +
 	"\x06policy\x18\x16 \x01(\v2\x10.forge.v1.PolicyR\x06policy\x12.\n" +
 	"\bexecutor\x18\x1a \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutorB\b\n" +
 	"\x06output\"\b\n" +
@@ -5162,7 +5236,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x9c\b\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xc6\b\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -5189,7 +5263,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"max_checks\x18\x13 \x01(\x05R\tmaxChecks\x12%\n" +
 	"\x0emerge_parallel\x18\x15 \x01(\x05R\rmergeParallel\x123\n" +
 	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\x12&\n" +
-	"\x0fverify_in_merge\x18\x16 \x01(\bR\rverifyInMerge\"C\n" +
+	"\x0fverify_in_merge\x18\x16 \x01(\bR\rverifyInMerge\x12(\n" +
+	"\x04pull\x18\x17 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\"C\n" +
 	"\tBestOfTwo\x12\x12\n" +
 	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
 	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +
@@ -5263,16 +5338,18 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*Intake)(nil),                // 30: forge.v1.Intake
 	(*Summarization)(nil),         // 31: forge.v1.Summarization
 	(*Judgment)(nil),              // 32: forge.v1.Judgment
-	(Executor)(0),                 // 33: forge.v1.Executor
-	(*Clarification)(nil),         // 34: forge.v1.Clarification
-	(Risk)(0),                     // 35: forge.v1.Risk
-	(Complexity)(0),               // 36: forge.v1.Complexity
-	(*FileWrite)(nil),             // 37: forge.v1.FileWrite
-	(*Execution)(nil),             // 38: forge.v1.Execution
-	(*Overlap)(nil),               // 39: forge.v1.Overlap
-	(*CheckRun)(nil),              // 40: forge.v1.CheckRun
-	(*Intent)(nil),                // 41: forge.v1.Intent
-	(*Reviewer)(nil),              // 42: forge.v1.Reviewer
+	(*PullRequest)(nil),           // 33: forge.v1.PullRequest
+	(Executor)(0),                 // 34: forge.v1.Executor
+	(*Clarification)(nil),         // 35: forge.v1.Clarification
+	(Risk)(0),                     // 36: forge.v1.Risk
+	(Complexity)(0),               // 37: forge.v1.Complexity
+	(*FileWrite)(nil),             // 38: forge.v1.FileWrite
+	(*Execution)(nil),             // 39: forge.v1.Execution
+	(*Overlap)(nil),               // 40: forge.v1.Overlap
+	(*CheckRun)(nil),              // 41: forge.v1.CheckRun
+	(*Intent)(nil),                // 42: forge.v1.Intent
+	(*PullPolicy)(nil),            // 43: forge.v1.PullPolicy
+	(*Reviewer)(nil),              // 44: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
 	19, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
@@ -5296,47 +5373,49 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	31, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
 	32, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	2,  // 20: forge.v1.Result.probed:type_name -> forge.v1.Probed
-	12, // 21: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	33, // 22: forge.v1.Result.executor:type_name -> forge.v1.Executor
-	6,  // 23: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	34, // 24: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	35, // 25: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	12, // 26: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
-	5,  // 27: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	35, // 28: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	36, // 29: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	37, // 30: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	38, // 31: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	39, // 32: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	34, // 33: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
-	9,  // 34: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	39, // 35: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	40, // 36: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	40, // 37: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	40, // 38: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	40, // 39: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
-	0,  // 40: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	9,  // 41: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
-	8,  // 42: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	41, // 43: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	22, // 44: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	22, // 45: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	22, // 46: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	18, // 47: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	17, // 48: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	16, // 49: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	15, // 50: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	15, // 51: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	14, // 52: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	13, // 53: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	15, // 54: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	42, // 55: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	35, // 56: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	33, // 21: forge.v1.Result.pull_request:type_name -> forge.v1.PullRequest
+	12, // 22: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	34, // 23: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	6,  // 24: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
+	35, // 25: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	36, // 26: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	12, // 27: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	5,  // 28: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
+	36, // 29: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	37, // 30: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	38, // 31: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	39, // 32: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	40, // 33: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	35, // 34: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	9,  // 35: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	40, // 36: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	41, // 37: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	41, // 38: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	41, // 39: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	41, // 40: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	0,  // 41: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
+	9,  // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	8,  // 43: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
+	42, // 44: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	22, // 45: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	22, // 46: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	22, // 47: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	18, // 48: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	17, // 49: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	16, // 50: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	15, // 51: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	15, // 52: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	14, // 53: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	13, // 54: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	43, // 55: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
+	15, // 56: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	44, // 57: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	36, // 58: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -5348,6 +5427,7 @@ func file_forge_v1_result_proto_init() {
 	file_forge_v1_goal_proto_init()
 	file_forge_v1_intent_proto_init()
 	file_forge_v1_knowledge_proto_init()
+	file_forge_v1_pull_proto_init()
 	file_forge_v1_step_proto_init()
 	file_forge_v1_task_proto_init()
 	file_forge_v1_result_proto_msgTypes[0].OneofWrappers = []any{
@@ -5366,6 +5446,7 @@ func file_forge_v1_result_proto_init() {
 		(*result_Summarization)(nil),
 		(*result_Judgment)(nil),
 		(*result_Probed)(nil),
+		(*result_PullRequest)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

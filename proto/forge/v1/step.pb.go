@@ -109,6 +109,10 @@ const (
 	Step_STEP_JUDGE Step = 14
 	// Wait until the origin answers.
 	Step_STEP_PROBE Step = 15
+	// Make the pull request of a change, or bring it up to date.
+	Step_STEP_OPEN_PULL Step = 16
+	// Have the forge merge a pull request.
+	Step_STEP_MERGE_PULL Step = 17
 )
 
 // Enum value maps for Step.
@@ -130,6 +134,8 @@ var (
 		13: "STEP_SUMMARIZE",
 		14: "STEP_JUDGE",
 		15: "STEP_PROBE",
+		16: "STEP_OPEN_PULL",
+		17: "STEP_MERGE_PULL",
 	}
 	Step_value = map[string]int32{
 		"STEP_UNSPECIFIED": 0,
@@ -148,6 +154,8 @@ var (
 		"STEP_SUMMARIZE":   13,
 		"STEP_JUDGE":       14,
 		"STEP_PROBE":       15,
+		"STEP_OPEN_PULL":   16,
+		"STEP_MERGE_PULL":  17,
 	}
 )
 
@@ -481,7 +489,7 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\x14EXECUTOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEXECUTOR_PODS\x10\x01\x12\x17\n" +
 	"\x13EXECUTOR_NAMESPACES\x10\x02\x12\x11\n" +
-	"\rEXECUTOR_NONE\x10\x03*\xa6\x02\n" +
+	"\rEXECUTOR_NONE\x10\x03*\xcf\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x10STEP_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTEP_ANALYZE\x10\x01\x12\x12\n" +
@@ -503,7 +511,9 @@ const file_forge_v1_step_proto_rawDesc = "" +
 	"\n" +
 	"STEP_JUDGE\x10\x0e\x12\x0e\n" +
 	"\n" +
-	"STEP_PROBE\x10\x0fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"STEP_PROBE\x10\x0f\x12\x12\n" +
+	"\x0eSTEP_OPEN_PULL\x10\x10\x12\x13\n" +
+	"\x0fSTEP_MERGE_PULL\x10\x11B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_forge_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -66,11 +66,11 @@ func ownRows(t *testing.T, table task.Table) task.Table {
 
 func diagram(t task.Table) string { return "\n```mermaid\n" + t.Mermaid() + "```\n\n" }
 
-// messageTable returns forge.Messages as a table.
+// messageTable returns messages.All as a table.
 func messageTable() string {
 	var b strings.Builder
 	b.WriteString("\n| message | from | to | a repetition has the same | it |\n|---|---|---|---|---|\n")
-	for _, m := range forge.Messages() {
+	for _, m := range messages.All() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", reflect.TypeOf(m.Message).Elem().Name(), m.From, m.To, m.Once, m.About)
 	}
 	b.WriteString("\n")

@@ -8,21 +8,22 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// Every message reaches a rule of the machine that forge.Messages names as its receiver.
+// Every message reaches a rule of the machine that messages.All names as its receiver.
 // The switches of an intent have defaults, so the linter does not see that.
 func TestEveryMessageIsKnown(t *testing.T) {
 	const unknown = "has no message that"
 	at := time.Unix(1, 0).UTC()
-	for _, m := range forge.Messages() {
+	for _, m := range messages.All() {
 		key := forge.Key{Project: "p", Intent: "a"}
 		intent, project := flow.NewIntent(key), flow.NewProject(key.ProjectKey())
 		submit := &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "t", Body: "b"}, Source: forge.SourceHuman}}
 		intent.Step(rules.Newest, forge.Event{ID: "1", To: key, At: at, Actor: "me", Message: submit})
 		step := intent.Step
-		if m.To == forge.PartyProject {
+		if m.To == messages.PartyProject {
 			key, step = key.ProjectKey(), project.Step
 		}
 		_, r := step(rules.Newest, forge.Event{ID: "2", To: key, At: at, Actor: "a", Message: m.Message})

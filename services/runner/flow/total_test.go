@@ -281,6 +281,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		anyProgress(rng, s, r, word)
 	case forge.StepProbe:
 		r.Output = &forge.Probed{}
+	case forge.StepOpenPull, forge.StepMergePull:
+		r.Output = &forge.PullRequest{Number: 1, Head: word, State: []forge.PullState{forge.PullOpen, forge.PullMerged, forge.PullClosed, "?"}[rng.IntN(4)]}
 	case forge.StepReflect:
 		proposals := []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}
 		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: proposals[:rng.IntN(3)]}

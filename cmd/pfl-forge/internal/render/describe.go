@@ -180,7 +180,7 @@ func result(r *forge.Result) (string, Tone) {
 		if len(out.Proposals) > 0 {
 			text = Count(len(out.Proposals), "proposal")
 		}
-	case nil, *forge.Started, *forge.Probed, *forge.MergeResult: // a merge is told when its intent hears of it
+	case nil, *forge.Started, *forge.Probed, *forge.PullRequest, *forge.MergeResult: // a merge is told when its intent hears of it
 	}
 	if text == "" {
 		return "", Plain

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // A message of any type can be written out and read back.
 func TestSnapshotOfMessages(t *testing.T) {
 	var s State
-	for _, spec := range forge.Messages() {
+	for _, spec := range messages.All() {
 		s.Messages = append(s.Messages, Message{Key: "k", Reply: true, Event: forge.Event{ID: "1", Message: spec.Message}})
 	}
 	data, err := json.Marshal(&s)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // snapshot is a Message as a snapshot of its machine holds it. Type names the type
@@ -33,13 +34,13 @@ func (m *Message) MarshalJSON() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalJSON reads a message of any type that forge.Messages lists.
+// UnmarshalJSON reads a message of any type that messages.All lists.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
 		return fmt.Errorf("reading a message: %w", err)
 	}
-	for _, spec := range forge.Messages() {
+	for _, spec := range messages.All() {
 		if t := typeOf(spec.Message); t.Name() == s.Type {
 			body := reflect.New(t)
 			if err := json.Unmarshal(s.Message, body.Interface()); err != nil {

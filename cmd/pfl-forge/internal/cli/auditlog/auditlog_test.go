@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // entry is a record of a machine with events that were decided at a time.
@@ -90,13 +91,13 @@ func TestExportOrder(t *testing.T) {
 // TestExportedActions: everything that people, systems and workers do is exported, and nothing that machines
 // and timers only tell one another.
 func TestExportedActions(t *testing.T) {
-	for _, spec := range forge.Messages() {
+	for _, spec := range messages.All() {
 		ev := forge.Event{ID: "x", To: intent, Message: spec.Message}
 		if _, ok := spec.Message.(*forge.Result); ok {
 			ev.Message = &forge.Result{To: intent, Attempt: forge.Attempt{Step: forge.StepAnalyze}}
 		}
 		_, ok := describe(&ev)
-		if want := spec.From == forge.PartyPerson || spec.From == forge.PartyWorker; ok != want {
+		if want := spec.From == messages.PartyPerson || spec.From == messages.PartyWorker; ok != want {
 			t.Errorf("%T of %s is exported: %v", spec.Message, spec.From, ok)
 		}
 	}

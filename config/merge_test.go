@@ -1,0 +1,43 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/config"
+)
+
+// TestMerge refuses, by field, what would not be one pull request for each task on a branch of its own, and what is not built.
+func TestMerge(t *testing.T) {
+	for text, want := range map[string]string{
+		"merge: {how: pull_request}":                                "merge.how: pull_request is not built yet",
+		"merge: {how: pull}":                                        `merge.how: "pull" is not one of push, pull_request`,
+		"merge: {method: queue}":                                    "merge.method: queue, the forge's own merge queue, is not built yet",
+		"merge: {method: squish}":                                   `did you mean "squash"?`,
+		"merge: {by: me}":                                           `merge.by: "me" is not one of forge, people`,
+		"merge: {branch: work}":                                     "must have {task} in it once",
+		`merge: {branch: "{task}/{task}"}`:                          "must have {task} in it once",
+		`merge: {branch: "a..{task}"}`:                              "must not contain ..",
+		`merge: {branch: "-{task}"}`:                                "must not start with -",
+		`merge: {branch: "refs/heads/{task}"}`:                      "means something else",
+		`merge: {branch: "{task}.lock"}`:                            "ends with .lock",
+		`merge: {branch: "` + strings.Repeat("a", 190) + `{task}"}`: "is longer than 200 characters",
+		`merge: {checks: [build, build]}`:                           `merge.checks[1]: "build" is given twice`,
+		`merge: {checks: [pfl-forge/verify]}`:                       "is pfl-forge's own",
+		`merge: {labels: [" x"]}`:                                   "merge.labels[0]",
+		`merge: {labels: ["a\nb"]}`:                                 "must be one line",
+		"merge: {draught: true}":                                    "draught",
+	} {
+		if _, err := config.Parse([]byte(text + "\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	p, err := config.Parse([]byte("merge: {method: squash, by: people, branch: 'bot/{task}', checks: [build], labels: [forge]}\n"))
+	if err != nil || p.Merge.Method != "squash" || p.Merge.Branch != "bot/{task}" || p.Rules().Pull != nil {
+		t.Errorf("%+v, %v; what is pushed has no policy of pull requests", p.Merge, err)
+	}
+	p.Merge.How = config.MergePull
+	if pull := p.Rules().Pull; pull == nil || pull.By != "people" || len(pull.Checks) != 1 || len(pull.Labels) != 1 {
+		t.Errorf("the rules read %+v", pull)
+	}
+}

@@ -1,0 +1,99 @@
+package pull_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
+)
+
+// green returns a look at the pull request of the change, with nothing in its way.
+func green() *forge.PullRequest {
+	return &forge.PullRequest{
+		Number: 7, Branch: "forge/a-001", Base: "main", Head: "h1", State: forge.PullOpen, Seen: time.Unix(100, 0),
+		Checks: []forge.PullCheck{{Name: "build", State: forge.PullCheckPassed}, {Name: "slow", State: forge.PullCheckPassed}},
+	}
+}
+
+var ours = pull.Ours{Branch: "forge/a-001", Base: "main", Head: "h1", Number: 7}
+
+// TestStanding changes one thing of a pull request that is ready, and says what follows.
+func TestStanding(t *testing.T) {
+	asks := forge.PullReview{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h0"}
+	for name, test := range map[string]struct {
+		change func(*forge.PullRequest)
+		want   pull.Standing
+	}{
+		"nothing":                  {func(*forge.PullRequest) {}, pull.Ready},
+		"another branch":           {func(p *forge.PullRequest) { p.Branch = "forge/b-001" }, pull.Foreign},
+		"another base":             {func(p *forge.PullRequest) { p.Base = "release" }, pull.Foreign},
+		"another number":           {func(p *forge.PullRequest) { p.Number, p.State = 8, forge.PullMerged }, pull.Foreign},
+		"merged":                   {func(p *forge.PullRequest) { p.State, p.Checks[0].State = forge.PullMerged, forge.PullCheckFailed }, pull.Merged},
+		"merged with another head": {func(p *forge.PullRequest) { p.State, p.Head = forge.PullMerged, "h9" }, pull.Merged},
+		"edited":                   {func(p *forge.PullRequest) { p.Head = "h9" }, pull.Edited},
+		"edited and closed":        {func(p *forge.PullRequest) { p.Head, p.State = "h9", forge.PullClosed }, pull.Edited},
+		"closed":                   {func(p *forge.PullRequest) { p.State = forge.PullClosed }, pull.Closed},
+		"changes requested":        {func(p *forge.PullRequest) { p.Reviews = []forge.PullReview{asks} }, pull.Unwanted},
+		"by one who may not": {func(p *forge.PullRequest) {
+			stranger := asks
+			stranger.May = false
+			p.Reviews = []forge.PullReview{stranger}
+		}, pull.Ready},
+		"by one whom the operator does not know": {func(p *forge.PullRequest) {
+			stranger := asks
+			stranger.Person = ""
+			p.Reviews = []forge.PullReview{stranger}
+		}, pull.Ready},
+		"failing and pending": {func(p *forge.PullRequest) {
+			p.Checks[0].State, p.Checks[1].State = forge.PullCheckPending, forge.PullCheckFailed
+		}, pull.Failing},
+		"pending":                  {func(p *forge.PullRequest) { p.Checks[1].State = forge.PullCheckPending }, pull.Pending},
+		"in a state that is newer": {func(p *forge.PullRequest) { p.Checks[1].State = "parked" }, pull.Pending},
+		"blocked":                  {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
+	} {
+		seen := green()
+		test.change(seen)
+		if got := ours.Standing(&forge.PullPolicy{}, seen); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// TestNamedChecks counts only the checks that the project names: one that is not there has not ended, and others decide nothing.
+func TestNamedChecks(t *testing.T) {
+	seen := green()
+	seen.Checks[1].State = forge.PullCheckFailed
+	for want, names := range map[pull.Standing][]string{
+		pull.Ready: {"build"}, pull.Failing: {"build", "slow"}, pull.Pending: {"build", "deploy"},
+	} {
+		if got := ours.Standing(&forge.PullPolicy{Checks: names}, seen); got != want {
+			t.Errorf("%s: %s, want %s", names, got, want)
+		}
+	}
+	failing := pull.Failed(&forge.PullPolicy{}, seen)
+	if !slices.ContainsFunc(failing, func(c forge.PullCheck) bool { return c.Name == "slow" }) || len(failing) != 1 {
+		t.Errorf("failing are %+v", failing)
+	}
+}
+
+// TestNews takes what a look saw, and not how often or when.
+func TestNews(t *testing.T) {
+	known := green()
+	again, late, newer := green(), green(), green()
+	again.Seen = again.Seen.Add(time.Minute)
+	late.Seen, late.State = late.Seen.Add(-time.Second), forge.PullClosed
+	newer.Reviews = []forge.PullReview{{Account: "ada17", Verdict: forge.PullApproved}}
+	for name, test := range map[string]struct {
+		seen *forge.PullRequest
+		want bool
+	}{"the same": {again, false}, "an older one": {late, false}, "another review": {newer, true}} {
+		if got := pull.IsNews(known, test.seen); got != test.want {
+			t.Errorf("%s is news: %t", name, got)
+		}
+	}
+	if !pull.IsNews(nil, known) {
+		t.Error("the first look is no news")
+	}
+}
