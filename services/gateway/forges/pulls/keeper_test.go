@@ -95,7 +95,7 @@ func TestOpenWhatEnded(t *testing.T) {
 func (w *world) ready() {
 	w.t.Helper()
 	w.status("ada", "ci/unit", "success")
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 }
 
 // TestPullOfAnother: a person who opens a pull request of our branch, with our mark in it, has none of our words in it, and nothing merged.
@@ -137,7 +137,7 @@ func (w *world) textOf(*pulls.Keeper) string {
 func (w *world) ready2(user string) {
 	w.t.Helper()
 	w.status(user, "ci/unit", "success")
-	w.review(user, 1, "APPROVED", "")
+	w.review(user, "APPROVED", "")
 }
 
 // TestMerge: it is merged at that head and in no other way, whatever the forge answers.
@@ -157,7 +157,7 @@ func TestMerge(t *testing.T) {
 			w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
 		}, state: forge.PullOpen, blocked: "its head is another commit"},
 		"a race of heads": {faults: []forgetest.Fault{moved}, state: forge.PullOpen, blocked: "head out of date"},
-		"no approval":     {change: func(w *world) { w.review("ada", 1, "REQUEST_CHANGES", "no") }, state: forge.PullOpen, blocked: "enough approvals"},
+		"no approval":     {change: func(w *world) { w.review("ada", "REQUEST_CHANGES", "no") }, state: forge.PullOpen, blocked: "enough approvals"},
 		"closed":          {change: func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, state: forge.PullClosed},
 		"merged by another": {change: func(w *world) {
 			w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
@@ -280,8 +280,8 @@ func TestOnAForge(t *testing.T) {
 		w.run(k)
 		w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 		w.status("ada", "ci/unit", "success")
-		w.review("eve", 1, "APPROVED", "a stranger")
-		w.review("ada", 1, "REQUEST_CHANGES", "please explain")
+		w.review("eve", "APPROVED", "a stranger")
+		w.review("ada", "REQUEST_CHANGES", "please explain")
 		asked := w.until("ada asks for changes", func(p *forge.PullRequest) bool { return len(p.Reviews) == 2 }).Reviews
 		if ada := asked[0]; !ada.May || ada.Person != "ada" || ada.Verdict != forge.PullChangesRequested || ada.Commit != w.in.Head ||
 			!strings.Contains(ada.Text, "please explain") || !strings.Contains(ada.Text, "a.txt:1: why ada?") {
@@ -298,7 +298,7 @@ func TestOnAForge(t *testing.T) {
 		w.in.Head = w.commit("forge/task-1", "forge/task-1", "b.txt", "why\n")
 		w.open(k)
 		w.status("ada", "ci/unit", "success")
-		w.review("ada", 1, "APPROVED", "I see")
+		w.review("ada", "APPROVED", "I see")
 		w.until("nothing is in the way", func(p *forge.PullRequest) bool { return p.Blocked == "" && p.Head == w.in.Head })
 		old := *w.in
 		old.Head = former

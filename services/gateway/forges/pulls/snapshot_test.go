@@ -13,11 +13,11 @@ func TestWhoMayDecide(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
-	w.review("eve", 1, "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
-	w.review("root1", 1, "APPROVED", "an account that no person is known for")
-	w.review("ada", 1, "APPROVED", "at first")
-	w.review("ada", 1, "COMMENT", "which decides nothing")
-	w.review("ada", 1, "REQUEST_CHANGES", "no\x1b[2J\u202e, and s3cret-of-ours")
+	w.review("eve", "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
+	w.review("root1", "APPROVED", "an account that no person is known for")
+	w.review("ada", "APPROVED", "at first")
+	w.review("ada", "COMMENT", "which decides nothing")
+	w.review("ada", "REQUEST_CHANGES", "no\x1b[2J\u202e, and s3cret-of-ours")
 	p := w.open(k)
 	if len(p.Reviews) != 3 {
 		t.Fatalf("the reviews are %+v", p.Reviews)
@@ -47,7 +47,7 @@ func TestWhoMayDecide(t *testing.T) {
 		t.Errorf("she is %+v", p.Reviews[2])
 	}
 	// An approval of another change is taken back by the forge.
-	w.review("ada", 1, "APPROVED", "now")
+	w.review("ada", "APPROVED", "now")
 	w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
 	p = w.open(k)
 	if p.Head == w.in.Head {
@@ -80,7 +80,7 @@ func TestChecks(t *testing.T) {
 	if p = w.open(k); p.Blocked != "it has 0 of 1 approvals" {
 		t.Errorf("without an approval it is %+v", p)
 	}
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	if p = w.open(k); p.Blocked != "" {
 		t.Errorf("with everything it is %+v", p)
 	}

@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 	w.until("a check failed", func(p *forge.PullRequest) bool { return p.Checks[0].State == forge.PullCheckFailed })
 	stop()
 	w.status("ada", "ci/unit", "success") // while no gateway is there
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	stop = w.run(w.keeper(often))
 	w.until("nothing is in the way", func(p *forge.PullRequest) bool { return p.Blocked == "" && p.State == forge.PullOpen })
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
@@ -148,7 +148,7 @@ func TestHints(t *testing.T) {
 	b.put("work", "pull_request", object{"number": 1, "pull_request": object{"number": 1}, "repository": object{"id": 99, "full_name": "root1/other"}})
 	b.put("work", "status", object{"sha": w.in.Parent, "repository": repository})
 	b.put("work", "push", object{"not": "readable"})
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	b.put("work", "pull_request_review_approved", object{"pull_request": object{"number": 1}, "repository": repository})
 	w.until("it is approved", func(p *forge.PullRequest) bool { return len(p.Reviews) == 1 })
 	if n := w.fake.Asked("GET", "/pulls/1") - asked; n > 6 { // one look, and what a look before was still asking

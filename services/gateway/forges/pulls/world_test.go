@@ -156,10 +156,10 @@ func (w *world) status(user, name, state string) {
 	w.as(user, "POST", "/repos/"+w.repo+"/statuses/"+w.in.Head, object{"context": name, "state": state, "description": "1 of 7 failed"}, nil)
 }
 
-// review has a person review a pull request.
-func (w *world) review(user string, number int, event, body string) {
+// review has a person review the first pull request.
+func (w *world) review(user, event, body string) {
 	w.t.Helper()
-	w.as(user, "POST", fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, number), object{
+	w.as(user, "POST", "/repos/"+w.repo+"/pulls/1/reviews", object{
 		"event": event, "body": body, "comments": []object{{"path": "a.txt", "body": "why " + user + "?", "new_position": 1}},
 	}, nil)
 }
