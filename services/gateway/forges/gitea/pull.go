@@ -172,13 +172,13 @@ func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pu
 		}
 	case j.State != "open":
 		p.State = forges.Closed
-		p.ClosedBy, err = c.closedBy(ctx, strings.TrimSuffix(pulls, "/pulls")+fmt.Sprintf("/issues/%d", j.Number))
+		p.ClosedBy, err = closedBy(ctx, c, strings.TrimSuffix(pulls, "/pulls")+fmt.Sprintf("/issues/%d", j.Number))
 	}
 	return p, err
 }
 
 // closedBy returns who closed a pull request last, as its timeline tells.
-func (c *Client) closedBy(ctx context.Context, issue string) (by intake.Account, err error) {
+func closedBy(ctx context.Context, c *Client, issue string) (by intake.Account, err error) {
 	err = pages(func(n int) (int, error) {
 		var list []commentJSON
 		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
