@@ -416,8 +416,8 @@ func TestMarkOfAnotherIntent(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	first, second := w.open(), w.open() // before the only sweep
 	stop := w.watch(time.Hour)
-	first, second := w.open(), w.open()
 	w.until(first, "/forge approve")
 	other := w.until(second, "/forge approve")
 	stop()
