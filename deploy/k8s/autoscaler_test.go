@@ -95,7 +95,9 @@ func autoscalersCountSteps(m *manifests) []string {
 	}
 	want := map[string][]string{}
 	for _, step := range forge.Steps() {
-		want[step.Service()] = append(want[step.Service()], string(step))
+		if step.Service() != unscaled {
+			want[step.Service()] = append(want[step.Service()], string(step))
+		}
 	}
 	for _, o := range objects {
 		target, steps := o.Spec.ScaleTargetRef.Name, []string(nil)

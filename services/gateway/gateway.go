@@ -14,9 +14,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -41,6 +45,10 @@ type Config struct {
 	Bus *bus.Bus
 	// Log gets a line for what was handed on, and for what was not done.
 	Log *slog.Logger
+	// Replica names this gateway among all.
+	Replica forge.ReplicaID
+	// Worker returns the worker that carries out the steps of pull requests; nil where no forge of the settings has any.
+	Worker func(...service.Handler) *service.Worker
 }
 
 // Gateway serves the outside by HTTP. Mount and Go add to it before Run.
@@ -92,13 +100,27 @@ func (g *Gateway) addForges() error {
 	if g.cfg.Settings.Forges == "" {
 		return nil
 	}
-	forges, err := readForges(g.cfg.Settings.Forges, list, g.cfg.Bus, g.cfg.Log)
+	forges, err := readForges(g.cfg.Settings.Forges, list, &g.cfg)
 	if err != nil {
 		return fmt.Errorf("forges: %w", err)
 	}
-	for i := range forges {
-		g.Go(func(ctx context.Context) error { return watch(ctx, forges[i]) })
+	var keepers []*pulls.Keeper
+	for _, f := range forges {
+		if len(f.issues.Repositories) > 0 {
+			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, look.New(f.issues).Run) })
+		}
+		if f.pulls != nil {
+			keepers = append(keepers, f.pulls)
+			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, f.pulls.Run) })
+		}
 	}
+	if len(keepers) == 0 {
+		return nil
+	}
+	if g.cfg.Worker == nil {
+		return errors.New("forges: pull_requests needs a gateway that carries out commands")
+	}
+	g.Go(g.cfg.Worker(pulls.Handlers(keepers)...).Run)
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -50,6 +51,8 @@ type watched struct {
 	Hooks []string `yaml:"hooks"`
 	// Rules is the path of the intake rules.
 	Rules string `yaml:"rules"`
+	// PullRequests has the repository here, as owner/name, of each project whose changes are merged by pull requests, by the project's id.
+	PullRequests map[string]string `yaml:"pull_requests"`
 	// People has the number of the account at the forge for each person, by the person's name. Logins change hands, numbers do not.
 	People map[string]int64 `yaml:"people"`
 	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
@@ -65,11 +68,23 @@ type watchedFile struct {
 	known []hooks.Hook
 	bus   *bus.Bus
 	log   *slog.Logger
+	// replica names this gateway.
+	replica forge.ReplicaID
+	// pulls has the forge of each project whose changes are merged by pull requests.
+	pulls map[forge.ProjectID]string
 }
 
-// readForges reads the file of forges, and returns what the watcher of each works with. Everything that is wrong is told at once, by
+// watching has all that a gateway does with one forge.
+type watching struct {
+	// issues has no repositories where none is watched for issues.
+	issues look.Config
+	// pulls is nil where no project's changes are merged by pull requests of the forge.
+	pulls *pulls.Keeper
+}
+
+// readForges reads the file of forges, and returns all that is done with each. Everything that is wrong is told at once, by
 // field and line.
-func readForges(path string, known []hooks.Hook, b *bus.Bus, log *slog.Logger) ([]look.Config, error) {
+func readForges(path string, known []hooks.Hook, cfg *Config) ([]watching, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -77,19 +92,21 @@ func readForges(path string, known []hooks.Hook, b *bus.Bus, log *slog.Logger) (
 	var in struct {
 		Forges []watched `yaml:"forges"`
 	}
-	f := watchedFile{dir: filepath.Dir(path), known: known, bus: b, log: log}
+	f := watchedFile{
+		dir: filepath.Dir(path), known: known, bus: cfg.Bus, log: cfg.Log, replica: cfg.Replica, pulls: map[forge.ProjectID]string{},
+	}
 	if f.pos, err = strictyaml.Decode(data, &in, strictyaml.Options{File: filepath.Base(path)}); err != nil {
 		return nil, err
 	}
-	var list []look.Config
+	var list []watching
 	for i := range in.Forges {
 		// Two watchers of one forge would each write their comment.
 		if slices.ContainsFunc(in.Forges[:i], func(w watched) bool { return w.Name == in.Forges[i].Name }) {
 			f.wrong(i, "name", "is there twice")
 			continue
 		}
-		if cfg := f.config(i, &in.Forges[i]); len(f.errs) == 0 {
-			list = append(list, cfg)
+		if w := f.config(i, &in.Forges[i]); len(f.errs) == 0 {
+			list = append(list, w)
 		}
 	}
 	if len(f.errs) > 0 {
@@ -98,14 +115,14 @@ func readForges(path string, known []hooks.Hook, b *bus.Bus, log *slog.Logger) (
 	return list, nil
 }
 
-// watch watches a forge until ctx ends. A forge that does not let us in does not end the API: it is tried again.
-func watch(ctx context.Context, cfg look.Config) error {
+// watch has a watcher of a forge run until ctx ends. A forge that does not let us in does not end the API: it is tried again.
+func (g *Gateway) watch(ctx context.Context, forge string, run func(context.Context) error) error {
 	for {
-		err := look.New(cfg).Run(ctx)
+		err := run(ctx)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was ended: the error says no more than that
 		}
-		cfg.Log.ErrorContext(ctx, "a forge is not watched; it is tried again in a minute", "forge", cfg.Name, "error", err)
+		g.cfg.Log.ErrorContext(ctx, "a forge is not watched; it is tried again in a minute", "forge", forge, "error", err)
 		timer := time.NewTimer(watchAgain)
 		select {
 		case <-ctx.Done():
@@ -128,8 +145,8 @@ func (f *watchedFile) path(p string) string {
 	return filepath.Join(f.dir, p)
 }
 
-// config checks the settings of a forge, and returns what its watcher works with.
-func (f *watchedFile) config(n int, w *watched) look.Config {
+// config checks the settings of a forge, and returns all that is done with it.
+func (f *watchedFile) config(n int, w *watched) watching {
 	cfg := look.Config{
 		Name: w.Name, Gateway: string(access.Gateway), Repositories: w.Repositories, Hooks: w.Hooks, Every: w.SweepEvery,
 		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Log: f.log, People: map[int64]string{},
@@ -142,8 +159,8 @@ func (f *watchedFile) config(n int, w *watched) look.Config {
 	} else if _, err := subjects.SubmissionVia("any", w.Name, cfg.Gateway); err != nil {
 		f.wrong(n, "name", "%v", err)
 	}
-	if len(w.Repositories) == 0 {
-		f.wrong(n, "repositories", "has none; there is nothing to watch")
+	if len(w.Repositories) == 0 && len(w.PullRequests) == 0 {
+		f.wrong(n, "repositories", "has none, nor has pull_requests; there is nothing to watch")
 	}
 	for i, r := range w.Repositories {
 		if err := intake.CheckRepository(r); err != nil {
@@ -159,17 +176,46 @@ func (f *watchedFile) config(n int, w *watched) look.Config {
 		f.wrong(n, "sweep_every", "is %s; at least %s, or nothing", w.SweepEvery, leastEvery)
 	}
 	f.people(n, w, &cfg)
-	f.rules(n, w, &cfg)
+	if len(w.Repositories) > 0 {
+		f.rules(n, w, &cfg)
+	}
 	client, err := gitea.New(gitea.Config{URL: w.URL, TokenFile: f.path(w.TokenFile), Bots: w.Bots})
 	if err != nil { // it names the setting
 		field, why, _ := strings.Cut(err.Error(), ": ")
 		f.wrong(n, field, "%s", why)
-		return cfg
+		return watching{issues: cfg}
 	}
 	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here.
 	token, _ := os.ReadFile(f.path(w.TokenFile))
 	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(os.Environ()), string(token))...)
-	return cfg
+	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client)}
+}
+
+// pullRequests returns the keeper of a forge's pull requests; nil if it has none. A project's changes are merged in one repository.
+func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client pulls.Forge) *pulls.Keeper {
+	repositories := map[forge.ProjectID]string{}
+	for _, name := range slices.Sorted(maps.Keys(w.PullRequests)) {
+		field := "pull_requests." + name
+		id, err := forge.ParseProjectID(name)
+		if err == nil {
+			err = intake.CheckRepository(w.PullRequests[name])
+		}
+		switch {
+		case err != nil:
+			f.wrong(n, field, "%v", err)
+		case f.pulls[id] != "":
+			f.wrong(n, field, "is a project of the forge %s as well", f.pulls[id])
+		default:
+			f.pulls[id], repositories[id] = w.Name, w.PullRequests[name]
+		}
+	}
+	if len(repositories) == 0 {
+		return nil
+	}
+	return pulls.New(pulls.Config{
+		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica,
+		Hooks: cfg.Hooks, Deliveries: f.bus.Deliveries, Secrets: cfg.Secrets, Log: cfg.Log, Every: cfg.Every,
+	})
 }
 
 // people has an account stand for each person: one for one, since what an account says is journaled in the person's name.

@@ -22,6 +22,7 @@ const goodForge = `forges:
     hooks: [work]
     rules: intake.yaml
     people: {ada: 7, bob: 8}
+    pull_requests: {web: shop/web}
     sweep_every: 1m
 `
 
@@ -54,7 +55,7 @@ func TestGuideOfGitea(t *testing.T) {
 	if known == nil {
 		known = []hooks.Hook{{Name: "work", Kind: hooks.Gitea}}
 	}
-	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &bus.Bus{}, slog.New(slog.DiscardHandler))
+	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d forges, %v", len(list), err)
 	}
@@ -77,14 +78,17 @@ func TestForgeSettings(t *testing.T) {
 	known := []hooks.Hook{{Name: "work", Kind: hooks.Gitea}, {Name: "chat", Kind: hooks.Slack}}
 	read := func(text string) (string, error) {
 		write("forges.yaml", text)
-		list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &bus.Bus{}, slog.New(slog.DiscardHandler))
+		list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return "", err
 		}
 		if len(list) != 1 {
 			t.Fatalf("%d forges are read", len(list))
 		}
-		c := list[0]
+		if list[0].pulls == nil || !list[0].pulls.Has("web") || list[0].pulls.Has("api") {
+			t.Errorf("the pull requests are %+v", list[0].pulls)
+		}
+		c := list[0].issues
 		if c.Every != time.Minute || len(c.Projects) != 2 || c.Projects[0] != "api" || c.People[7] != "ada" || c.People[8] != "bob" {
 			t.Errorf("read is %+v", c)
 		}
@@ -99,8 +103,17 @@ func TestForgeSettings(t *testing.T) {
 		{"name: work", "name: Work", "forges[0].name"},
 		{"https:", "http:", "forges[0].url: has to begin with https"},
 		{"token_file: token", "token_file: none", "forges[0].token_file"},
-		{"[shop/web, shop/api]", "[]", "forges[0].repositories: has none"},
+		{
+			"repositories: [shop/web, shop/api]\n    hooks: [work]\n    rules: intake.yaml\n    people: {ada: 7, bob: 8}\n    pull_requests: {web: shop/web}\n",
+			"rules: intake.yaml\n", "forges[0].repositories: has none, nor has pull_requests",
+		},
 		{"shop/api]", "shop/../api]", "forges[0].repositories[1]"},
+		{"{web: shop/web}", "{web: shop/../web}", "forges[0].pull_requests.web: has to be owner/name"},
+		{"{web: shop/web}", "{Web: shop/web}", "forges[0].pull_requests.Web: project id"},
+		{
+			"    sweep_every: 1m\n", strings.Replace(goodForge[len("forges:\n"):], "name: work", "name: home", 1),
+			"forges[1].pull_requests.web: is a project of the forge work as well",
+		},
 		{"hooks: [work]", "hooks: [chat]", "forges[0].hooks[0]: \"chat\" is no hook of the kind gitea"},
 		{"rules: intake.yaml", "rules: bad.yaml", "forges[0].rules: bad.yaml:2"},
 		{"rules: intake.yaml", "rules: none.yaml", "forges[0].rules"},

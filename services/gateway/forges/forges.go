@@ -41,6 +41,8 @@ import (
 
 // Forge is a back end for one forge, in the name of one account of ours.
 type Forge interface {
+	Comments
+
 	// Self returns that account.
 	Self(ctx context.Context) (intake.Account, error)
 	// Repository returns a repository by its name, owner/name, with the number that stays after a rename.
@@ -49,19 +51,25 @@ type Forge interface {
 	Issue(ctx context.Context, repository string, number int64) (Issue, error)
 	// Changed returns the numbers of the issues, open and closed, that changed since a time, the oldest change first.
 	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
-	// Comments returns the comments of an issue that are new or edited since a time, in their order.
-	Comments(ctx context.Context, repository string, number int64, since time.Time) ([]Comment, error)
+	// CloseIssue closes an issue. For one that is closed it changes nothing.
+	CloseIssue(ctx context.Context, repository string, number int64) error
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
+	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body cannot be read; a delivery that is
+	// about nothing of the kind leads to nothing.
+	Hint(event string, body []byte) (Hint, error)
+}
+
+// Comments are the operations of comments on issues, and on pull requests, which have the numbers of issues.
+type Comments interface {
+	// Comments returns the comments of an issue that are new or edited since a time, in their order.
+	Comments(ctx context.Context, repository string, number int64, since time.Time) ([]Comment, error)
 	// Say writes a comment.
 	Say(ctx context.Context, repository string, number int64, body string) (Comment, error)
 	// Edit replaces the text of a comment.
 	Edit(ctx context.Context, repository string, comment int64, body string) error
 	// React puts a reaction on a comment. Doing so again changes nothing.
 	React(ctx context.Context, repository string, comment int64, r Reaction) error
-	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body cannot be read; a delivery that is
-	// about nothing of the kind leads to nothing.
-	Hint(event string, body []byte) (Hint, error)
 }
 
 // Repository is one, as the forge knows it now.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
+	// nothing has the analyzer find that there is nothing to do.
+	nothing atomic.Bool
 	// others are watched beside repo, and before it.
 	others []string
 	ids    map[string]int64
@@ -136,7 +139,9 @@ func (w *forgeWorld) decide() {
 	running.Go(func() {
 		err := b.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
 			out := &forge.Analysis{Risk: forge.RiskMed, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
-			if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
+			if w.nothing.Load() {
+				out = &forge.Analysis{Risk: forge.RiskLow, NothingToDo: "it is so already"}
+			} else if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
 				out = &forge.Analysis{Risk: forge.RiskMed, Clarifications: []forge.Clarification{{Question: "Which @ada, Closes #1?"}}}
 			}
 			return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: out})
@@ -411,8 +416,8 @@ func TestMarkOfAnotherIntent(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	first, second := w.open(), w.open() // before the only sweep
 	stop := w.watch(time.Hour)
-	first, second := w.open(), w.open()
 	w.until(first, "/forge approve")
 	other := w.until(second, "/forge approve")
 	stop()
@@ -434,26 +439,4 @@ func TestMarkOfAnotherIntent(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Status != forge.StatusProposed || all[1].Status != forge.StatusProposed {
 		t.Errorf("there are %+v, %v", all, err)
 	}
-}
-
-// TestRepositoriesApart: a repository that is not there, or cannot be read, keeps no other from being swept, and is itself as soon as it
-// can be.
-func TestRepositoriesApart(t *testing.T) {
-	f := forgetest.NewFake()
-	t.Cleanup(f.Close)
-	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
-	first := w.repo
-	w.others = []string{"root1/later"}
-	w.watch(50 * time.Millisecond)
-	w.until(w.open(), "of project `shop`")
-	w.as("root1", http.MethodPost, "/user/repos", object{"name": "later", "auto_init": true}, nil)
-	w.as("root1", http.MethodPut, "/repos/root1/later/collaborators/bot", object{"permission": "admin"}, nil)
-	w.as("root1", http.MethodPut, "/repos/root1/later/collaborators/ada", object{"permission": "write"}, nil)
-	w.as("root1", http.MethodPost, "/repos/root1/later/labels", object{"name": "forge", "color": "#00aabb"}, nil)
-	w.repo = "root1/later"
-	w.until(w.open(), "of project `shop`")
-	// From now on it cannot be listed any more: the list of the other goes on.
-	f.Script(slices.Repeat([]forgetest.Fault{{Method: http.MethodGet, Part: "root1/later/issues", By: "bot", Status: http.StatusForbidden}}, 10000)...)
-	w.repo = first
-	w.until(w.open(), "of project `shop`")
 }

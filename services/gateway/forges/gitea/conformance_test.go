@@ -160,6 +160,14 @@ func TestConformance(t *testing.T) {
 			}
 		}
 		testComments(t, w, c, n)
+		for range 2 { // again changes nothing
+			if err := c.CloseIssue(ctx, w.repo, n); err != nil {
+				t.Errorf("close it: %v", err)
+			}
+		}
+		if i, err := c.Issue(ctx, w.repo, n); err != nil || i.Open {
+			t.Errorf("closed it is %+v, %v", i, err)
+		}
 		changed, err := c.Changed(ctx, w.repo, time.Time{})
 		if err != nil || len(changed) != 1 || changed[0].Number != n {
 			t.Errorf("changed are %+v, %v", changed, err)

@@ -172,13 +172,13 @@ func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pu
 		}
 	case j.State != "open":
 		p.State = forges.Closed
-		p.ClosedBy, err = c.closedBy(ctx, strings.TrimSuffix(pulls, "/pulls")+fmt.Sprintf("/issues/%d", j.Number))
+		p.ClosedBy, err = closedBy(ctx, c, strings.TrimSuffix(pulls, "/pulls")+fmt.Sprintf("/issues/%d", j.Number))
 	}
 	return p, err
 }
 
 // closedBy returns who closed a pull request last, as its timeline tells.
-func (c *Client) closedBy(ctx context.Context, issue string) (by intake.Account, err error) {
+func closedBy(ctx context.Context, c *Client, issue string) (by intake.Account, err error) {
 	err = pages(func(n int) (int, error) {
 		var list []commentJSON
 		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
@@ -248,11 +248,21 @@ func (c *Client) EditPull(ctx context.Context, repository string, number int64, 
 
 // ReopenPull opens a pull request again. Gitea takes it for a change of the issue that it is.
 func (c *Client) ReopenPull(ctx context.Context, repository string, number int64) error {
+	return c.setState(ctx, repository, number, "open")
+}
+
+// CloseIssue closes an issue.
+func (c *Client) CloseIssue(ctx context.Context, repository string, number int64) error {
+	return c.setState(ctx, repository, number, "closed")
+}
+
+// setState opens or closes an issue. The same state again changes nothing.
+func (c *Client) setState(ctx context.Context, repository string, number int64, state string) error {
 	path, err := repoPath(repository, "issues", number)
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": "open"}, nil)
+	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": state}, nil)
 }
 
 // BranchHead returns the commit of a branch.

@@ -21,6 +21,7 @@
 //	the comments  behind the last one that was read, in their order: each command once
 //	the runner    how the intent is
 //	our comment   written, or edited if its text is another one, and not more often than Config.Seldom
+//	the issue     closed, once, if the intent is done
 //
 // # What goes wrong
 //

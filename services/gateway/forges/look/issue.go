@@ -62,8 +62,21 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.show(ctx, s); err != nil {
 		return err
 	}
+	if err := w.say(ctx, key, s); err != nil || !s.isDone() || s.mark.Closed == s.mark.Count {
+		return err
+	}
+	// The summary is there before the issue is closed, and that it was is remembered behind it: what is cut off in between is done again.
+	if s.Open {
+		if err := w.cfg.Forge.CloseIssue(ctx, key.repository, key.number); err != nil {
+			return err
+		}
+	}
+	s.mark.Closed = s.mark.Count
 	return w.say(ctx, key, s)
 }
+
+// isDone reports whether the newest intent of an issue is done. One that failed or was cancelled leaves its issue to people.
+func (s *seen) isDone() bool { return s.intent != nil && s.intent.Status == forge.StatusDone }
 
 // isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our
 // comment, and would have another intent shown there and decided on.
@@ -231,15 +244,20 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 	// Forges count what is written, and people are told of each edit in some of them.
 	// Which comments were read is remembered at once: a command that was refused would be carried out later.
 	before, _ := readMark(s.status.Body)
-	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 && before.Last == s.mark.Last {
+	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 && before.Last == s.mark.Last && before.Closed == s.mark.Closed {
 		w.due[key] = time.Now().Add(w.cfg.Seldom - since)
 		return nil
 	}
 	w.edited[key] = time.Now()
+	var err error
 	if s.status.ID != 0 {
-		return w.cfg.Forge.Edit(ctx, key.repository, s.status.ID, text)
+		err = w.cfg.Forge.Edit(ctx, key.repository, s.status.ID, text)
+	} else {
+		s.status, err = w.cfg.Forge.Say(ctx, key.repository, key.number, text)
 	}
-	_, err := w.cfg.Forge.Say(ctx, key.repository, key.number, text)
+	if err == nil {
+		s.status.Body = text
+	}
 	return err
 }
 

@@ -18,6 +18,8 @@ type mark struct {
 	Count   int    `json:"count,omitempty"`
 	// Last is the last comment that was read.
 	Last int64 `json:"last,omitempty"`
+	// Closed is the Count of the intent for whose end the issue was closed. A person who opens it again has the last word.
+	Closed int `json:"closed,omitempty"`
 	// Note is why the last trigger or command was refused.
 	Note string `json:"note,omitempty"`
 }
@@ -69,6 +71,9 @@ func (w *Watcher) text(s *seen) string {
 		w.describe(&b, s.intent)
 	case s.mark.Intent != "":
 		fmt.Fprintf(&b, "**accepted**: intent `%s` of project `%s`\n", s.mark.Intent, s.mark.Project)
+	}
+	if s.isDone() {
+		b.WriteString("\n\nIt is done, and the issue is closed by that. Whoever opens it again can ask for more with a comment: `/forge run`\n")
 	}
 	if s.mark.Note != "" {
 		fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(s.mark.Note, w.cfg.Secrets, maxQuoted))

@@ -46,6 +46,12 @@
 //	a hook is lost                    the next sweep finds it
 //	no runner is there                a report waits for one
 //
+// # What it costs
+//
+// A snapshot is six requests: the pull request, its reviews, the statuses of its head, the protection of its base, and whether it is behind,
+// with one more for each review that has remarks, and one for each person whose review may decide. A sweep makes one for each pull request
+// that is open. A step writes only what is not there: a text, its labels, three statuses.
+//
 // # What it does not do
 //
 // It does not decide whether a change is merged, made again or left to a person: the rules of the project do. It pushes nothing and reads

@@ -32,8 +32,10 @@ type Config struct {
 	Repositories map[forge.ProjectID]string
 	// People has the name of the person for each account of the forge, by its number.
 	People map[int64]string
-	// Publish reports what a look has found, and returns when it is journaled. Doing so again changes nothing.
-	Publish func(ctx context.Context, r Report) error
+	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.
+	Publish func(ctx context.Context, r forge.Result) error
+	// Replica names this gateway among all.
+	Replica forge.ReplicaID
 	// Hooks are the names of the hooks through which the forge tells. Without one, the sweep alone finds what happened.
 	Hooks []string
 	// Deliveries has all that came through hooks; nil where there are none.
@@ -48,15 +50,6 @@ type Config struct {
 	Again time.Duration
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
-}
-
-// Report is a snapshot that was not asked for by a step: a hook or the sweep has led to it.
-type Report struct {
-	// To and Attempt are those of the step that made the pull request.
-	To      forge.Key
-	Attempt forge.Attempt
-	// Pull is the whole of it, not a difference: an older one, or the same again, changes nothing.
-	Pull *PullRequest
 }
 
 // Keeper makes, watches and merges the pull requests of one forge. It is safe for concurrent use.
@@ -117,16 +110,19 @@ func (e *PersonError) Error() string { return e.What }
 
 // ask has the names of a request, after they were checked.
 type ask struct {
+	// repository is that of the settings for the project, and never one that the request names.
 	repository string
-	branch     git.Branch
-	base       git.Branch
-	head       git.OID
+	// branch goes into base, and has to be at head.
+	branch git.Branch
+	base   git.Branch
+	head   git.OID
 }
 
 // check returns the names of a request, each by its own constructor.
-func (k *Keeper) check(to forge.Key, in *PullInput) (r ask, err error) {
+func (k *Keeper) check(to forge.Key, in *forge.PullInput) (r ask, err error) {
 	if r.repository = k.cfg.Repositories[to.Project]; r.repository == "" {
-		return r, &PersonError{fmt.Sprintf("forge %s has no repository for project %s", k.cfg.Name, to.Project)}
+		return r, &PersonError{fmt.Sprintf("forge %s has no repository for project %s: name it in pull_requests of the forge's settings",
+			k.cfg.Name, to.Project)}
 	}
 	r.branch, err = git.ParseBranch(in.Branch)
 	if err == nil {
@@ -163,7 +159,7 @@ func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, f
 }
 
 // Open makes the pull request of a change, or brings it up to date, and returns how it is. Again it changes nothing.
-func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *PullInput) (*PullRequest, error) {
+func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *forge.PullInput) (*forge.PullRequest, error) {
 	r, err := k.check(to, in)
 	if err != nil {
 		return nil, err
@@ -215,7 +211,7 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges
 }
 
 // update brings the text and the statuses up to date. What is so already is not written: forges count what is written.
-func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *PullInput) error {
+func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
 	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })
 	// That a person has made it ready is not undone.
 	text.Draft = text.Draft && p.Draft
@@ -243,7 +239,7 @@ func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges
 
 // Merge has the forge merge a pull request whose head is the commit of the request, and returns how it is then: whatever the forge
 // answers, a look says what became of it. One that is behind its base is left as it is.
-func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *PullInput) (*PullRequest, error) {
+func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (*forge.PullRequest, error) {
 	r, err := k.check(to, in)
 	if err != nil {
 		return nil, err
@@ -259,7 +255,7 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *PullInput) (*PullR
 		return nil, err
 	}
 	s, l, err := k.snapshot(ctx, r.repository, p.Number)
-	if err != nil || s.State != PullOpen {
+	if err != nil || s.State != forge.PullOpen {
 		return s, err
 	}
 	switch {
@@ -281,7 +277,7 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *PullInput) (*PullR
 		return nil, fmt.Errorf(ofChange, r.branch, err)
 	}
 	s, _, err = k.snapshot(ctx, r.repository, p.Number)
-	if err == nil && s.State == PullOpen && refused != "" {
+	if err == nil && s.State == forge.PullOpen && refused != "" {
 		s.Blocked = k.line(refused)
 	}
 	return s, err

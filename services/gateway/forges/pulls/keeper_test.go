@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
@@ -22,7 +23,7 @@ func TestOpenAgain(t *testing.T) {
 	}
 	w.fake.Script(lost("POST", "/web/pulls"), lost("POST", "/labels"), lost("POST", "/statuses/"))
 	failed := 0
-	var p *pulls.PullRequest
+	var p *forge.PullRequest
 	wait.Until(t, "it is there", func() bool {
 		var err error
 		if p, err = k.Open(wait.Context(t), w.to, attempt, w.in); err != nil {
@@ -33,7 +34,7 @@ func TestOpenAgain(t *testing.T) {
 		}
 		return err == nil
 	})
-	if failed != 3 || p.Number != 1 || p.State != pulls.PullOpen || p.Head != w.in.Head || p.Branch != "forge/task-1" || p.Base != "main" || p.URL == "" {
+	if failed != 3 || p.Number != 1 || p.State != forge.PullOpen || p.Head != w.in.Head || p.Branch != "forge/task-1" || p.Base != "main" || p.URL == "" {
 		t.Errorf("after %d failures it is %+v", failed, p)
 	}
 	s := w.show()
@@ -73,28 +74,28 @@ func TestOpenWhatEnded(t *testing.T) {
 	k := w.keeper()
 	w.open(k)
 	w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil)
-	if p := w.open(k); p.State != pulls.PullClosed || p.By != "ada" || p.Number != 1 {
+	if p := w.open(k); p.State != forge.PullClosed || p.By != "ada" || p.Number != 1 {
 		t.Errorf("closed it is %+v", p)
 	}
 	w.in.Number = 1
-	if p := w.open(k); p.State != pulls.PullOpen || p.By != "" {
+	if p := w.open(k); p.State != forge.PullOpen || p.By != "" {
 		t.Errorf("opened again it is %+v", p)
 	}
-	w.ready(1)
+	w.ready()
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
 	for _, number := range []int{0, 1} {
 		w.in.Number = number
-		if p := w.open(k); p.State != pulls.PullMerged || p.By != "ada" || p.MergeCommit != w.in.Head || p.Number != 1 {
+		if p := w.open(k); p.State != forge.PullMerged || p.By != "ada" || p.MergeCommit != w.in.Head || p.Number != 1 {
 			t.Errorf("merged it is %+v", p)
 		}
 	}
 }
 
 // ready has all that the protection demands.
-func (w *world) ready(number int) {
+func (w *world) ready() {
 	w.t.Helper()
 	w.status("ada", "ci/unit", "success")
-	w.review("ada", number, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 }
 
 // TestPullOfAnother: a person who opens a pull request of our branch, with our mark in it, has none of our words in it, and nothing merged.
@@ -119,7 +120,7 @@ func TestPullOfAnother(t *testing.T) {
 	}
 	// Once it is closed, ours is opened beside it.
 	w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil)
-	if p := w.open(k); p.Number != 2 || p.State != pulls.PullOpen {
+	if p := w.open(k); p.Number != 2 || p.State != forge.PullOpen {
 		t.Errorf("ours is %+v", p)
 	}
 }
@@ -136,7 +137,7 @@ func (w *world) textOf(*pulls.Keeper) string {
 func (w *world) ready2(user string) {
 	w.t.Helper()
 	w.status(user, "ci/unit", "success")
-	w.review(user, 1, "APPROVED", "")
+	w.review(user, "APPROVED", "")
 }
 
 // TestMerge: it is merged at that head and in no other way, whatever the forge answers.
@@ -146,30 +147,30 @@ func TestMerge(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults  []forgetest.Fault
 		change  func(w *world)
-		state   pulls.PullState
+		state   forge.PullState
 		blocked string
 	}{
-		"at once":          {state: pulls.PullMerged},
-		"not computed yet": {faults: []forgetest.Fault{again, again}, state: pulls.PullMerged},
-		"never computed":   {faults: []forgetest.Fault{again, again, again, again, again}, state: pulls.PullOpen, blocked: "has not found out yet"},
+		"at once":          {state: forge.PullMerged},
+		"not computed yet": {faults: []forgetest.Fault{again, again}, state: forge.PullMerged},
+		"never computed":   {faults: []forgetest.Fault{again, again, again, again, again}, state: forge.PullOpen, blocked: "has not found out yet"},
 		"another head": {change: func(w *world) {
 			w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
-		}, state: pulls.PullOpen, blocked: "its head is another commit"},
-		"a race of heads": {faults: []forgetest.Fault{moved}, state: pulls.PullOpen, blocked: "head out of date"},
-		"no approval":     {change: func(w *world) { w.review("ada", 1, "REQUEST_CHANGES", "no") }, state: pulls.PullOpen, blocked: "enough approvals"},
-		"closed":          {change: func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, state: pulls.PullClosed},
+		}, state: forge.PullOpen, blocked: "its head is another commit"},
+		"a race of heads": {faults: []forgetest.Fault{moved}, state: forge.PullOpen, blocked: "head out of date"},
+		"no approval":     {change: func(w *world) { w.review("ada", "REQUEST_CHANGES", "no") }, state: forge.PullOpen, blocked: "enough approvals"},
+		"closed":          {change: func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, state: forge.PullClosed},
 		"merged by another": {change: func(w *world) {
 			w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
-		}, state: pulls.PullMerged},
+		}, state: forge.PullMerged},
 		"a draft": {change: func(w *world) {
 			w.as("bot", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"title": "WIP: x", "body": "y"}, nil)
-		}, state: pulls.PullMerged},
+		}, state: forge.PullMerged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			k := w.keeper()
 			w.in.Number = w.open(k).Number
-			w.ready(1)
+			w.ready()
 			if test.change != nil {
 				test.change(w)
 			}
@@ -178,7 +179,7 @@ func TestMerge(t *testing.T) {
 			if err != nil || p.State != test.state || !strings.Contains(p.Blocked, test.blocked) || (p.Blocked == "") != (test.blocked == "") {
 				t.Fatalf("it is %+v, %v", p, err)
 			}
-			if merged := w.tip() == w.in.Head; merged != (test.state == pulls.PullMerged) {
+			if merged := w.tip() == w.in.Head; merged != (test.state == forge.PullMerged) {
 				t.Errorf("main is at the change: %v", merged)
 			}
 		})
@@ -195,7 +196,7 @@ func TestMergeBehindItsBase(t *testing.T) {
 	w.open(k)
 	w.commit("side", "side", "t.txt", "t")
 	p, err := k.Merge(wait.Context(t), w.to, w.in)
-	if err != nil || p.State != pulls.PullOpen || !p.Behind || w.fake.Asked("POST", "/merge") != 0 {
+	if err != nil || p.State != forge.PullOpen || !p.Behind || w.fake.Asked("POST", "/merge") != 0 {
 		t.Errorf("it is %+v, %v", p, err)
 	}
 }
@@ -205,13 +206,13 @@ func TestLostMerge(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
-	w.ready(1)
+	w.ready()
 	w.fake.Script(forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusBadGateway, After: true})
 	if p, err := k.Merge(wait.Context(t), w.to, w.in); err == nil {
 		t.Errorf("the answer was lost: %+v", p)
 	}
 	p, err := k.Merge(wait.Context(t), w.to, w.in)
-	if err != nil || p.State != pulls.PullMerged || p.MergeCommit != w.in.Head || w.fake.Asked("POST", "/merge") != 1 {
+	if err != nil || p.State != forge.PullMerged || p.MergeCommit != w.in.Head || w.fake.Asked("POST", "/merge") != 1 {
 		t.Errorf("it is %+v, %v", p, err)
 	}
 }
@@ -237,10 +238,10 @@ func TestLimits(t *testing.T) {
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
-	for _, change := range []func(in *pulls.PullInput){
-		func(in *pulls.PullInput) { in.Branch = "../../issues" }, func(in *pulls.PullInput) { in.Branch = "eve:main" },
-		func(in *pulls.PullInput) { in.Base = "main?x=y" }, func(in *pulls.PullInput) { in.Base = "a\r\nHost: b" },
-		func(in *pulls.PullInput) { in.Head = "../../user" }, func(in *pulls.PullInput) { in.Head = "" },
+	for _, change := range []func(in *forge.PullInput){
+		func(in *forge.PullInput) { in.Branch = "../../issues" }, func(in *forge.PullInput) { in.Branch = "eve:main" },
+		func(in *forge.PullInput) { in.Base = "main?x=y" }, func(in *forge.PullInput) { in.Base = "a\r\nHost: b" },
+		func(in *forge.PullInput) { in.Head = "../../user" }, func(in *forge.PullInput) { in.Head = "" },
 	} {
 		in := *w.in
 		change(&in)
@@ -273,40 +274,40 @@ func TestOnAForge(t *testing.T) {
 	onForges(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper(often)
 		p := w.open(k)
-		if p.Number != 1 || p.State != pulls.PullOpen || p.Behind || p.Blocked != "the status ci/unit has not passed" || len(p.Checks) != 1 {
+		if p.Number != 1 || p.State != forge.PullOpen || p.Behind || p.Blocked != "the status ci/unit has not passed" || len(p.Checks) != 1 {
 			t.Errorf("at first it is %+v", p)
 		}
 		w.run(k)
-		w.until("it is open", func(p *pulls.PullRequest) bool { return p.State == pulls.PullOpen })
+		w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 		w.status("ada", "ci/unit", "success")
-		w.review("eve", 1, "APPROVED", "a stranger")
-		w.review("ada", 1, "REQUEST_CHANGES", "please explain")
-		asked := w.until("ada asks for changes", func(p *pulls.PullRequest) bool { return len(p.Reviews) == 2 }).Reviews
-		if ada := asked[0]; !ada.May || ada.Person != "ada" || ada.Verdict != pulls.PullChangesRequested || ada.Commit != w.in.Head ||
+		w.review("eve", "APPROVED", "a stranger")
+		w.review("ada", "REQUEST_CHANGES", "please explain")
+		asked := w.until("ada asks for changes", func(p *forge.PullRequest) bool { return len(p.Reviews) == 2 }).Reviews
+		if ada := asked[0]; !ada.May || ada.Person != "ada" || ada.Verdict != forge.PullChangesRequested || ada.Commit != w.in.Head ||
 			!strings.Contains(ada.Text, "please explain") || !strings.Contains(ada.Text, "a.txt:1: why ada?") {
 			t.Errorf("ada's is %+v", ada)
 		}
-		if eve := asked[1]; eve.May || eve.Verdict != pulls.PullApproved {
+		if eve := asked[1]; eve.May || eve.Verdict != forge.PullApproved {
 			t.Errorf("the stranger's is %+v", eve)
 		}
 		w.in.Number = 1
-		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != pulls.PullOpen || p.Blocked == "" {
+		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullOpen || p.Blocked == "" {
 			t.Errorf("merged too soon it is %+v, %v", p, err)
 		}
 		former := w.in.Head
 		w.in.Head = w.commit("forge/task-1", "forge/task-1", "b.txt", "why\n")
 		w.open(k)
 		w.status("ada", "ci/unit", "success")
-		w.review("ada", 1, "APPROVED", "I see")
-		w.until("nothing is in the way", func(p *pulls.PullRequest) bool { return p.Blocked == "" && p.Head == w.in.Head })
+		w.review("ada", "APPROVED", "I see")
+		w.until("nothing is in the way", func(p *forge.PullRequest) bool { return p.Blocked == "" && p.Head == w.in.Head })
 		old := *w.in
 		old.Head = former
-		if p, err := k.Merge(wait.Context(t), w.to, &old); err != nil || p.State != pulls.PullOpen || !strings.Contains(p.Blocked, "another commit") {
+		if p, err := k.Merge(wait.Context(t), w.to, &old); err != nil || p.State != forge.PullOpen || !strings.Contains(p.Blocked, "another commit") {
 			t.Errorf("merged at the former head it is %+v, %v", p, err)
 		}
-		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != pulls.PullMerged || p.MergeCommit != w.in.Head || w.tip() != w.in.Head {
+		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged || p.MergeCommit != w.in.Head || w.tip() != w.in.Head {
 			t.Errorf("merged it is %+v, %v", p, err)
 		}
-		w.until("it is merged", func(p *pulls.PullRequest) bool { return p.State == pulls.PullMerged })
+		w.until("it is merged", func(p *forge.PullRequest) bool { return p.State == forge.PullMerged })
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -35,7 +36,7 @@ type look struct {
 
 // snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
 // answers of both steps, hooks and sweeps all lead here.
-func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) (*PullRequest, *look, error) {
+func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) (*forge.PullRequest, *look, error) {
 	seen := k.cfg.Now().UTC()
 	var l look
 	var err error
@@ -57,8 +58,8 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 			return nil, nil, err
 		}
 	}
-	p := &PullRequest{
-		Number: int(l.Number), URL: l.URL, Branch: string(l.Branch), Base: string(l.Base), Head: string(l.Head), State: PullState(l.State),
+	p := &forge.PullRequest{
+		Number: int(l.Number), URL: l.URL, Branch: string(l.Branch), Base: string(l.Base), Head: string(l.Head), State: forge.PullState(l.State),
 		MergeCommit: string(l.Merge), By: k.by(&l.Pull), Checks: k.checks(&l), Behind: l.behind, Seen: seen,
 	}
 	if p.Reviews, err = k.reviewsOf(ctx, repository, l.reviews); err != nil {
@@ -97,15 +98,15 @@ func (k *Keeper) by(p *forges.Pull) string {
 }
 
 // checks returns the checks of others, by name. One that the protection demands and that is not there yet has not passed.
-func (k *Keeper) checks(l *look) []PullCheck {
-	var out []PullCheck
-	states := map[forges.Outcome]PullCheckState{forges.Pending: PullCheckPending, forges.Passed: PullCheckPassed}
+func (k *Keeper) checks(l *look) []forge.PullCheck {
+	var out []forge.PullCheck
+	states := map[forges.Outcome]forge.PullCheckState{forges.Pending: forge.PullCheckPending, forges.Passed: forge.PullCheckPassed}
 	for _, s := range l.statuses {
 		if strings.HasPrefix(s.Name, ownStatuses) {
 			continue
 		}
-		c := PullCheck{Name: k.line(s.Name), State: cmp.Or(states[s.Outcome], PullCheckFailed)}
-		if c.State == PullCheckFailed {
+		c := forge.PullCheck{Name: k.line(s.Name), State: cmp.Or(states[s.Outcome], forge.PullCheckFailed)}
+		if c.State == forge.PullCheckFailed {
 			c.Output = k.words(cmp.Or(s.Log, s.Text), maxOutput)
 		}
 		out = append(out, c)
@@ -113,32 +114,32 @@ func (k *Keeper) checks(l *look) []PullCheck {
 	for _, name := range l.protection.Statuses {
 		known := slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return s.Name == name })
 		if !known && !strings.HasPrefix(name, ownStatuses) {
-			out = append(out, PullCheck{Name: k.line(name), State: PullCheckPending})
+			out = append(out, forge.PullCheck{Name: k.line(name), State: forge.PullCheckPending})
 		}
 	}
-	slices.SortFunc(out, func(a, b PullCheck) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b forge.PullCheck) int { return cmp.Compare(a.Name, b.Name) })
 	return out[:min(len(out), maxChecks)]
 }
 
 // reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
 // decide if the forge counts it, if the account is a person's whom the settings name, and if it may write as it is asked now.
-func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.Review) ([]PullReview, error) {
+func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.Review) ([]forge.PullReview, error) {
 	last := map[int64]forges.Review{}
 	for _, r := range all {
 		if r.Author.ID > 0 && r.Author.ID != k.self.ID && r.Verdict != forges.Remark {
 			last[r.Author.ID] = r
 		}
 	}
-	var out []PullReview
+	var out []forge.PullReview
 	for id, r := range last {
 		if r.Dismissed {
 			continue // a person took it back, or the change is another one
 		}
-		v := PullReview{
-			Account: k.account(r.Author), Verdict: PullChangesRequested, Commit: string(r.Commit), Text: k.textOf(&r), Person: k.cfg.People[id],
+		v := forge.PullReview{
+			Account: k.account(r.Author), Verdict: forge.PullChangesRequested, Commit: string(r.Commit), Text: k.textOf(&r), Person: k.cfg.People[id],
 		}
 		if r.Verdict == forges.Approved {
-			v.Verdict = PullApproved
+			v.Verdict = forge.PullApproved
 		}
 		if v.Person != "" && r.Official {
 			now, err := k.cfg.Forge.Account(ctx, repository, r.Author.Login)
@@ -150,7 +151,7 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.
 		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b PullReview) int { return cmp.Compare(a.Account, b.Account) })
+	slices.SortFunc(out, func(a, b forge.PullReview) int { return cmp.Compare(a.Account, b.Account) })
 	return out[:min(len(out), maxReviews)], nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	forge "github.com/pfl-forge/pfl-forge"
 )
 
 // TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom the settings name, and that person may
@@ -13,23 +13,23 @@ func TestWhoMayDecide(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
-	w.review("eve", 1, "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
-	w.review("root1", 1, "APPROVED", "an account that no person is known for")
-	w.review("ada", 1, "APPROVED", "at first")
-	w.review("ada", 1, "COMMENT", "which decides nothing")
-	w.review("ada", 1, "REQUEST_CHANGES", "no\x1b[2J\u202e, and s3cret-of-ours")
+	w.review("eve", "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
+	w.review("root1", "APPROVED", "an account that no person is known for")
+	w.review("ada", "APPROVED", "at first")
+	w.review("ada", "COMMENT", "which decides nothing")
+	w.review("ada", "REQUEST_CHANGES", "no\x1b[2J\u202e, and s3cret-of-ours")
 	p := w.open(k)
 	if len(p.Reviews) != 3 {
 		t.Fatalf("the reviews are %+v", p.Reviews)
 	}
 	bob, ada, eve := p.Reviews[0], p.Reviews[1], p.Reviews[2]
-	if bob.May || bob.Person != "" || bob.Account != "work account 1 root1" || bob.Verdict != pulls.PullApproved || bob.Commit != w.in.Head {
+	if bob.May || bob.Person != "" || bob.Account != "work account 1 root1" || bob.Verdict != forge.PullApproved || bob.Commit != w.in.Head {
 		t.Errorf("the unknown one is %+v", bob)
 	}
 	if eve.May || eve.Person != "evelyn" || eve.Account != "work account 4 eve" {
 		t.Errorf("the stranger is %+v", eve)
 	}
-	if !ada.May || ada.Person != "ada" || ada.Verdict != pulls.PullChangesRequested || !strings.Contains(ada.Text, "a.txt:1: why ada?") {
+	if !ada.May || ada.Person != "ada" || ada.Verdict != forge.PullChangesRequested || !strings.Contains(ada.Text, "a.txt:1: why ada?") {
 		t.Errorf("ada is %+v", ada)
 	}
 	if strings.ContainsAny(ada.Text, "\x1b\u202e") || strings.Contains(ada.Text, "s3cret-of-ours") {
@@ -47,7 +47,7 @@ func TestWhoMayDecide(t *testing.T) {
 		t.Errorf("she is %+v", p.Reviews[2])
 	}
 	// An approval of another change is taken back by the forge.
-	w.review("ada", 1, "APPROVED", "now")
+	w.review("ada", "APPROVED", "now")
 	w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
 	p = w.open(k)
 	if p.Head == w.in.Head {
@@ -66,27 +66,27 @@ func TestChecks(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	p := w.open(k)
-	if len(p.Checks) != 1 || p.Checks[0].Name != "ci/unit" || p.Checks[0].State != pulls.PullCheckPending || p.Blocked != "the status ci/unit has not passed" {
+	if len(p.Checks) != 1 || p.Checks[0].Name != "ci/unit" || p.Checks[0].State != forge.PullCheckPending || p.Blocked != "the status ci/unit has not passed" {
 		t.Errorf("at first it is %+v", p)
 	}
 	w.status("ada", "ci/unit", "failure")
 	w.status("ada", "ci/lint", "success")
 	p = w.open(k)
-	if len(p.Checks) != 2 || p.Checks[0] != (pulls.PullCheck{Name: "ci/lint", State: pulls.PullCheckPassed}) ||
-		p.Checks[1] != (pulls.PullCheck{Name: "ci/unit", State: pulls.PullCheckFailed, Output: "1 of 7 failed"}) {
+	if len(p.Checks) != 2 || p.Checks[0] != (forge.PullCheck{Name: "ci/lint", State: forge.PullCheckPassed}) ||
+		p.Checks[1] != (forge.PullCheck{Name: "ci/unit", State: forge.PullCheckFailed, Output: "1 of 7 failed"}) {
 		t.Errorf("the checks are %+v", p.Checks)
 	}
 	w.status("ada", "ci/unit", "success")
 	if p = w.open(k); p.Blocked != "it has 0 of 1 approvals" {
 		t.Errorf("without an approval it is %+v", p)
 	}
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	if p = w.open(k); p.Blocked != "" {
 		t.Errorf("with everything it is %+v", p)
 	}
 	w.status("ada", "pfl-forge/review", "success")
 	stop := w.run(w.keeper(often))
-	w.until("a status is not ours", func(p *pulls.PullRequest) bool {
+	w.until("a status is not ours", func(p *forge.PullRequest) bool {
 		return p.Blocked == "the status pfl-forge/review is not ours: ada wrote it"
 	})
 	stop()

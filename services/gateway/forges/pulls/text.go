@@ -68,7 +68,7 @@ func readMark(body string) (to forge.Key, a forge.Attempt, ok bool) {
 	if err != nil || err2 != nil || err3 != nil || task.Intent() != intent || m.Number < 1 || m.Claim < 1 {
 		return to, a, false
 	}
-	return forge.Key{Project: project, Intent: intent}, forge.Attempt{Task: task, Number: m.Number, Claim: m.Claim}, true
+	return forge.Key{Project: project, Intent: intent}, forge.Attempt{Task: task, Step: forge.StepOpenPull, Number: m.Number, Claim: m.Claim}, true
 }
 
 // plain returns words of others as text that nothing obeys.
@@ -92,7 +92,7 @@ func (k *Keeper) words(s string, limit int) string {
 
 // text returns our words about a change. They follow from the request alone, so that the same request leads to the same text, and
 // an attempt that is carried out again writes nothing.
-func (k *Keeper) text(to forge.Key, a forge.Attempt, in *PullInput) forges.PullText {
+func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges.PullText {
 	var b strings.Builder
 	b.WriteString(markOf(to, a).String())
 	b.WriteString(k.verdict(in) + "\n")
@@ -103,7 +103,7 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *PullInput) forges.PullT
 	}
 	if len(f.Requirements) > 0 {
 		b.WriteString("\n### Requirements and evidence\n\n")
-		list(&b, f.Requirements, func(r PullRequirement) string {
+		list(&b, f.Requirements, func(r forge.PullRequirement) string {
 			word := "**not met**"
 			if r.Met {
 				word = "**met**"
@@ -156,7 +156,7 @@ func list[T any](b *strings.Builder, items []T, write func(T) string) {
 }
 
 // verdict returns the first line: all that was found about the change, in the order in which a reader asks.
-func (k *Keeper) verdict(in *PullInput) string {
+func (k *Keeper) verdict(in *forge.PullInput) string {
 	f := &in.Facts
 	parts := []string{fmt.Sprintf("**Verified** on `%s`", commit(in.Parent))}
 	if len(f.Commands) > 0 {
@@ -186,7 +186,7 @@ func commit(s string) string {
 }
 
 // met counts the requirements that are met.
-func met(list []PullRequirement) (n int) {
+func met(list []forge.PullRequirement) (n int) {
 	for _, r := range list {
 		if r.Met {
 			n++
@@ -197,7 +197,7 @@ func met(list []PullRequirement) (n int) {
 
 // statuses returns those that we write, by the same facts as the text. The protection of the base can demand them by their names, so that
 // a person's button merges nothing for which they are not there: all that has to hold before a change is proposed at all.
-func (k *Keeper) statuses(in *PullInput) []forges.Status {
+func (k *Keeper) statuses(in *forge.PullInput) []forges.Status {
 	f := &in.Facts
 	verify := "no verify command is configured"
 	if len(f.Commands) > 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 	f.Request, f.Requesters, f.Approvers, f.Commands = strings.Repeat(hostile, 500), []string{"@ada"}, []string{"bob\n@all"}, []string{"make check # @all"}
 	f.Requirements, f.Rejected, f.Files = nil, nil, nil
 	for i := range 500 {
-		f.Requirements = append(f.Requirements, pulls.PullRequirement{Text: hostile, Met: i%2 == 0, Evidence: []string{hostile, hostile}})
+		f.Requirements = append(f.Requirements, forge.PullRequirement{Text: hostile, Met: i%2 == 0, Evidence: []string{hostile, hostile}})
 		f.Rejected = append(f.Rejected, hostile)
 		f.Files = append(f.Files, fmt.Sprintf("dir/%d/@all.txt", i))
 	}
@@ -74,7 +74,7 @@ func TestText(t *testing.T) {
 // TestTextOfNothing: where there is little to say, it says so and claims nothing.
 func TestTextOfNothing(t *testing.T) {
 	w := newWorld(t)
-	w.in.Title, w.in.Facts, w.in.PatchID, w.in.Parent = " \n", pulls.PullFacts{Attempts: 1}, "<b>", ""
+	w.in.Title, w.in.Facts, w.in.PatchID, w.in.Parent = " \n", forge.PullFacts{Attempts: 1}, "<b>", ""
 	w.open(w.keeper())
 	s := w.show()
 	if s.Title != "Task it-crashes-0123456789-001" || strings.Contains(s.Body, "Verified") || !strings.Contains(s.Body, "**No verify command**") ||

@@ -259,7 +259,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if told {
 		return nil
 	}
-	err = k.cfg.Publish(ctx, Report{To: t.to, Attempt: t.attempt, Pull: s})
+	err = k.cfg.Publish(ctx, forge.Result{To: t.to, Attempt: t.attempt, Replica: k.cfg.Replica, StartedAt: s.Seen, Output: s})
 	if refused, ok := errors.AsType[*work.RefusedError](err); ok { // an intent that is not there any more, or never was: the mark lies
 		k.cfg.Log.InfoContext(ctx, "what a pull request shows is not wanted", "repository", key.repository, "number", key.number, "why", refused.Error())
 		err = nil
@@ -290,7 +290,7 @@ func (k *Keeper) known(key pullKey, body string) *tracked {
 }
 
 // digestOf returns a digest of all that a snapshot says, without when that was.
-func digestOf(s *PullRequest) string {
+func digestOf(s *forge.PullRequest) string {
 	data, err := json.Marshal(s.Content())
 	if err != nil {
 		panic(err) // it has only texts and numbers

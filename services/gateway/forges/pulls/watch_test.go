@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -33,14 +34,14 @@ func (w *world) run(k *pulls.Keeper) (stop func()) {
 }
 
 // until waits for a report that fits, and returns it.
-func (w *world) until(what string, fits func(p *pulls.PullRequest) bool) (p *pulls.PullRequest) {
+func (w *world) until(what string, fits func(p *forge.PullRequest) bool) (p *forge.PullRequest) {
 	w.t.Helper()
 	wait.Until(w.t, "it is reported: "+what, func() bool {
 		for _, r := range w.reports() {
-			if r.To != w.to || r.Attempt != attempt {
+			if r.To != w.to || r.Attempt != attempt || r.Replica != "one" || !r.Answers() {
 				w.t.Fatalf("reported is %+v", r)
 			}
-			if p = r.Pull; fits(p) {
+			if p = forge.As[*forge.PullRequest](r.Output); fits(p) {
 				return true
 			}
 		}
@@ -58,16 +59,16 @@ func TestSweep(t *testing.T) {
 	k := w.keeper(often)
 	w.open(k)
 	stop := w.run(k)
-	w.until("it is open", func(p *pulls.PullRequest) bool { return p.State == pulls.PullOpen })
+	w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 	w.status("ada", "ci/unit", "failure")
-	w.until("a check failed", func(p *pulls.PullRequest) bool { return p.Checks[0].State == pulls.PullCheckFailed })
+	w.until("a check failed", func(p *forge.PullRequest) bool { return p.Checks[0].State == forge.PullCheckFailed })
 	stop()
 	w.status("ada", "ci/unit", "success") // while no gateway is there
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	stop = w.run(w.keeper(often))
-	w.until("nothing is in the way", func(p *pulls.PullRequest) bool { return p.Blocked == "" && p.State == pulls.PullOpen })
+	w.until("nothing is in the way", func(p *forge.PullRequest) bool { return p.Blocked == "" && p.State == forge.PullOpen })
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
-	merged := w.until("it is merged", func(p *pulls.PullRequest) bool { return p.State == pulls.PullMerged })
+	merged := w.until("it is merged", func(p *forge.PullRequest) bool { return p.State == forge.PullMerged })
 	if merged.By != "ada" || merged.MergeCommit != w.in.Head {
 		t.Errorf("merged it is %+v", merged)
 	}
@@ -85,7 +86,8 @@ func TestSweep(t *testing.T) {
 
 // box is a stream of deliveries, and an address for hooks. Signatures are the door's.
 type box struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	// list has the oldest first; the number of a delivery is its place, from 1.
 	list  []deliveries.Delivery
 	heard func()
 }
@@ -134,21 +136,21 @@ func TestHints(t *testing.T) {
 	k := w.keeper(func(c *pulls.Config) { c.Deliveries, c.Hooks = b, []string{"work"} })
 	w.open(k)
 	w.run(k)
-	w.until("it is open", func(p *pulls.PullRequest) bool { return p.State == pulls.PullOpen })
+	w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 	repository := object{"id": 1, "full_name": "root1/web"}
 	w.status("ada", "ci/unit", "failure")
 	for range 3 {
 		b.put("work", "status", object{"sha": w.in.Head, "repository": repository})
 	}
-	w.until("a check failed", func(p *pulls.PullRequest) bool { return p.Checks[0].State == pulls.PullCheckFailed })
+	w.until("a check failed", func(p *forge.PullRequest) bool { return p.Checks[0].State == forge.PullCheckFailed })
 	asked := w.fake.Asked("GET", "/pulls/1")
 	b.put("other", "pull_request", object{"number": 1, "pull_request": object{"number": 1}, "repository": repository})
 	b.put("work", "pull_request", object{"number": 1, "pull_request": object{"number": 1}, "repository": object{"id": 99, "full_name": "root1/other"}})
 	b.put("work", "status", object{"sha": w.in.Parent, "repository": repository})
 	b.put("work", "push", object{"not": "readable"})
-	w.review("ada", 1, "APPROVED", "")
+	w.review("ada", "APPROVED", "")
 	b.put("work", "pull_request_review_approved", object{"pull_request": object{"number": 1}, "repository": repository})
-	w.until("it is approved", func(p *pulls.PullRequest) bool { return len(p.Reviews) == 1 })
+	w.until("it is approved", func(p *forge.PullRequest) bool { return len(p.Reviews) == 1 })
 	if n := w.fake.Asked("GET", "/pulls/1") - asked; n > 6 { // one look, and what a look before was still asking
 		t.Errorf("deliveries that lead to nothing led to %d requests", n)
 	}
@@ -178,7 +180,7 @@ func TestMarks(t *testing.T) {
 		t.Fatalf("%d are reported: %+v", n, w.reports()[0])
 	}
 	w.open(fresh)
-	w.until("it is open", func(p *pulls.PullRequest) bool { return p.Number == 1 })
+	w.until("it is open", func(p *forge.PullRequest) bool { return p.Number == 1 })
 	stop()
 	if !strings.HasPrefix(w.show().Body, body[:40]) {
 		t.Error("the mark was not written again")
@@ -191,7 +193,7 @@ func TestReportsThatFail(t *testing.T) {
 	var mu sync.Mutex
 	tried, answer := 0, error(&work.RefusedError{Reason: "no such intent"})
 	k := w.keeper(often, func(c *pulls.Config) {
-		c.Publish = func(context.Context, pulls.Report) error {
+		c.Publish = func(context.Context, forge.Result) error {
 			mu.Lock()
 			defer mu.Unlock()
 			tried++
@@ -244,5 +246,5 @@ func TestLimitOfTheSweep(t *testing.T) {
 	later = 2 * time.Hour
 	mu.Unlock()
 	b.put("work", "push", object{})
-	w.until("it is open", func(p *pulls.PullRequest) bool { return p.State == pulls.PullOpen })
+	w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 }

@@ -37,14 +37,14 @@ type world struct {
 	tokens map[string]string
 	repo   string
 	to     forge.Key
-	in     *pulls.PullInput
+	in     *forge.PullInput
 
 	mu sync.Mutex
 	// reported are the snapshots that were published.
-	reported []pulls.Report
+	reported []forge.Result
 }
 
-var attempt = forge.Attempt{Task: "it-crashes-0123456789-001", Number: 2, Claim: 1}
+var attempt = forge.Attempt{Task: "it-crashes-0123456789-001", Step: forge.StepOpenPull, Number: 2, Claim: 1}
 
 // newWorld returns a world on the fake.
 func newWorld(t *testing.T) *world {
@@ -90,12 +90,12 @@ func worldOn(t *testing.T, address string, tokens map[string]string, name string
 		"block_on_outdated_branch": true, "dismiss_stale_approvals": true, "block_on_rejected_reviews": true,
 	}, nil)
 	head := w.commit("main", "forge/task-1", "a.txt", "a\n")
-	w.in = &pulls.PullInput{
+	w.in = &forge.PullInput{
 		Branch: "forge/task-1", Base: "main", Head: head, Parent: w.tip(), PatchID: "14f5aa00", Title: "Mend the crash",
-		Policy: pulls.PullPolicy{Method: "fast-forward", By: "forge", Labels: []string{"forge"}},
-		Facts: pulls.PullFacts{
+		Policy: forge.PullPolicy{Method: "fast-forward", By: "forge", Labels: []string{"forge"}},
+		Facts: forge.PullFacts{
 			Request: "It crashes.", Requesters: []string{"ada"}, Commands: []string{"make check"}, CostUSD: 0.84, Attempts: 2,
-			Requirements: []pulls.PullRequirement{{Text: "It does not crash", Met: true, Evidence: []string{"a.txt:1"}}}, Rejected: []string{"it still crashed"},
+			Requirements: []forge.PullRequirement{{Text: "It does not crash", Met: true, Evidence: []string{"a.txt:1"}}}, Rejected: []string{"it still crashed"},
 		},
 	}
 	return w
@@ -156,10 +156,10 @@ func (w *world) status(user, name, state string) {
 	w.as(user, "POST", "/repos/"+w.repo+"/statuses/"+w.in.Head, object{"context": name, "state": state, "description": "1 of 7 failed"}, nil)
 }
 
-// review has a person review a pull request.
-func (w *world) review(user string, number int, event, body string) {
+// review has a person review the first pull request.
+func (w *world) review(user, event, body string) {
 	w.t.Helper()
-	w.as(user, "POST", fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, number), object{
+	w.as(user, "POST", "/repos/"+w.repo+"/pulls/1/reviews", object{
 		"event": event, "body": body, "comments": []object{{"path": "a.txt", "body": "why " + user + "?", "new_position": 1}},
 	}, nil)
 }
@@ -178,7 +178,7 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 	w.t.Cleanup(client.Close)
 	cfg := pulls.Config{
 		Name: "work", Forge: client, Repositories: map[forge.ProjectID]string{"shop": w.repo}, People: map[int64]string{3: "ada", 4: "evelyn"},
-		Publish: w.publish, Secrets: redact.New("s3cret-of-ours"), Log: slog.New(slog.DiscardHandler),
+		Publish: w.publish, Replica: "one", Secrets: redact.New("s3cret-of-ours"), Log: slog.New(slog.DiscardHandler),
 		Every: time.Hour, Debounce: time.Millisecond, Again: time.Millisecond,
 	}
 	for _, c := range change {
@@ -188,7 +188,7 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 }
 
 // publish takes a report.
-func (w *world) publish(_ context.Context, r pulls.Report) error {
+func (w *world) publish(_ context.Context, r forge.Result) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reported = append(w.reported, r)
@@ -196,14 +196,14 @@ func (w *world) publish(_ context.Context, r pulls.Report) error {
 }
 
 // reports returns what was reported.
-func (w *world) reports() []pulls.Report {
+func (w *world) reports() []forge.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]pulls.Report(nil), w.reported...)
+	return append([]forge.Result(nil), w.reported...)
 }
 
 // open is Open, which has to succeed.
-func (w *world) open(k *pulls.Keeper) *pulls.PullRequest {
+func (w *world) open(k *pulls.Keeper) *forge.PullRequest {
 	w.t.Helper()
 	p, err := k.Open(wait.Context(w.t), w.to, attempt, w.in)
 	if err != nil {
@@ -214,6 +214,7 @@ func (w *world) open(k *pulls.Keeper) *pulls.PullRequest {
 
 // shown is a pull request as the forge shows it.
 type shown struct {
+	// Title and Body are as they stand at the forge, with all that cannot be seen.
 	Title, Body string
 	Draft       bool
 	Merged      bool
