@@ -25,10 +25,16 @@ func toldOf(m conn.Stored, before, now *forge.Summary) ([]change, error) {
 	return withFacts(list, before, now, rec.Events), nil
 }
 
-// judged reports whether an attempt ended that may have found fault with a change.
+// judged reports whether an attempt, or a merge, ended that may have found fault with a change.
 func judged(before, now *forge.Summary) bool {
 	if before == nil {
 		return false
+	}
+	for _, t := range before.Tasks {
+		i := slices.IndexFunc(now.Tasks, func(other forge.TaskSummary) bool { return other.ID == t.ID })
+		if t.Step == forge.StepMerge && (i < 0 || now.Tasks[i].Step != forge.StepMerge) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(before.Open, func(a forge.Attempt) bool {
 		return (a.Step == forge.StepReview || a.Step == forge.StepRebase) && !now.Wants(a)

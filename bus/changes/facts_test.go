@@ -46,6 +46,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFailedMerge: that the base branch moved and a verify command failed there is told, and its record is read for it although nothing
+// else changes in it.
+func TestFailedMerge(t *testing.T) {
+	before, now := at(forge.StepMerge), at(forge.StepImplement)
+	if !judged(before, now) || judged(before, before) || judged(nil, before) {
+		t.Error("only the record in which a merge ends is read")
+	}
+	failed := forge.VerifyReport{Command: "make test", Output: "1 failed"}
+	list := withFacts(nil, before, now, []forge.Event{{Message: &forge.MergeEnded{
+		Task: "a-001", Result: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: &failed},
+	}}})
+	if len(list) != 1 || list[0].what != ChecksFailed || list[0].cause.Verify.Step != forge.StepMerge {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestQuestionsAreTold has the texts of questions with the change that says that they wait, cut to a bound together.
 func TestQuestionsAreTold(t *testing.T) {
 	a := forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}
