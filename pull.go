@@ -8,7 +8,7 @@ type PullPolicy struct {
 	By     string   // who merges: forge, as soon as everything holds, or people
 	Branch string   // the pattern of the head branch, with {task} in it
 	Draft  bool     // whether the pull request is a draft
-	Checks []string // the checks of the forge that have to pass; empty stands for all that it shows
+	Checks []string // the checks of the forge that have to pass; empty stands for all that it shows, at least one
 	Labels []string // put on the pull request
 }
 

@@ -26,7 +26,7 @@ type Merge struct {
 	Branch string `yaml:"branch"`
 	// Draft says that it is opened as a draft.
 	Draft bool `yaml:"draft"`
-	// Checks are those of the forge that have to pass. Left out, all that it shows have to.
+	// Checks are those of the forge that have to pass. Left out, all that it shows have to, and at least one: where there are none, people merge.
 	Checks []string `yaml:"checks"`
 	// Labels are put on the pull request.
 	Labels []string `yaml:"labels"`

@@ -6,6 +6,7 @@
 // that is late is older than what is known:
 //
 //	                   +--> foreign    it is not the pull request of this change: nothing follows
+//	                   +--> elsewhere  it is to be merged, or was, into another branch: waits for a person
 //	                   +--> merged     whoever did that; what was merged is proved from the repository
 //	                   +--> edited     another one moved the head branch: it is never overwritten
 //	a look ----------->+--> closed     waits for a person; one who opens it again is seen by the next look
@@ -19,9 +20,11 @@
 // find out what was merged. What a person asks for comes before what a check says, since it leads to another change anyway.
 //
 // Who can lie: the text of a pull request, in which the gateway finds again whose it is, can be edited by whoever may write to the
-// repository. So a look counts only if branch, base and number are those of the change, whatever the gateway takes it for. A review
+// repository. So a look counts only if its number, or where that is not known yet its branches, are those of the change, whatever the
+// gateway takes it for. A review
 // counts only if the forge lets its author decide and the operator knows who that is: everyone may press "approve" or "request changes"
-// on a public repository. A check counts by its name, and one that is named and not there has not ended.
+// on a public repository. A check counts by its name, and one that is named and not there has not ended. Where none are named, one at
+// least has to be there: a forge shows none until its CI has begun.
 package pull
 
 import (
@@ -37,6 +40,8 @@ type Standing string
 const (
 	// Foreign is another pull request than the one of the change.
 	Foreign Standing = "foreign"
+	// Elsewhere has another base branch than the one of the change: a person, or the forge, moved it there.
+	Elsewhere Standing = "elsewhere"
 	// Merged is on the base branch.
 	Merged Standing = "merged"
 	// Edited has another head than the one that was pushed.
@@ -65,15 +70,26 @@ type Ours struct {
 	Number int
 }
 
+// foreign reports whether a look saw another pull request. Only the number is for ever: the head branch may be deleted after a merge,
+// and people may move a pull request to another base branch.
+func (o *Ours) foreign(seen *forge.PullRequest) bool {
+	if o.Number != 0 {
+		return seen.Number != o.Number
+	}
+	return seen.Branch != o.Branch || seen.Base != o.Base
+}
+
 // Standing returns where a pull request stands, as it was seen.
 func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 	failing, pending := checks(p, seen)
 	switch {
-	case seen.Branch != o.Branch || seen.Base != o.Base || o.Number != 0 && seen.Number != o.Number:
+	case o.foreign(seen):
 		return Foreign
+	case seen.Base != o.Base:
+		return Elsewhere
 	case seen.State == forge.PullMerged:
 		return Merged
-	case seen.Head != o.Head:
+	case seen.Head != o.Head || seen.Branch != o.Branch && seen.Branch != "":
 		return Edited
 	case seen.State == forge.PullClosed:
 		return Closed
@@ -119,7 +135,7 @@ func Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.PullCheck {
 }
 
 // checks returns those that failed of the checks that have to pass, and whether one of the others has not ended. Without names in
-// the policy these are all that the forge shows.
+// the policy these are all that the forge shows, and one at least.
 func checks(p *forge.PullPolicy, seen *forge.PullRequest) (failing []forge.PullCheck, pending bool) {
 	shown := map[string]bool{}
 	for _, c := range seen.Checks {
@@ -138,5 +154,5 @@ func checks(p *forge.PullPolicy, seen *forge.PullRequest) (failing []forge.PullC
 		}
 	}
 	missing := slices.ContainsFunc(p.Checks, func(name string) bool { return !shown[name] })
-	return failing, pending || missing
+	return failing, pending || missing || len(p.Checks) == 0 && len(shown) == 0
 }

@@ -27,8 +27,11 @@ func TestStanding(t *testing.T) {
 		want   pull.Standing
 	}{
 		"nothing":                  {func(*forge.PullRequest) {}, pull.Ready},
-		"another branch":           {func(p *forge.PullRequest) { p.Branch = "forge/b-001" }, pull.Foreign},
-		"another base":             {func(p *forge.PullRequest) { p.Base = "release" }, pull.Foreign},
+		"another branch":           {func(p *forge.PullRequest) { p.Branch = "forge/b-001" }, pull.Edited},
+		"another base":             {func(p *forge.PullRequest) { p.Base = "release" }, pull.Elsewhere},
+		"merged elsewhere":         {func(p *forge.PullRequest) { p.Base, p.State = "release", forge.PullMerged }, pull.Elsewhere},
+		"merged, branch deleted":   {func(p *forge.PullRequest) { p.Branch, p.State = "", forge.PullMerged }, pull.Merged},
+		"no checks yet":            {func(p *forge.PullRequest) { p.Checks = nil }, pull.Pending},
 		"another number":           {func(p *forge.PullRequest) { p.Number, p.State = 8, forge.PullMerged }, pull.Foreign},
 		"merged":                   {func(p *forge.PullRequest) { p.State, p.Checks[0].State = forge.PullMerged, forge.PullCheckFailed }, pull.Merged},
 		"merged with another head": {func(p *forge.PullRequest) { p.State, p.Head = forge.PullMerged, "h9" }, pull.Merged},
@@ -58,6 +61,25 @@ func TestStanding(t *testing.T) {
 		if got := ours.Standing(&forge.PullPolicy{}, seen); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// TestBeforeTheNumber: what was not answered yet is known by its branches alone.
+func TestBeforeTheNumber(t *testing.T) {
+	fresh := ours
+	fresh.Number = 0
+	for name, change := range map[string]func(*forge.PullRequest){
+		"another branch": func(p *forge.PullRequest) { p.Branch = "forge/b-001" },
+		"another base":   func(p *forge.PullRequest) { p.Base = "release" },
+	} {
+		seen := green()
+		change(seen)
+		if got := fresh.Standing(&forge.PullPolicy{}, seen); got != pull.Foreign {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := fresh.Standing(&forge.PullPolicy{}, green()); got != pull.Ready {
+		t.Errorf("ours is %s", got)
 	}
 }
 
