@@ -36,15 +36,16 @@ FAULTS ?=
 FAULT_INTENTS ?= 200
 FAULT_TIME ?= 10s
 
-# How many runs make sim plays.
+# The simulator, and how many runs of it make sim and make test-sim play.
+SIM := services/runner/sim
 SEEDS ?= 100000
 
 TOOLS := $(CURDIR)/bin/tools
 export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 
 # The packages whose tests have two sizes, and those of the agents' back ends. The alerts are no part of the
-# workspace; make test-alerts runs them.
-LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' ':!deploy/monitoring' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+# workspace; make test-alerts runs them, and make test-sim the simulator.
+LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' ':!deploy/monitoring' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 # report tests packages in full, with every agent CLI there, and counts: flags, packages.
@@ -69,7 +70,7 @@ help: ## list the targets
 	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build pfl-forge and the five services into bin/
+build: ## build pfl-forge and the six services into bin/
 	@for dir in $(MAINS); do \
 	  case $$dir in cmd/*) name=$${dir##*/} ;; *) name=forge-$${dir##*/} ;; esac; \
 	  echo "bin/$$name"; go build -o bin/$$name ./$$dir; \
@@ -97,16 +98,22 @@ test: ## test all modules with the race detector, in the quick size
 	go test -race work
 
 .PHONY: test-all
-test-all: test-short test-long ## everything in full, with counts; a skipped test is a failure
+test-all: test-short test-sim test-long ## everything in full, with counts; a skipped test is a failure
 
 .PHONY: test-short
 test-short: ## the packages whose tests have one size, uncached
-	@mkdir -p bin && go list $(LONG) > bin/long.txt
+	@mkdir -p bin && go list $(LONG) ./$(SIM) > bin/long.txt
 	$(call report,,$$(go list work | grep -vxFf bin/long.txt))
 
 .PHONY: test-long
 test-long: ## the packages whose tests have two sizes, in full: kills, faults, seeds, agents, end to end
 	$(call report,,$(LONG))
+
+.PHONY: test-sim
+test-sim: ## the simulator: in the quick size with the race detector; in full, with SEEDS runs and every planted bug, without it
+	@go build -o bin/testreport ./internal/testreport
+	go test -race -count=1 ./$(SIM)
+	CI=true PFL_FORGE_TEST=full go test -count=1 -timeout 40m -json ./$(SIM) -seeds $(SEEDS) | bin/testreport
 
 .PHONY: test-kill
 test-kill: ## of them, what is killed, cut off or damaged
@@ -154,7 +161,7 @@ test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last co
 
 .PHONY: sim
 sim: ## play SEEDS runs of the rules in a world full of faults
-	go test -count=1 -timeout 20m ./services/runner/sim -run TestSeeds -seeds $(SEEDS)
+	go test -count=1 -timeout 20m ./$(SIM) -run TestSeeds -seeds $(SEEDS)
 
 .PHONY: fuzz
 fuzz: ## fuzz every decoder that outsiders reach for FUZZTIME each (20s); FUZZ=part of a name runs some

@@ -61,7 +61,11 @@ func Check(object []byte, bundle string, by Signers, patch func(Change) (string,
 		return r
 	}
 	if len(c.Parents) != 1 {
-		r.problem("it has %d parents; a change of pfl-forge has one", len(c.Parents))
+		if len(c.Parents) == 0 {
+			r.problem("it is a first commit, without a parent; pfl-forge merges none")
+		} else {
+			r.problem("it has %d parents; a change of pfl-forge has one", len(c.Parents))
+		}
 		return r
 	}
 	signer, err := c.Signed(by)

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
 // Role is a kind of account. What an account may do follows from its role, and for
 // people and systems also from its name and projects.
 type Role string
 
-// The roles: the five services, and those outside of them.
+// The roles: the services, and those outside of them.
 const (
 	Runner      Role = "runner"
 	Analyzer    Role = "analyzer"
@@ -78,7 +79,7 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 	if _, err := forge.ParseReplicaID(name); err != nil {
 		return Account{}, fmt.Errorf("name of the account %q: use a-z, 0-9 and hyphens", name)
 	}
-	if single(Role(name)) || slices.Contains(reserved, name) {
+	if subjects.Own(name) {
 		return Account{}, fmt.Errorf("name of the account %q: it is taken by pfl-forge itself", name)
 	}
 	for _, p := range projects {
@@ -93,10 +94,6 @@ func NewAccount(role Role, name string, projects ...forge.ProjectID) (Account, e
 func single(role Role) bool {
 	return role == Auth || role == Gateway || role == Backup || slices.Contains(Services(), role)
 }
-
-// reserved are names that no account may have: those of other Secrets, and of
-// inboxes.
-var reserved = []string{"server", "ca", "signers", presence, logins}
 
 // Inbox returns the prefix of the subjects on which an account gets its answers. No
 // other account may listen there.

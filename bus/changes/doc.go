@@ -6,5 +6,5 @@
 //	Stream.Publish   makes the changes from the journals, for runners
 //	Stream.Follow    gives them to a follower, which goes on where it was
 //
-// [State] and the types beside it are the documents that other systems see.
+// Package document has the documents that other systems see.
 package changes

@@ -19,7 +19,7 @@
 //
 //	record 7 <- record 8 <- newer 9 <- mark of 9 <- record 10
 //
-// From then on 9 counts as what is no record does, for every version, also for one that could read it. It stays with its bytes, and so
+// From then on every version skips 9 as it skips garbage, also one that could read it. It stays with its bytes, and so
 // does the mark: record 10 carries the hash of the mark, and a mark names the hash of its message, so neither can be
 // altered later without a break. A mark of other bytes has no effect.
 //

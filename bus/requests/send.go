@@ -111,4 +111,4 @@ func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
 
 // ErrNoRuling says that an event is stored, but no runner has decided on it yet;
 // it is decided when a runner gets to it.
-var ErrNoRuling = errors.New("accepted, but not decided yet")
+var ErrNoRuling = errors.New("stored; no runner has decided on it yet")

@@ -6,7 +6,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Author is whom a message has to be from. Its subject says that, and the server has
+// Author identifies the account that has to have signed a message. Its subject says that, and the server has
 // checked only who may publish there.
 type Author struct {
 	// Namespace is one that the key has to have, such as proof.NamespaceAsk.

@@ -12,8 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this file, command.go, transcript.go or
-// outside.go, and nowhere else. A builder fails when an id is not one, so that no text
+// Every subject is built and taken apart in this package, and nowhere else. A builder fails when an id is not one, so that no text
 // of anybody becomes a token, a wildcard or several tokens.
 //
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
@@ -22,7 +21,7 @@ import (
 //	forge.intent.<project>.by.<escaped person>.via.<gateway>.<verb>                 FORGE_INTENTS, from one person through a gateway
 //	forge.intent.<project>.from.<escaped system>.via.<gateway>.submit               FORGE_INTENTS, from one system through a gateway
 //	forge.journal.<project>.<intent>                                                FORGE_JOURNAL
-//	forge.project.<project>                                                            FORGE_PROJECTS
+//	forge.project.<project>                                                         FORGE_PROJECTS
 //	forge.result.<step>.<project>.<intent>                                          not stored
 //	forge.command.<step>.any.<project>.<intent>.<task or ->.<number>.<claim>        FORGE_COMMANDS
 //	forge.command.<step>.in.<group>.<project>.<intent>.<task or ->.<number>.<claim>
@@ -37,6 +36,7 @@ import (
 //	forge.control.<project>.<intent or ->                                           not stored
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
 //	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
+//	forge.hook.<hook>.<digest>                                                      FORGE_HOOKS
 //	forge.api.<project>.submit                                                      not stored
 //	forge.api.<project>.from.<escaped system>.<submit, list, show or services>      not stored
 //	forge.api.<project>.by.<escaped person>.<list, show, services, read or clean>   not stored
@@ -106,7 +106,9 @@ func SubmissionVia(p forge.ProjectID, system, gateway string) (string, error) {
 // gateway is the account through which people and systems act that do not speak NATS.
 const gateway = "gateway"
 
-// own are the names that pfl-forge has for itself: no person and no system can have one.
+// Own reports whether pfl-forge has a name for itself, for an account, a Secret or an inbox: no person and no system can have one.
+func Own(name string) bool { return slices.Contains(own, name) }
+
 var own = []string{
 	"runner", "analyzer", "implementer", "reviewer", "reflector", "auth", gateway, "backup", "server", "ca", "signers", "services", "login",
 }
@@ -120,7 +122,7 @@ func checkVia(name, via string) error {
 	if _, err := forge.ParseReplicaID(name); err != nil {
 		return fmt.Errorf("name of who asks through a gateway %q: use a-z, 0-9 and hyphens", name)
 	}
-	if slices.Contains(own, name) {
+	if Own(name) {
 		return fmt.Errorf("name of who asks through a gateway %q: it is taken by pfl-forge itself", name)
 	}
 	return nil

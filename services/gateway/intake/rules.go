@@ -31,7 +31,7 @@ type As string
 
 // The names in which an intent can be submitted.
 const (
-	// AsSystem is that of the gateway, which the project may trust by policy.trusted_origins.
+	// AsSystem is the name of the forge, which the project may trust by policy.trusted_origins.
 	AsSystem As = "system"
 	// AsPerson is that of the person who triggered it. An account that no person is known for has nothing submitted.
 	AsPerson As = "person"

@@ -45,7 +45,7 @@ type result struct {
 	executor forge.Executor
 }
 
-// OnTip is how every change is verified, also one that is about to be merged on a tip that moved, and the only place
+// OnTip verifies a change, also one that is about to be merged on a tip that moved. It is the only place
 // where a pass of before stands for another run: one of this process, or one that a trial found (ADR 0077). A pass counts
 // for its tree on its parent's tree and for no other. One that took several runs is not kept (ADR 0071), and
 // of a change that is known to be unsteady nothing is believed.

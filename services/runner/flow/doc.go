@@ -8,7 +8,7 @@
 // Intent leads an intent from its submission through analysis, tasks, reviews and merges to
 // its end. project.go and intent.go say which part acts on which message.
 //
-//	control   which verbs a person may use, in which phase
+//	control   which verbs a person may use, in which phase; approval: who may approve
 //	plan      analysis, questions, approval, dependencies, children: all before the tasks
 //	task      the stages of one task; Changes in table.go is the table of its ways
 //	goal      the iterations of a goal's task
@@ -25,7 +25,7 @@
 //
 //	scheduler   admission, dependencies, parents and children, pauses of the whole project
 //	mergequeue  the order of merges, and file locks
-//	account     which accounts of agents refuse calls, and which steps wait for them
+//	account     accounts of agents that refuse calls, an origin that is away, a red base branch
 //	budget      how much one call may cost, and the ledger that intents share
 //	knowledge   the lessons of finished runs
 //	reflection  when to reflect, and which proposals to submit

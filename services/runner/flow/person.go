@@ -210,7 +210,7 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
 	case s.Policy.Reading && !s.Policy.Unread && *r == forge.Retry{}:
-		return rule.Ignore("the project's policy is being read again already")
+		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
 	case s.Policy.Reading && !s.Policy.Unread:
 	default:
 		if decision, err := place.Check(control.Retry, ""); err != nil {

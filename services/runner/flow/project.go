@@ -18,7 +18,7 @@ import (
 )
 
 // Project is the state machine of a project: what spans its intents. It is made of
-// five parts, none of which knows another. Project hands each event to the parts
+// six parts, none of which knows another. Project hands each event to the parts
 // that it is about, tells a part what it has to know of another one, and makes
 // effects of what they return:
 //

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,22 +31,35 @@ func TestPlantedBugs(t *testing.T) {
 				t.Fatalf("building with the bug: %v\n%s", err, out)
 			}
 			// Most show in a seed. What only shows when messages are repeated takes longer to look for.
-			found, out := finds(t, binary, "-test.run", "TestSeeds", "-seeds", "100000", "-enough", "1")
-			if !found {
-				found, out = finds(t, binary, "-test.run", "TestDuplicates")
+			for _, look := range [][]string{
+				{"TestSeeds", "-first", rareSeed(t, path), "-seeds", "10"},
+				{"TestSeeds", "-seeds", "3000"},
+				{"TestDuplicates"},
+				{"TestSeeds", "-seeds", "100000"},
+			} {
+				out, err := exec.CommandContext(t.Context(), binary, append([]string{"-enough", "1", "-test.run"}, look...)...).CombinedOutput()
+				if err != nil && bytes.Contains(out, []byte("seed ")) {
+					t.Logf("found by %s", look)
+					return
+				}
 			}
-			if !found {
-				t.Errorf("the bug was not found: %s", out)
-			}
+			t.Error("the bug was not found")
 		})
 	}
 }
 
-// finds runs a simulator, and reports whether it names a seed that fails.
-func finds(t *testing.T, binary string, args ...string) (bool, []byte) {
+// rareSeed returns where to look first for a bug that shows in one world of thousands: the number after "seed" in its file, 1 without
+// one. After a change of the rules it may show in another world, which takes longer to find.
+func rareSeed(t *testing.T, path string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
-	return err != nil && bytes.Contains(out, []byte("seed ")), out
+	a, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed := regexp.MustCompile(`(?m)^seed (\d+)$`).FindSubmatch(a.Comment); seed != nil {
+		return string(seed[1])
+	}
+	return "1"
 }
 
 // TestPlantedBugsHaveTheirPlace makes sure, without compiling anything, that a

@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 				{Number: 1, Met: true, Evidence: []forge.Citation{{Resolved: true}}},
 				{Number: 2, Met: true, Evidence: []forge.Citation{{Reason: "the quote is not there"}}},
 			}}}),
-			Line{Who: "fix-001", Text: "review 2: approved, but requirement 2 is not shown: the quote is not there (1.5s)", Tone: Bad},
+			Line{Who: "fix-001", Text: "review 2: approved, but nothing shows requirement 2: the quote is not there (1.5s)", Tone: Bad},
 		},
 		"conflict": {
 			result(forge.Result{Attempt: attempts(forge.StepRebase, 1), Output: &forge.Rebase{Conflicts: []string{"a", "b", "c", "d"}}}),

@@ -153,7 +153,7 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailPush, "a hook of the git origin, or the protection of the branch, refused the push of this change, and accepted another one since",
-		"not: the refusal is of this change",
+		"does not try again: the origin refuses this change alone",
 		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or mend the hook and retry",
 	},
 	{

@@ -66,9 +66,9 @@ func notShown(claims []forge.Claim) string {
 		case !c.Met:
 			return fmt.Sprintf("requirement %d is not met: %s", c.Number, FirstLine(c.Note))
 		case holds < 0 && len(c.Evidence) > 0:
-			return fmt.Sprintf("requirement %d is not shown: %s", c.Number, FirstLine(c.Evidence[0].Reason))
+			return fmt.Sprintf("nothing shows requirement %d: %s", c.Number, FirstLine(c.Evidence[0].Reason))
 		case holds < 0:
-			return fmt.Sprintf("requirement %d is not shown: no evidence was given", c.Number)
+			return fmt.Sprintf("nothing shows requirement %d: no evidence was given", c.Number)
 		}
 	}
 	return ""

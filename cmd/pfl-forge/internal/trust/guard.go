@@ -19,7 +19,7 @@ import (
 const maxConfig = 1 << 20
 
 // ErrUntrusted is the error of a configuration that no person has trusted here.
-var ErrUntrusted = errors.New("nobody has said that what this repository brings may run on this machine")
+var ErrUntrusted = errors.New("what this repository brings is not trusted on this machine yet; nothing was run")
 
 // Guard says which configurations of one repository are trusted. It is safe for concurrent use.
 type Guard struct {

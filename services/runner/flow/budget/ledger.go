@@ -11,8 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Ledger is the account of a project's budgets. It spans all intents; each
-// intent keeps an account of its own as well.
+// Ledger is the account of a project's budgets: of the project, of the day, and of each intent with its children.
 //
 // A call moves through it like this:
 //

@@ -98,7 +98,7 @@ func NotInForce(w *forge.WithdrawRequests) (forge.Decision, error) {
 // the queue. It returns the merge to issue; nil if one is under way, nothing may
 // be merged, the project is paused, the origin refuses pushes, or the trial of the
 // next change is about to end. It has to be called after every step, and once more
-// after Couple.
+// after Couple, or a change that Couple took out of the train would not begin its merge.
 func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 	s.giveLocks(out)
 	if s.Current == nil && len(s.Queued) == 0 {

@@ -154,7 +154,7 @@ type Input struct {
 	Files []string
 }
 
-// Worker is who did an attempt, and in which session.
+// Worker names the replica that made an attempt, and the session of its agent.
 type Worker struct {
 	Replica forge.ReplicaID
 	Session string

@@ -54,7 +54,7 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what 
 	}
 	for _, f := range checkAgents(ctx, &alone) {
 		if f.Health != healthy {
-			a.Say("%s", a.Style(a.Err).Attention(what+" needs "+name+", which may not work here: "+kit.Safe(f.Detail)))
+			a.Say("%s", a.Style(a.Err).Attention(what+" needs the agent "+name+", which does not work here: "+kit.Safe(f.Detail)+"; see pfl-forge doctor"))
 		}
 	}
 }

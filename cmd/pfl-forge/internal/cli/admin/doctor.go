@@ -46,7 +46,7 @@ there, and whether they serve the project. With --deep every journal of the proj
 compared with the base branch of the repository: the more there is, the longer it takes. The exit
 code is 1 if something does not work.
 
-With --repair it looks at the journals alone, and offers to set aside a last message that holds one up:
+With --repair it looks at the journals alone, and offers to skip a last message that this version cannot read:
 one that only a newer version understands, or that no runner wrote. Its bytes stay where they are.`,
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

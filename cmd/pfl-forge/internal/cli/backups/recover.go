@@ -24,8 +24,8 @@ resume it to have it go on from there. An intent of which the store has nothing 
 .forge/intent-drafts, unless it had ended or the base branch has changes of it: read the drafts before
 the next run takes them in. Approvals and answers that are lost are asked for again.
 
-Where journals name messages that others do not have any more, no state that the store once had is left:
-then all of it is moved to .forge/kept, and every intent is as one of which the store has nothing.
+Where the journals contradict each other, the whole store is moved to .forge/kept, and every intent is taken
+for one of which the store has nothing.
 
 The files that showed what is lost are moved to .forge/kept. Commits stay as they are.`
 

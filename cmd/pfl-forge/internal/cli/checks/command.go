@@ -26,7 +26,7 @@ const help = `List the commands that decide over changes, verify commands and ch
 of them: how often they ran and failed, how often they were flaky, and how long they take.
 
 Flaky is a command that passed and failed on the same files, and failed without the change, too.
-Its rate is of the times that a change met the command. Red is how often it failed without the
+Its rate is the share of the changes that ran the command. Red is how often it failed without the
 change each time.`
 
 // Command returns the command checks.

@@ -19,7 +19,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 		Use:   "approve <id>...",
 		Short: "approve intents that wait for approval",
 		Long: "Approve the current plans of intents that wait for approval.\n" +
-			"One that waits before it is analyzed has no plan: approved is that its text, as it is, is analyzed, and its plan is another question.\n" +
+			"One that waits before it is analyzed has no plan yet: approving it lets this text be analyzed; you are asked again about the plan.\n" +
 			"With --plan, approve exactly that plan, as the inbox shows it; if it has changed since, nothing happens.\n" +
 			"With --all, list everything that waits for approval and, after confirmation, approve it as listed.",
 		Example:           "  pfl-forge approve reset-link\n  pfl-forge approve reset-link --plan 714fe29f3703\n  pfl-forge approve --all",

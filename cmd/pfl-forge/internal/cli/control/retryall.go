@@ -81,7 +81,7 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	case f.format.Data() && (f.dryRun || len(list) == 0):
 		return f.format.Write(a.Out, list)
 	case len(list) == 0:
-		a.Say("nothing failed that fits")
+		a.Say("no failed intent matches; all that failed: pfl-forge status --status error,blocked")
 		return nil
 	case len(list) > maxRetries:
 		return fmt.Errorf("%d intents fit, and at most %d are retried at once: narrow it with --reason or --since", len(list), maxRetries)

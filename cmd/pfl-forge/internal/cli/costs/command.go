@@ -42,7 +42,7 @@ func Command(a *kit.App) *cobra.Command {
 		bys = append(bys, string(by))
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.by, "by", string(ByIntent), "a row for each `what`: "+strings.Join(bys, ", "))
+	set.StringVar(&f.by, "by", string(ByIntent), "one row for each `group`: "+strings.Join(bys, ", "))
 	set.StringVar(&f.since, "since", "", "only attempts that ended after a `time` such as 24h or 2026-03-01")
 	set.StringVar(&f.until, "until", "", "only attempts that ended before a `time`")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(bys, cobra.ShellCompDirectiveNoFileComp))

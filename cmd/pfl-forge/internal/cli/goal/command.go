@@ -21,7 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const help = `A goal is a task with criteria. One agent works on it, another one summarizes the work,
+const help = `A goal is an intent with criteria. One agent works on it, another one summarizes the work,
 and a third one, without tools, judges every criterion from the change itself. That is one
 iteration. Each iteration knows what the earlier ones tried. They end when every criterion
 is met and the change is merged, or when no iterations are left.`

@@ -66,7 +66,7 @@ func runCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.criteria, "criterion", nil, "a `condition` that must hold in the end, with a text; may be repeated")
+	flags.StringArrayVar(&f.criteria, "criterion", nil, "a `condition` that must hold in the end; given with a text, not with a file; may be repeated")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "maximum number of iterations, 1 to 100; default: the file's, or 10")
 	flags.StringVar(&f.model, "model", "", "model of the agent that works on it; default: the project's")
 	flags.StringVar(&f.id, "id", "", "id of the goal; default: made from the text's first line")

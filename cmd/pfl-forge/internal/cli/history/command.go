@@ -141,7 +141,7 @@ func history(ctx context.Context, a *kit.App, f *flags) error {
 // printTable prints finished runs, each in a row, and how many more there are.
 func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
 	if len(list) == 0 {
-		a.Say("no finished runs match")
+		a.Say("no finished runs match; without filters: pfl-forge history")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "CHANGES", "COST", "TITLE"}, Shrink: 8}

@@ -68,7 +68,7 @@ func list(ctx context.Context, a *kit.App, format render.Format) error {
 	names := kit.Names(all, func(d **pending.Decision) string { return string((*d).ID) })
 	return a.Print(format, all, names, func() error {
 		if len(all) == 0 {
-			a.Say("nothing waits for you")
+			sayNothing(ctx, a, t)
 		}
 		for i, d := range all {
 			if i > 0 {
@@ -81,6 +81,18 @@ func list(ctx context.Context, a *kit.App, format render.Format) error {
 		}
 		return nil
 	})
+}
+
+// sayNothing says that nothing waits for a person, or what hides that something may.
+func sayNothing(ctx context.Context, a *kit.App, t *target.Target) {
+	if t.Repo != nil && !t.Remote {
+		lost, err := t.Repo.FindLost(ctx, t.Bus)
+		if err == nil && lost != nil {
+			a.Say("%s", a.Style(a.Err).Bad(lost.What()+"; "+lost.Remedy()))
+			return
+		}
+	}
+	a.Say("nothing waits for you")
 }
 
 // printDecision prints everything that a person needs to know for a decision.
@@ -96,7 +108,7 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	}
 	printRequest(a, e)
 	if document.AsksFirst(&e.Summary) {
-		fmt.Fprintf(a.Out, "  approving lets it be analyzed, which may cost money, and nothing else; text %s:\n", e.Plan)
+		fmt.Fprintf(a.Out, "  approving starts the analysis, which may cost money; nothing is changed before its plan is approved; text %s:\n", e.Plan)
 		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(e.Text), "    "))
 	}
 	if e.Goal != nil {

@@ -154,7 +154,7 @@ func listCommand(a *kit.App) *cobra.Command {
 // printTable prints pieces, each in a row.
 func printTable(a *kit.App, list []piece, now time.Time) error {
 	if len(list) == 0 {
-		a.Say("nothing is known that fits; goals find things out, and pfl-forge knowledge add adds some")
+		a.Say("no knowledge matches; goals find things out, and pfl-forge knowledge add adds some")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"ID", "TYPE", "SURE", "HELPED", "AGE", "CONTENT"}, Shrink: 5}

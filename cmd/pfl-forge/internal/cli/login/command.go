@@ -183,7 +183,7 @@ func OutCommand(a *kit.App) *cobra.Command {
 // at returns the login at the server that the flags name.
 func at(a *kit.App) (bus.Login, error) {
 	if !a.Remote() {
-		return "", kit.Usage(kit.Missing("--server, the URL of the organisation's NATS"))
+		return "", kit.Usage(errors.New("--server is missing: give the URL of the organisation's NATS"))
 	}
 	_, folder, err := target.LoginAt(a)
 	return folder, err

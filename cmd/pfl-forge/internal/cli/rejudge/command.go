@@ -215,7 +215,7 @@ const smallestCall = 0.01
 // text prints a report for a person: each verdict, where they differ the reasons, and the sums.
 func text(a *kit.App, r *report) error {
 	if r.Found == 0 {
-		a.Say("no verdicts of models match")
+		a.Say("no review or judgment by a model matches")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"TASK", "STEP", "BEFORE", "NOW", "BY", "COST", "WHY"}, Shrink: 6}

@@ -18,8 +18,8 @@ import (
 )
 
 const help = `Go through the journal of an intent, record by record: which events were decided, in which
-state that left the intent, which rules changed the flow, and what was sent to workers, to other
-machines and to timers because of it.
+state that left the intent, which rules changed the flow, and what was sent because of it: to
+workers, to other intents and the project, and as timers.
 
 With --rules HEAD the same events are decided once more by the rules of this program, and each
 record says where those would have decided otherwise. That is no damage: rules change. Nothing is

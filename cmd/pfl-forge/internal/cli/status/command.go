@@ -135,7 +135,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	names := kit.Names(all, func(s *forge.Summary) string { return string(s.Key.Intent) })
 	return a.Print(f.format, doc, names, func() error {
 		if some && len(all) == 0 {
-			a.Say("no intent is like that")
+			a.Say("no intent matches these filters; all: pfl-forge status")
 			return nil
 		}
 		return printText(a, t, f, &doc, all, depths)
@@ -164,7 +164,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	if len(all) == 0 {
 		a.Say("no intents yet")
 		if t.Repo != nil && !t.Remote && doc.lost == nil && t.Repo.Forgotten() {
-			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; create them again"))
+			a.Say("%s", a.Style(a.Err).Bad(".forge/intents has intents that the store does not know: .forge/nats was removed; next: pfl-forge recover --dry-run"))
 		}
 	} else {
 		sayRunning(a, doc.Intents)

@@ -152,6 +152,6 @@ func accept(ctx context.Context, a *kit.App, base *local.Base, g *trust.Guard, d
 	if err := g.Trust(base.Config); err != nil {
 		return fmt.Errorf("that cannot be remembered: %w", err)
 	}
-	a.Say("trusted; what you commit here from now on is, too")
+	a.Say("trusted. What you commit here yourself stays trusted; what a pull brings is asked about again")
 	return nil
 }

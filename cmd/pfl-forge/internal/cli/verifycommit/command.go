@@ -90,7 +90,7 @@ func (o *options) check(a *kit.App, args []string) error {
 	case o.stdin && len(args) > 0:
 		return errors.New("with --stdin the commits are those of the push: omit them")
 	case !o.stdin && len(args) == 0:
-		return kit.Missing("the commit, or a range such as v1.0..main")
+		return errors.New("give a commit, or a range such as v1.0..main")
 	case !o.stdin && len(o.branches) > 0:
 		return errors.New("--branch needs --stdin")
 	}

@@ -114,13 +114,13 @@ func (r *repository) commits(ctx context.Context, arg string) ([]git.OID, error)
 	}
 	list, err := r.line(ctx, old, tip)
 	if errors.Is(err, errNotOnLine) {
-		return nil, fmt.Errorf("%s: %s is not on the line of first parents of %s", kit.Safe(arg), kit.Safe(from), kit.Safe(to))
+		return nil, fmt.Errorf("%s: %s is no commit of %s's own line (git log --first-parent)", kit.Safe(arg), kit.Safe(from), kit.Safe(to))
 	}
 	return list, err
 }
 
 // errNotOnLine says that a commit is not reached by first parents from another one.
-var errNotOnLine = errors.New("is not on the line of first parents")
+var errNotOnLine = errors.New("a line of first parents ends before the commit")
 
 // line returns the commits from tip back to old, by first parents, without old.
 // Each parent is read from the commit itself, so neither grafts nor replacements
