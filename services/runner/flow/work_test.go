@@ -169,7 +169,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
 		case forge.MergeRefused:
 			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
-		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken:
+		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited:
 		}
 	case forge.StepReflect:
 		out := &forge.Reflection{}
