@@ -193,10 +193,11 @@ const (
 type Protection struct {
 	// Protected says whether the branch is; without that nothing else is demanded.
 	Protected bool
-	// Statuses are the names of those that have to have passed.
+	// Statuses are those that have to have passed, as patterns of their names in which * stands for any text.
 	Statuses []string
-	// Approvals is how many are needed.
-	Approvals int64
+	// Approvals is how many are needed, and Rejections says that a request for changes keeps it from being merged.
+	Approvals  int64
+	Rejections bool
 	// UpToDate says that the base has to be in the head, DismissStale that approvals of another change do not count, and AdminsToo
 	// that the same is demanded of administrators.
 	UpToDate, DismissStale, AdminsToo bool

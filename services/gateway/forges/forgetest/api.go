@@ -87,10 +87,13 @@ func (f *Fake) listIssues(q *request) (int, any) {
 	return http.StatusOK, pageOf(q, out)
 }
 
+// maxPage is the largest page, smaller than those that are asked for, as an operator may set it.
+const maxPage = 3
+
 // pageOf returns the page of a list that a request asks for.
 func pageOf(q *request, all []object) []object {
 	n := max(q.queryNumber("page"), 1)
-	limit := max(q.queryNumber("limit"), 1)
+	limit := min(max(q.queryNumber("limit"), 1), maxPage)
 	return all[min((n-1)*limit, len(all)):min(n*limit, len(all))]
 }
 

@@ -124,6 +124,7 @@ func NewFake() *Fake {
 		"POST /api/v1/repos/{owner}/{name}/branch_protections":                  p.protect,
 		"GET /api/v1/repos/{owner}/{name}/branch_protections/{branch}":          p.showRule,
 		"GET /api/v1/repos/{owner}/{name}/branches/{branch}":                    p.showBranch,
+		"DELETE /api/v1/repos/{owner}/{name}/branches/{branch}":                 p.deleteBranch,
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}

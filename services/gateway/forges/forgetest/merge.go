@@ -89,6 +89,17 @@ func (f pulls) showBranch(q *request) (int, any) {
 	return http.StatusOK, o
 }
 
+// deleteBranch deletes a branch, for writers.
+func (f pulls) deleteBranch(q *request) (int, any) {
+	if !q.repo.may(q.user, "write", "admin") {
+		return http.StatusForbidden, nil
+	}
+	if _, err := q.repo.run("", "update-ref", "-d", "refs/heads/"+q.PathValue("branch")); err != nil {
+		return http.StatusNotFound, nil
+	}
+	return http.StatusNoContent, nil
+}
+
 // compare counts the commits that the second of two has and the first has not.
 func (f pulls) compare(q *request) (int, any) {
 	first, second, ok := strings.Cut(q.PathValue("range"), "...")

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,7 +88,11 @@ func (f pulls) pullObject(r *repo, i *issue) object {
 	where := object{"id": r.id, "full_name": r.name}
 	base := r.head(p.base)
 	o["draft"], o["merged"], o["html_url"] = isDraft(i.title), p.merge != "", f.srv.URL+"/"+r.name+"/pulls"
-	o["head"] = object{"ref": p.branch, "sha": p.head, "repo_id": r.id, "repo": where}
+	ref := p.branch
+	if r.head(ref) == "" { // it was deleted
+		ref = fmt.Sprintf("refs/pull/%d/head", i.number)
+	}
+	o["head"] = object{"ref": ref, "label": p.branch, "sha": p.head, "repo_id": r.id, "repo": where}
 	o["base"] = object{"ref": p.base, "sha": base, "repo_id": r.id, "repo": where}
 	if p.merge != "" {
 		o["merge_commit_sha"], o["merged_by"] = p.merge, f.user(p.mergedBy)

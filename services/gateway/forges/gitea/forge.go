@@ -135,12 +135,13 @@ func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.
 	return by, err
 }
 
-// pages calls read with the number of each page until one is not full. More pages than the bound are an error: a part of a list
-// would look like all of it.
+// pages calls read with the number of each page until one is empty: a server may have smaller pages than are asked for, and Gitea
+// leaves out of a full page of a timeline what we may not see. More pages than the bound are an error: a part of a list would look
+// like all of it.
 func pages(read func(n int) (int, error)) error {
 	for n := 1; n <= maxPages; n++ {
 		got, err := read(n)
-		if err != nil || got < page {
+		if err != nil || got == 0 {
 			return err
 		}
 	}

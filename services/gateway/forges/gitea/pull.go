@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,9 @@ type (
 		URL      string   `json:"html_url"`
 	}
 	endJSON struct {
-		// Ref is the branch's name, without a prefix; that of a branch that is gone is refs/pull/<number>/head.
+		// Ref is the branch's name, without a prefix; that of a branch that is gone is refs/pull/<number>/head. Label has its name then.
 		Ref    string `json:"ref"`
+		Label  string `json:"label"`
 		SHA    string `json:"sha"`
 		RepoID int64  `json:"repo_id"`
 		// Repo is null where the repository is gone.
@@ -119,7 +121,7 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 			return 0, err
 		}
 		for i := range list { // the newest first
-			if p := &list[i]; p.Head.Ref == string(head) && p.Head.RepoID == p.Base.RepoID {
+			if p := &list[i]; cmp.Or(p.Head.Label, p.Head.Ref) == string(head) && p.Head.RepoID == p.Base.RepoID {
 				found = p
 				return 0, nil
 			}
@@ -158,9 +160,9 @@ func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pu
 	if p.Head, err = git.ParseOID(j.Head.SHA); err != nil {
 		return wrong("head", err)
 	}
-	// A branch that is gone has no name any more, and one of a fork has its own there.
+	// One of a fork has its own name there, and is none of ours.
 	if j.Head.RepoID == j.Base.RepoID {
-		if p.Branch, err = git.ParseBranch(j.Head.Ref); err != nil {
+		if p.Branch, err = git.ParseBranch(cmp.Or(j.Head.Label, j.Head.Ref)); err != nil {
 			p.Branch = ""
 		}
 	}

@@ -51,6 +51,7 @@ type (
 		StatusCheck  bool     `json:"enable_status_check"`
 		Contexts     []string `json:"status_check_contexts"`
 		Approvals    int64    `json:"required_approvals"`
+		Rejections   bool     `json:"block_on_rejected_reviews"`
 		Outdated     bool     `json:"block_on_outdated_branch"`
 		DismissStale bool     `json:"dismiss_stale_approvals"`
 		IgnoreStale  bool     `json:"ignore_stale_approvals"`
@@ -200,7 +201,7 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 		return forges.Protection{}, err
 	}
 	p := forges.Protection{
-		Protected: true, Approvals: r.Approvals, UpToDate: r.Outdated, DismissStale: r.DismissStale || r.IgnoreStale, AdminsToo: r.AdminsToo,
+		Protected: true, Approvals: r.Approvals, Rejections: r.Rejections, UpToDate: r.Outdated, DismissStale: r.DismissStale || r.IgnoreStale, AdminsToo: r.AdminsToo,
 	}
 	if r.StatusCheck {
 		p.Statuses = r.Contexts

@@ -143,7 +143,7 @@ func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, f
 	if number > 0 {
 		p, err = k.cfg.Forge.Pull(ctx, r.repository, int64(number))
 	}
-	if number == 0 || errors.Is(err, forges.ErrNotFound) || err == nil && (p.Branch != r.branch && p.State == forges.Open || p.Base != r.base) {
+	if number == 0 || errors.Is(err, forges.ErrNotFound) || err == nil && (p.Branch != r.branch || p.Base != r.base) {
 		p, err = k.cfg.Forge.FindPull(ctx, r.repository, r.branch, r.base)
 	}
 	switch {
@@ -213,8 +213,8 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges
 // update brings the text and the statuses up to date. What is so already is not written: forges count what is written.
 func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
 	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })
-	// That a person has made it ready is not undone.
-	text.Draft = text.Draft && p.Draft
+	// A person has made it ready, or a draft of it, which they alone take back.
+	text.Draft = p.Draft
 	if p.Title != text.Title || p.Body != text.Body || p.Draft != text.Draft || len(text.Labels) > 0 {
 		if err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text); err != nil {
 			return err
@@ -262,15 +262,8 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	case s.Head != in.Head:
 		s.Blocked = "its head is another commit"
 		return s, nil
-	case s.Behind:
+	case s.Behind, l.Draft: // a person makes it ready
 		return s, nil
-	}
-	if l.Draft {
-		text := l.PullText
-		text.Draft = false
-		if err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text); err != nil {
-			return nil, fmt.Errorf(ofChange, r.branch, err)
-		}
 	}
 	refused, err := k.merge(ctx, &r, p.Number, forges.Method(in.Policy.Method))
 	if err != nil {
@@ -278,6 +271,8 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	}
 	s, _, err = k.snapshot(ctx, r.repository, p.Number)
 	if err == nil && s.State == forge.PullOpen && refused != "" {
+		s.Blocked = ""
+		k.refuse(r.repository, p.Number, s, k.line(refused))
 		s.Blocked = k.line(refused)
 	}
 	return s, err

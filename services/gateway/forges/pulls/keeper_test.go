@@ -163,8 +163,9 @@ func TestMerge(t *testing.T) {
 			w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
 		}, state: forge.PullMerged},
 		"a draft": {change: func(w *world) {
-			w.as("bot", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"title": "WIP: x", "body": "y"}, nil)
-		}, state: forge.PullMerged},
+			w.as("ada", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"title": "WIP: not yet"}, nil)
+			w.in.Number = w.open(w.keeper()).Number // which leaves it one
+		}, state: forge.PullOpen, blocked: "it is a draft"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

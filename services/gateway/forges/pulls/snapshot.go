@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,9 +20,10 @@ const (
 	// maxOutput bounds the words of a check, and maxReview those of a review, in bytes.
 	maxOutput = 4 << 10
 	maxReview = 8 << 10
-	// maxChecks and maxReviews bound the lists of a snapshot. Those behind them are not told of.
-	maxChecks  = 200
-	maxReviews = 100
+	// maxChecks bounds the checks of a snapshot, those that failed first; with more of them it is never merged by us.
+	maxChecks = 200
+	// maxStrangers bounds the reviews of those who may not decide: everybody can write one. Those who may are few, and none is left out.
+	maxStrangers = 10
 )
 
 // look is a pull request with all that a snapshot is made of.
@@ -44,10 +46,10 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 		return nil, nil, err
 	}
 	if l.reviews, err = k.cfg.Forge.Reviews(ctx, repository, number); err != nil {
-		return nil, nil, err
+		return nil, nil, part("reviews", err)
 	}
 	if l.statuses, err = k.cfg.Forge.Statuses(ctx, repository, l.Head); err != nil {
-		return nil, nil, err
+		return nil, nil, part("statuses", err)
 	}
 	if l.State == forges.Open {
 		// Whoever is not told of the protection of a branch finds out what it demands by asking to merge.
@@ -55,7 +57,7 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 			return nil, nil, err
 		}
 		if l.behind, err = k.cfg.Forge.Behind(ctx, repository, l.Head, l.BaseHead); err != nil {
-			return nil, nil, err
+			return nil, nil, part("base branch", err)
 		}
 	}
 	p := &forge.PullRequest{
@@ -63,12 +65,24 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 		MergeCommit: string(l.Merge), By: k.by(&l.Pull), Checks: k.checks(&l), Behind: l.behind, Seen: seen,
 	}
 	if p.Reviews, err = k.reviewsOf(ctx, repository, l.reviews); err != nil {
-		return nil, nil, err
+		return nil, nil, part("reviewers", err)
 	}
 	if l.State == forges.Open {
 		p.Blocked = k.blocked(&l)
 	}
+	if len(p.Checks) > maxChecks {
+		p.Blocked = fmt.Sprintf("it has more than %d checks", maxChecks)
+		p.Checks = p.Checks[:maxChecks]
+	}
 	return p, &l, nil
+}
+
+// part returns the error of something about a pull request that is there: that it is not found does not mean that the pull request is gone.
+func part(what string, err error) error {
+	if errors.Is(err, forges.ErrNotFound) {
+		return fmt.Errorf("its %s: not found", what)
+	}
+	return err
 }
 
 // isHidden reports whether an error says that our account may not see something.
@@ -111,14 +125,27 @@ func (k *Keeper) checks(l *look) []forge.PullCheck {
 		}
 		out = append(out, c)
 	}
-	for _, name := range l.protection.Statuses {
-		known := slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return s.Name == name })
-		if !known && !strings.HasPrefix(name, ownStatuses) {
-			out = append(out, forge.PullCheck{Name: k.line(name), State: forge.PullCheckPending})
+	for _, pattern := range l.protection.Statuses {
+		known := slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return demands(pattern, s.Name) })
+		if !known && !strings.HasPrefix(pattern, ownStatuses) {
+			out = append(out, forge.PullCheck{Name: k.line(pattern), State: forge.PullCheckPending})
 		}
 	}
-	slices.SortFunc(out, func(a, b forge.PullCheck) int { return cmp.Compare(a.Name, b.Name) })
-	return out[:min(len(out), maxChecks)]
+	rank := map[forge.PullCheckState]int{forge.PullCheckPending: 1, forge.PullCheckPassed: 2}
+	slices.SortFunc(out, func(a, b forge.PullCheck) int {
+		return cmp.Or(cmp.Compare(rank[a.State], rank[b.State]), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// demands reports whether a protection that names checks by a pattern means one of a name: * stands for any text and ? for a character.
+// A pattern of another kind is taken for one that means every check, so that nothing is merged before it has an answer.
+func demands(pattern, name string) bool {
+	if strings.ContainsAny(pattern, `[]{}\!`) {
+		return true
+	}
+	quoted := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?s)^" + quoted + "$").MatchString(name)
 }
 
 // reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
@@ -136,7 +163,7 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.
 			continue // a person took it back, or the change is another one
 		}
 		v := forge.PullReview{
-			Account: k.account(r.Author), Verdict: forge.PullChangesRequested, Commit: string(r.Commit), Text: k.textOf(&r), Person: k.cfg.People[id],
+			Account: k.account(r.Author), Verdict: forge.PullChangesRequested, Commit: string(r.Commit), Person: k.cfg.People[id],
 		}
 		if r.Verdict == forges.Approved {
 			v.Verdict = forge.PullApproved
@@ -149,10 +176,21 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.
 			// Another account may have the name by now.
 			v.May = err == nil && now.ID == id && now.Kind != intake.Bot && now.Permission.Includes(intake.Write)
 		}
+		if v.May { // nothing follows from what others write
+			v.Text = k.textOf(&r)
+		}
 		out = append(out, v)
 	}
-	slices.SortFunc(out, func(a, b forge.PullReview) int { return cmp.Compare(a.Account, b.Account) })
-	return out[:min(len(out), maxReviews)], nil
+	slices.SortFunc(out, func(a, b forge.PullReview) int {
+		if a.May != b.May {
+			return map[bool]int{true: -1, false: 1}[a.May]
+		}
+		return cmp.Compare(a.Account, b.Account)
+	})
+	if first := slices.IndexFunc(out, func(r forge.PullReview) bool { return !r.May }); first >= 0 {
+		out = out[:min(len(out), first+maxStrangers)]
+	}
+	return out, nil
 }
 
 // textOf returns the words of a review, with its remarks about lines that are not resolved.
@@ -178,13 +216,24 @@ func (k *Keeper) blocked(l *look) string {
 	if l.Draft {
 		return "it is a draft"
 	}
-	for _, name := range l.protection.Statuses {
-		if !slices.ContainsFunc(l.statuses, func(s forges.Status) bool { return s.Name == name && s.Outcome == forges.Passed }) {
-			return k.line("the status " + name + " has not passed")
+	for _, pattern := range l.protection.Statuses {
+		there := false
+		for _, s := range l.statuses {
+			if demands(pattern, s.Name) {
+				if there = true; s.Outcome != forges.Passed {
+					return k.line("the status " + s.Name + " has not passed")
+				}
+			}
+		}
+		if !there {
+			return k.line("the status " + pattern + " has not passed")
 		}
 	}
 	var approvals int64
 	for _, r := range l.reviews {
+		if l.protection.Rejections && r.Official && !r.Dismissed && r.Verdict == forges.ChangesRequested {
+			return k.line(r.Author.Login + " asks for changes")
+		}
 		if r.Official && !r.Dismissed && r.Verdict == forges.Approved && !(l.protection.DismissStale && r.Stale) {
 			approvals++
 		}

@@ -22,7 +22,7 @@ func TestWhoMayDecide(t *testing.T) {
 	if len(p.Reviews) != 3 {
 		t.Fatalf("the reviews are %+v", p.Reviews)
 	}
-	bob, ada, eve := p.Reviews[0], p.Reviews[1], p.Reviews[2]
+	ada, bob, eve := p.Reviews[0], p.Reviews[1], p.Reviews[2]
 	if bob.May || bob.Person != "" || bob.Account != "work account 1 root1" || bob.Verdict != forge.PullApproved || bob.Commit != w.in.Head {
 		t.Errorf("the unknown one is %+v", bob)
 	}
@@ -72,8 +72,8 @@ func TestChecks(t *testing.T) {
 	w.status("ada", "ci/unit", "failure")
 	w.status("ada", "ci/lint", "success")
 	p = w.open(k)
-	if len(p.Checks) != 2 || p.Checks[0] != (forge.PullCheck{Name: "ci/lint", State: forge.PullCheckPassed}) ||
-		p.Checks[1] != (forge.PullCheck{Name: "ci/unit", State: forge.PullCheckFailed, Output: "1 of 7 failed"}) {
+	if len(p.Checks) != 2 || p.Checks[1] != (forge.PullCheck{Name: "ci/lint", State: forge.PullCheckPassed}) ||
+		p.Checks[0] != (forge.PullCheck{Name: "ci/unit", State: forge.PullCheckFailed, Output: "1 of 7 failed"}) {
 		t.Errorf("the checks are %+v", p.Checks)
 	}
 	w.status("ada", "ci/unit", "success")

@@ -199,10 +199,6 @@ func met(list []forge.PullRequirement) (n int) {
 // a person's button merges nothing for which they are not there: all that has to hold before a change is proposed at all.
 func (k *Keeper) statuses(in *forge.PullInput) []forges.Status {
 	f := &in.Facts
-	verify := "no verify command is configured"
-	if len(f.Commands) > 0 {
-		verify = fmt.Sprintf("verified on %s", commit(in.Parent))
-	}
 	review := "reviewed"
 	if len(f.Requirements) > 0 {
 		review = fmt.Sprintf("%d of %d requirements met", met(f.Requirements), len(f.Requirements))
@@ -211,11 +207,15 @@ func (k *Keeper) statuses(in *forge.PullInput) []forges.Status {
 	if len(f.Approvers) > 0 {
 		policy = k.line("approved by " + strings.Join(f.Approvers, ", "))
 	}
-	out := []forges.Status{
-		{Name: ownStatuses + "verify", Text: verify}, {Name: ownStatuses + "review", Text: review}, {Name: ownStatuses + "policy", Text: policy},
+	reviewed := forges.Passed
+	if met(f.Requirements) < len(f.Requirements) {
+		reviewed = forges.Failed
 	}
-	for i := range out {
-		out[i].Outcome = forges.Passed
+	out := []forges.Status{
+		{Name: ownStatuses + "review", Text: review, Outcome: reviewed}, {Name: ownStatuses + "policy", Text: policy, Outcome: forges.Passed},
+	}
+	if len(f.Commands) > 0 { // a protection that demands it holds up what nothing has verified
+		out = append(out, forges.Status{Name: ownStatuses + "verify", Text: "verified on " + commit(in.Parent), Outcome: forges.Passed})
 	}
 	return out
 }

@@ -30,8 +30,9 @@ const (
 	// before: clocks differ.
 	firstSweep = 30 * 24 * time.Hour
 	overlap    = 2 * time.Minute
-	// again is when something that failed is tried once more.
-	again = time.Minute
+	// again is when something that failed is tried once more, and retell when what is known is reported once more.
+	again  = time.Minute
+	retell = time.Hour
 )
 
 // pullKey is a pull request that is watched.
@@ -46,9 +47,16 @@ type tracked struct {
 	// to and attempt are those of the step that made it.
 	to      forge.Key
 	attempt forge.Attempt
-	// head is the commit that it had at the last look, and told the digest of the snapshot that was reported last.
+	// marked says that a mark names them, which everybody who may write can edit: it is read at each look.
+	marked bool
+	// head is the commit that it had at the last look.
 	head git.OID
+	// told is the digest of the snapshot that was reported last, at the time at; empty where a step has answered since: the rules go by
+	// the newest that they have, and that answer may have said something else.
 	told string
+	at   time.Time
+	// refused has the words of the last refusal to merge it, for as long as a look shows what it showed then.
+	refused, refusedAt string
 }
 
 // watch is a Keeper's memory of what it watches. Nothing of it has to survive the process: the first sweep finds all that is open, and
@@ -76,11 +84,28 @@ func newWatch() *watch {
 	}
 }
 
-// track remembers which attempt a pull request belongs to.
+// track remembers which attempt a pull request belongs to. What is seen next is reported, whatever was before.
 func (w *watch) track(repository string, number int64, t *tracked) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pulls[pullKey{repository, number}] = t
+}
+
+// refuse remembers that the forge refused to merge what a look shows, whose reasons it may show nowhere else. What is seen next is reported.
+func (w *watch) refuse(repository string, number int64, s *forge.PullRequest, reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.pulls[pullKey{repository, number}]; t != nil {
+		t.told, t.refused, t.refusedAt = "", reason, digestOf(s)
+	}
+}
+
+// refusal returns the words of the last refusal, if a look shows what it showed then; otherwise they are forgotten.
+func (t *tracked) refusal(s *forge.PullRequest) string {
+	if t.refused != "" && t.refusedAt != digestOf(s) {
+		t.refused, t.refusedAt = "", ""
+	}
+	return t.refused
 }
 
 // wake has Run go on.
@@ -227,7 +252,11 @@ func (k *Keeper) lookAround(ctx context.Context) {
 		}
 		delete(k.due, key)
 		err := k.report(ctx, key)
-		if err != nil && !errors.Is(err, forges.ErrNotFound) {
+		if errors.Is(err, forges.ErrNotFound) {
+			k.cfg.Log.WarnContext(ctx, "a pull request is not there any more", "forge", k.cfg.Name, "repository", key.repository, "number", key.number)
+			continue
+		}
+		if err != nil {
 			k.failed(ctx, "look", key.repository, err)
 			k.due[key] = k.cfg.Now().Add(again)
 		}
@@ -251,10 +280,14 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if t == nil {
 		return nil
 	}
-	digest := digestOf(s)
+	now := k.cfg.Now()
 	k.mu.Lock()
+	if s.Blocked == "" {
+		s.Blocked = t.refusal(s)
+	}
+	digest := digestOf(s)
 	t.head = l.Head
-	told := t.told == digest
+	told := t.told == digest && now.Sub(t.at) < retell
 	k.mu.Unlock()
 	if told {
 		return nil
@@ -266,7 +299,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	}
 	if err == nil {
 		k.mu.Lock()
-		t.told = digest
+		t.told, t.at = digest, now
 		k.mu.Unlock()
 	}
 	return err
@@ -276,15 +309,16 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 func (k *Keeper) known(key pullKey, body string) *tracked {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if t := k.pulls[key]; t != nil {
+	t := k.pulls[key]
+	if t != nil && !t.marked {
 		return t
 	}
 	to, a, ok := readMark(body)
 	// A mark of another project would have this pull request told of there.
-	if !ok || k.cfg.Repositories[to.Project] != key.repository {
-		return nil
+	if !ok || k.cfg.Repositories[to.Project] != key.repository || t != nil && t.to == to && t.attempt == a {
+		return t
 	}
-	t := &tracked{to: to, attempt: a}
+	t = &tracked{to: to, attempt: a, marked: true}
 	k.pulls[key] = t
 	return t
 }
