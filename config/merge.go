@@ -93,6 +93,9 @@ func (c *checker) merge(m *Merge) {
 		c.oneOf("merge.method", m.Method, []string{mergeFastForward, mergeCommit, mergeSquash, mergeRebase})
 	}
 	c.oneOf("merge.by", m.By, []string{byForge, byPeople})
+	if m.Draft && m.By == byForge {
+		c.fail("merge.draft", "a draft is never merged by the forge: say by: people, who make it ready")
+	}
 	c.headBranch("merge.branch", m.Branch)
 	c.names("merge.checks", m.Checks)
 	c.names("merge.labels", m.Labels)

@@ -26,6 +26,7 @@ func TestMerge(t *testing.T) {
 		`merge: {checks: [pfl-forge/verify]}`:                       "is pfl-forge's own",
 		`merge: {labels: [" x"]}`:                                   "merge.labels[0]",
 		`merge: {labels: ["a\nb"]}`:                                 "must be one line",
+		"merge: {draft: true}":                                      "a draft is never merged by the forge",
 		"merge: {draught: true}":                                    "draught",
 	} {
 		if _, err := config.Parse([]byte(text + "\n")); err == nil || !strings.Contains(err.Error(), want) {

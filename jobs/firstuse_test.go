@@ -3,11 +3,14 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,8 +35,15 @@ func newServed(t *testing.T) *served {
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	origin := r.Origin()
 	r.Git("-C", origin, "update-server-info")
-	s, files := &served{}, http.FileServer(http.Dir(origin))
+	s := &served{}
+	// Whoever still asks for an origin of a test that has ended may find this server at its port.
+	prefix := fmt.Sprintf("/%x", rand.Uint64())
+	files := http.StripPrefix(prefix, http.FileServer(http.Dir(origin)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !strings.HasPrefix(q.URL.Path, prefix) {
+			http.NotFound(w, q)
+			return
+		}
 		s.asked.Add(1)
 		if s.away.Load() {
 			http.Error(w, "away", http.StatusServiceUnavailable)
@@ -42,7 +52,7 @@ func newServed(t *testing.T) *served {
 		files.ServeHTTP(w, q)
 	}))
 	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.url = server.URL + prefix
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
@@ -130,6 +131,10 @@ func (w *world) decides(quotas quota.Limits) {
 		}
 	})
 	wait.For(w.t, ready)
+	wait.Until(w.t, "the runner tells what there is", func() bool {
+		_, err := w.bus.Submissions.List(wait.Context(w.t), "shop", "gateway", requests.ListRequest{})
+		return err == nil
+	})
 	running.Go(func() {
 		err := w.bus.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
 			return w.bus.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: &forge.Analysis{

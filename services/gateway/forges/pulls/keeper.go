@@ -254,6 +254,7 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	if err != nil {
 		return nil, err
 	}
+	defer k.answered(r.repository, p.Number)
 	s, l, err := k.snapshot(ctx, r.repository, p.Number)
 	if err != nil || s.State != forge.PullOpen {
 		return s, err

@@ -55,6 +55,8 @@ type tracked struct {
 	// the newest that they have, and that answer may have said something else.
 	told string
 	at   time.Time
+	// answers counts the answers of steps: a look during which there was one does not count as told.
+	answers int
 	// refused has the words of the last refusal to merge it, for as long as a look shows what it showed then.
 	refused, refusedAt string
 }
@@ -91,12 +93,32 @@ func (w *watch) track(repository string, number int64, t *tracked) {
 	w.pulls[pullKey{repository, number}] = t
 }
 
-// refuse remembers that the forge refused to merge what a look shows, whose reasons it may show nowhere else. What is seen next is reported.
+// answered notes that a step has answered how a pull request is. What is seen next is reported, whatever was before.
+func (w *watch) answered(repository string, number int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.pulls[pullKey{repository, number}]; t != nil {
+		t.told = ""
+		t.answers++
+	}
+}
+
+// answersOf returns how many answers of steps there were about a pull request.
+func (w *watch) answersOf(key pullKey) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.pulls[key]; t != nil {
+		return t.answers
+	}
+	return 0
+}
+
+// refuse remembers that the forge refused to merge what a look shows, whose reasons it may show nowhere else.
 func (w *watch) refuse(repository string, number int64, s *forge.PullRequest, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.pulls[pullKey{repository, number}]; t != nil {
-		t.told, t.refused, t.refusedAt = "", reason, digestOf(s)
+		t.refused, t.refusedAt = reason, digestOf(s)
 	}
 }
 
@@ -269,6 +291,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if err := k.Introduce(ctx); err != nil {
 		return err
 	}
+	answers := k.answersOf(key)
 	s, l, err := k.snapshot(ctx, key.repository, key.number)
 	if err != nil {
 		return err
@@ -299,7 +322,9 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	}
 	if err == nil {
 		k.mu.Lock()
-		t.told, t.at = digest, now
+		if t.answers == answers {
+			t.told, t.at = digest, now
+		}
 		k.mu.Unlock()
 	}
 	return err
