@@ -201,7 +201,8 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 		return forges.Protection{}, err
 	}
 	p := forges.Protection{
-		Protected: true, Approvals: r.Approvals, Rejections: r.Rejections, UpToDate: r.Outdated, DismissStale: r.DismissStale || r.IgnoreStale, AdminsToo: r.AdminsToo,
+		Protected: true, Approvals: r.Approvals, Rejections: r.Rejections, UpToDate: r.Outdated,
+		DismissStale: r.DismissStale || r.IgnoreStale, AdminsToo: r.AdminsToo,
 	}
 	if r.StatusCheck {
 		p.Statuses = r.Contexts

@@ -205,6 +205,24 @@ func (k *Keeper) textOf(r *forges.Review) string {
 	return k.words(strings.TrimSpace(b.String()), maxReview)
 }
 
+// missing returns a status that the protection demands and that has not passed, or its pattern where none is there; empty if all have.
+func (l *look) missing() string {
+	for _, pattern := range l.protection.Statuses {
+		there := false
+		for _, s := range l.statuses {
+			if demands(pattern, s.Name) {
+				if there = true; s.Outcome != forges.Passed {
+					return s.Name
+				}
+			}
+		}
+		if !there {
+			return pattern
+		}
+	}
+	return ""
+}
+
 // blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would.
 func (k *Keeper) blocked(l *look) string {
 	for _, s := range l.statuses {
@@ -216,18 +234,8 @@ func (k *Keeper) blocked(l *look) string {
 	if l.Draft {
 		return "it is a draft"
 	}
-	for _, pattern := range l.protection.Statuses {
-		there := false
-		for _, s := range l.statuses {
-			if demands(pattern, s.Name) {
-				if there = true; s.Outcome != forges.Passed {
-					return k.line("the status " + s.Name + " has not passed")
-				}
-			}
-		}
-		if !there {
-			return k.line("the status " + pattern + " has not passed")
-		}
+	if missing := l.missing(); missing != "" {
+		return k.line("the status " + missing + " has not passed")
 	}
 	var approvals int64
 	for _, r := range l.reviews {
