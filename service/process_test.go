@@ -84,6 +84,9 @@ func (c *child) waitFor(msg string) map[string]any {
 func (c *child) signal(s syscall.Signal) {
 	c.t.Helper()
 	if err := c.cmd.Process.Signal(s); err != nil {
+		for len(c.log) > 0 {
+			c.t.Log(<-c.log)
+		}
 		c.t.Fatal(err)
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -102,7 +103,8 @@ func followLive[T any](ctx context.Context, c *conn.Conn, subject string, of *co
 }
 
 // follow gives messages to take, one after the other, from when it returns, that is when the
-// server knows of it, until ctx ends. A message that take cannot read is logged and left out.
+// server knows of it, until ctx ends. A message that take cannot read is logged and left out. Where the connection is lost meanwhile, the
+// server is told of it by the next one, and before that there is nothing to hear.
 func follow(ctx context.Context, c *conn.Conn, subject string, take func(*nats.Msg) error) error {
 	sub, err := c.NC.Subscribe(subject, func(m *nats.Msg) {
 		if err := take(m); err != nil {
@@ -115,7 +117,9 @@ func follow(ctx context.Context, c *conn.Conn, subject string, take func(*nats.M
 	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
 	flush, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
-	if err := c.NC.FlushWithContext(flush); err != nil {
+	err = c.NC.FlushWithContext(flush)
+	lost := errors.Is(err, nats.ErrConnectionClosed) && !c.NC.IsClosed() || errors.Is(err, context.DeadlineExceeded) && !c.NC.IsConnected()
+	if err != nil && !lost {
 		_ = sub.Unsubscribe()
 		return fmt.Errorf("follow %s: %w", subject, err)
 	}
