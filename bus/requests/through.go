@@ -178,7 +178,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 		return forge.Intent{}, cmp.Or(mistakes(errs), err)
 	}
 	// People's keys are apart from each other's, and from those of systems, so that two who
-	// choose the same key ask for two intents. An id that somebody gives is taken all the same by
+	// choose the same key ask for two intents. Two who give the same id ask for one: it belongs to
 	// whoever comes first.
 	key = cmp.Or(key, string(in.ID), nuid.Next())
 	in.Project, in.Source = project, source
