@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -142,4 +143,40 @@ func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Re
 		return err
 	})
 	return ref
+}
+
+// Report shows with the test's output what waits in the streams that are emptied by their readers, and how far
+// those are: for a test that waits in vain.
+func (s *Server) Report(t testing.TB) {
+	t.Helper()
+	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
+		for _, name := range []string{streams.Intents, streams.Commands, streams.Wakes} {
+			stream, err := js.Stream(ctx, name)
+			if err != nil {
+				return err
+			}
+			info, err := stream.Info(ctx, jetstream.WithSubjectFilter(">"))
+			if err != nil {
+				return err
+			}
+			t.Logf("%s: messages %d to %d, %d there", name, info.State.FirstSeq, info.State.LastSeq, info.State.Msgs)
+			if name != streams.Intents { // that one keeps what was read
+				for subject, n := range info.State.Subjects {
+					t.Logf("  %s %d", subject, n)
+				}
+			}
+			consumers := stream.ListConsumers(ctx)
+			for c := range consumers.Info() {
+				if c.NumAckPending == 0 && c.NumPending == 0 && c.AckFloor.Stream == 0 {
+					continue // its reader was never given a message
+				}
+				t.Logf("  consumer %s: delivered %d, acknowledged up to %d, %d unacknowledged, %d delivered again, %d to come, %d requests",
+					c.Name, c.Delivered.Stream, c.AckFloor.Stream, c.NumAckPending, c.NumRedelivered, c.NumPending, c.NumWaiting)
+			}
+			if err := consumers.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

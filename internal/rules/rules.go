@@ -29,7 +29,7 @@ const (
 	// First is the version of records that carry none.
 	First Version = 1
 	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
-	Newest Version = 2
+	Newest Version = 3
 )
 
 // Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
@@ -60,10 +60,15 @@ var (
 		Name: "DoubtedCar", Since: 2,
 		Why: "a check that failed once had all those behind the change put together anew and verified again",
 	}
+	// AbsentDependency is asked for where an intent is told how one ended that it depends on.
+	AbsentDependency = Change{
+		Name: "AbsentDependency", Since: 3,
+		Why: "an intent that was decided on before one that it depends on was submitted stayed blocked when that was done",
+	}
 )
 
 // Changes returns all of them, the oldest first.
-func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar} }
+func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency} }
 
 // Has reports whether the rules of a version have a change.
 func (v Version) Has(c Change) bool { return v >= c.Since }

@@ -36,7 +36,7 @@ func startWith(t testing.TB, b *bus.Bus, parallel int, answer func(forge.Command
 	})
 	ready := make(chan struct{})
 	group.Go(func() error {
-		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }})
+		return runner.Run(ctx, runner.Config{Bus: b, Log: warnings(t), Ready: func() { close(ready) }, Rules: runner.RulesConfig{Alone: true}})
 	})
 	<-ready
 	for _, step := range forge.Steps() {
@@ -100,4 +100,10 @@ func submission(id forge.IntentID) forge.Event {
 			Origin: forge.Origin{System: "test", EventID: string(id)},
 		}},
 	}
+}
+
+// warnings shows with the test's output what a runner warns of.
+func warnings(t testing.TB) *slog.Logger {
+	t.Helper()
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

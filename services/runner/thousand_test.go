@@ -13,14 +13,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // TestThousandIntents (a hundred, in its quick size): in one project, with dependencies between them and taken apart
 // at random, over a real server. All end, so nobody was forgotten who waits.
 func TestThousandIntents(t *testing.T) {
-	b := bustest.Start(t)
 	roots := testsize.Of(20, 400)
-	known := playTree(t, b, roots)
+	known := playTree(t, bustest.StartServer(t), roots)
 	if len(known) < roots*5/2 {
 		t.Errorf("%d intents; want two and a half for each of %d at least", len(known), roots)
 	}
@@ -40,7 +40,7 @@ func BenchmarkTree(b *testing.B) {
 		b.Run(fmt.Sprintf("roots=%d", roots), func(b *testing.B) {
 			intents := 0
 			for b.Loop() {
-				intents += len(playTree(b, bustest.Start(b), roots))
+				intents += len(playTree(b, bustest.StartServer(b), roots))
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(intents), "us/intent")
 			b.ReportMetric(float64(intents)/float64(b.N), "intents")
@@ -50,8 +50,9 @@ func BenchmarkTree(b *testing.B) {
 
 // playTree runs intents that depend on each other and are taken apart at random, and
 // returns them all.
-func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Summary {
+func playTree(t testing.TB, server *bustest.Server, roots int) map[forge.IntentID]*forge.Summary {
 	t.Helper()
+	b := server.Connect(t)
 	startWith(t, b, 32, func(c forge.Command) forge.Result {
 		r := succeed(c)
 		who := childMark.ReplaceAllString(string(c.To.Intent), "")
@@ -82,12 +83,12 @@ func playTree(t testing.TB, b *bus.Bus, roots int) map[forge.IntentID]*forge.Sum
 			t.Fatal(err)
 		}
 	}
-	return allDone(t, b, open)
+	return allDone(t, server, b, open)
 }
 
 // allDone returns the intents of the project, once those that are open and all that
-// came of them are done.
-func allDone(t testing.TB, b *bus.Bus, open map[forge.IntentID]bool) map[forge.IntentID]*forge.Summary {
+// came of them are done. If they do not end, it shows where each stands, and what the server has.
+func allDone(t testing.TB, server *bustest.Server, b *bus.Bus, open map[forge.IntentID]bool) map[forge.IntentID]*forge.Summary {
 	t.Helper()
 	ctx, moved := wait.WhileMoving(t)
 	known := map[forge.IntentID]*forge.Summary{}
@@ -108,7 +109,12 @@ func allDone(t testing.TB, b *bus.Bus, open map[forge.IntentID]bool) map[forge.I
 		return nil
 	}})
 	if !errors.Is(err, errSeen) {
-		t.Fatalf("%d of %d intents are not done: %v\n%v", len(open), len(known), err, open)
+		for id := range open {
+			view, err := runner.View(wait.Context(t), b, forge.Key{Project: project, Intent: id})
+			t.Logf("%s: %+v, %v", id, view.Summary, err)
+		}
+		server.Report(t)
+		t.Fatalf("%d of %d intents are not done: %v", len(open), len(known), err)
 	}
 	return known
 }

@@ -274,7 +274,7 @@ func (s answers) dependencyEnded(d *forge.DependencyEnded) (forge.Decision, erro
 	if s.Phase != control.Depending || d.Run != s.Run || !s.Plan.Depends.WaitsFor(d.Intent) {
 		return rule.Ignore("the intent does not wait for %q", d.Intent)
 	}
-	name, why := s.Plan.Depends.Ended(d)
+	name, why := s.Plan.Depends.Ended(s.DecidedBy, d)
 	switch {
 	case name != "":
 		s.adjust(name, "", "%s", why)

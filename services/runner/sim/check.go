@@ -57,7 +57,7 @@ func (w checker) checkEnded() error {
 			return err
 		}
 		for _, d := range w.intents() {
-			why := fmt.Sprintf("it depends on %q, which ended", d.Intent)
+			why := fmt.Sprintf("it depends on %q, which ", d.Intent) // ended, or does not exist
 			if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, why) && w.summary(d).Status == forge.StatusDone {
 				return fmt.Errorf("%s is blocked by %s, which is done", id, d.Intent)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -15,6 +16,8 @@ type Dependency struct {
 	ID forge.IntentID
 	// Status is how it ended; empty: it is not known.
 	Status forge.Status
+	// Absent: there was no such intent when the project was asked.
+	Absent bool
 }
 
 // Dependencies are the intents that one depends on.
@@ -37,7 +40,7 @@ func (l Dependencies) Ask() []forge.IntentID {
 	var ids []forge.IntentID
 	for i := range l {
 		if l[i].Status != forge.StatusDone {
-			l[i].Status = ""
+			l[i].Status, l[i].Absent = "", false
 			ids = append(ids, l[i].ID)
 		}
 	}
@@ -61,13 +64,15 @@ func (l Dependencies) WaitsFor(id forge.IntentID) bool {
 }
 
 // Ended takes how an intent that is waited for ended. It returns the rule that ends
-// the run because of that, and why; an empty rule if the run goes on.
-func (l Dependencies) Ended(d *forge.DependencyEnded) (name, why string) {
+// the run because of that, and why; an empty rule if the run goes on. One that does not
+// exist blocks the run until it is there and done: systems that submit several intents are not told in which order they are decided on.
+func (l Dependencies) Ended(by rules.Version, d *forge.DependencyEnded) (name, why string) {
 	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent })
 	switch {
 	case len(d.Cycle) > 0:
 		return rule.Cycle, "the intents wait for each other: " + JoinIDs(d.Cycle, " -> ")
 	case d.Status == "":
+		l[i].Absent = by.Has(rules.AbsentDependency)
 		return rule.BlockDependency, fmt.Sprintf("it depends on %q, which does not exist", d.Intent)
 	case d.Status != forge.StatusDone:
 		l[i].Status = d.Status
@@ -77,15 +82,15 @@ func (l Dependencies) Ended(d *forge.DependencyEnded) (name, why string) {
 	return "", ""
 }
 
-// Freed takes that an intent that failed got done after all, and reports whether nothing blocks
-// the run any more: it does not while another one is known to have failed, or if this one never was.
+// Freed takes that an intent that failed, or was not there, got done after all, and reports whether nothing blocks
+// the run any more: it does not while another one is known to have failed, or if this one never blocked it.
 func (l Dependencies) Freed(d *forge.DependencyEnded) bool {
-	failed := func(x Dependency) bool { return x.Status != "" && x.Status != forge.StatusDone }
+	failed := func(x Dependency) bool { return x.Absent || x.Status != "" && x.Status != forge.StatusDone }
 	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent && failed(x) })
 	if i < 0 || d.Status != forge.StatusDone || len(d.Cycle) > 0 {
 		return false
 	}
-	l[i].Status = d.Status
+	l[i].Status, l[i].Absent = d.Status, false
 	return !slices.ContainsFunc(l, failed)
 }
 
