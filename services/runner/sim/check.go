@@ -57,7 +57,10 @@ func (w checker) checkEnded() error {
 			return err
 		}
 		for _, d := range w.intents() {
-			why := fmt.Sprintf("it depends on %q, which ", d.Intent) // ended, or does not exist
+			why := fmt.Sprintf("it depends on %q, which ended", d.Intent)
+			if w.blockedBy(key).Has(rules.AbsentDependency) {
+				why = fmt.Sprintf("it depends on %q, which ", d.Intent) // ended, or does not exist
+			}
 			if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, why) && w.summary(d).Status == forge.StatusDone {
 				return fmt.Errorf("%s is blocked by %s, which is done", id, d.Intent)
 			}
@@ -75,6 +78,15 @@ func (w checker) checkEnded() error {
 		return fmt.Errorf("the project never settles: %s", w.state())
 	}
 	return nil
+}
+
+// blockedBy returns by which rules an intent that is blocked was last found to be.
+func (w checker) blockedBy(key forge.Key) (by rules.Version) {
+	journal := w.journal[key]
+	for i := len(journal) - 1; i >= 0 && journal[i].Summary.Status == forge.StatusBlocked; i-- {
+		by = rules.Of(&journal[i])
+	}
+	return by
 }
 
 // intents returns the keys of the intents that people submitted, then of those that
