@@ -3,6 +3,7 @@
 // It does no I/O. Whoever calls it has asked the forge for the facts ([Trigger]) and carries out the [Decision]:
 //
 //	Parse, Rules.Decide   the operator's rules in their order: the first one that matches decides
+//	ReadDelivery          a trigger as a webhook tells it, for explanations before a gateway has the rules
 //	ParseNarrowing        the rules of a repository, which can only make a decision stricter
 //	Commands              the commands in a comment, as goldmark reads it
 //	Hash, Hidden, Shown   the text that a person approves, with all that a browser would not show

@@ -10,7 +10,7 @@
 //	show, history, logs, costs, auditlog
 //	                       look at one intent, or back
 //	inbox, answer, control decide on what waits for a person
-//	clean, demo, operator, admin
+//	clean, demo, intake, operator, admin
 //	                       the rest
 //
 // They share four packages that have no commands: kit (streams, flags, arguments, exit

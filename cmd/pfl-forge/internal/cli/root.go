@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/intake"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/knowledge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
@@ -79,7 +80,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupOther: {
 			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), backups.RecoverCommand(a), clean.Command(a),
-			demo.Command(a), admin.DoctorCommand(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			demo.Command(a), admin.DoctorCommand(a), intake.Command(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
 			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {
