@@ -79,7 +79,7 @@ func (w checker) checkEnded() error {
 func (w checker) checkBlocked(key forge.Key) error {
 	s := w.summary(key)
 	because := "it depends on %q, which ended"
-	if w.blockedBy(key).Has(rules.AbsentDependency) {
+	if facts.BlockedBy(w.journal[key]).Has(rules.AbsentDependency) {
 		because = "it depends on %q, which " // ended, or does not exist
 	}
 	for _, d := range w.intents() {
@@ -88,15 +88,6 @@ func (w checker) checkBlocked(key forge.Key) error {
 		}
 	}
 	return nil
-}
-
-// blockedBy returns by which rules an intent that is blocked was last found to be.
-func (w checker) blockedBy(key forge.Key) (by rules.Version) {
-	journal := w.journal[key]
-	for i := len(journal) - 1; i >= 0 && journal[i].Summary.Status == forge.StatusBlocked; i-- {
-		by = rules.Of(&journal[i])
-	}
-	return by
 }
 
 // intents returns the keys of the intents that people submitted, then of those that
