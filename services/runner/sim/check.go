@@ -56,14 +56,8 @@ func (w checker) checkEnded() error {
 		if err := facts.CheckTasks(view); err != nil {
 			return err
 		}
-		for _, d := range w.intents() {
-			why := fmt.Sprintf("it depends on %q, which ended", d.Intent)
-			if w.blockedBy(key).Has(rules.AbsentDependency) {
-				why = fmt.Sprintf("it depends on %q, which ", d.Intent) // ended, or does not exist
-			}
-			if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, why) && w.summary(d).Status == forge.StatusDone {
-				return fmt.Errorf("%s is blocked by %s, which is done", id, d.Intent)
-			}
+		if err := w.checkBlocked(key); err != nil {
+			return err
 		}
 		if !w.people.outsiders {
 			for _, h := range view.History {
@@ -80,13 +74,20 @@ func (w checker) checkEnded() error {
 	return nil
 }
 
-// blockedBy returns by which rules an intent that is blocked was last found to be.
-func (w checker) blockedBy(key forge.Key) (by rules.Version) {
-	journal := w.journal[key]
-	for i := len(journal) - 1; i >= 0 && journal[i].Summary.Status == forge.StatusBlocked; i-- {
-		by = rules.Of(&journal[i])
+// checkBlocked returns an error if an intent is still blocked by one that is done. Rules before AbsentDependency left it so where the other did
+// not exist yet.
+func (w checker) checkBlocked(key forge.Key) error {
+	s := w.summary(key)
+	because := "it depends on %q, which ended"
+	if facts.BlockedBy(w.journal[key]).Has(rules.AbsentDependency) {
+		because = "it depends on %q, which " // ended, or does not exist
 	}
-	return by
+	for _, d := range w.intents() {
+		if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, fmt.Sprintf(because, d.Intent)) && w.summary(d).Status == forge.StatusDone {
+			return fmt.Errorf("%s is blocked by %s, which is done", key.Intent, d.Intent)
+		}
+	}
+	return nil
 }
 
 // intents returns the keys of the intents that people submitted, then of those that

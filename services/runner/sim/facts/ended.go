@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // CheckTasks returns an error unless all tasks of an intent that ended have ended
@@ -66,3 +67,11 @@ func DecisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 
 // Merged reports whether a merge took place.
 func Merged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
+
+// BlockedBy returns by which rules an intent that is blocked was last found to be, from its journal.
+func BlockedBy(journal []forge.Record) (by rules.Version) {
+	for i := len(journal) - 1; i >= 0 && journal[i].Summary.Status == forge.StatusBlocked; i-- {
+		by = rules.Of(&journal[i])
+	}
+	return by
+}
