@@ -41,7 +41,7 @@ type delivery struct {
 		ID       int64  `json:"id"`
 		FullName string `json:"full_name"`
 	} `json:"repository"`
-	// Sender did what the delivery tells.
+	// Sender caused the delivery.
 	Sender sender `json:"sender"`
 	// Kind is GitLab's.
 	Kind string `json:"object_kind"`

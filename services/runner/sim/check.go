@@ -56,7 +56,7 @@ func (w checker) checkEnded() error {
 		if err := facts.CheckTasks(view); err != nil {
 			return err
 		}
-		if err := w.checkBlocked(key); err != nil {
+		if err := facts.CheckBlocked(w.journal[key], w.intents(), w.summary); err != nil {
 			return err
 		}
 		if !w.people.outsiders {
@@ -70,22 +70,6 @@ func (w checker) checkEnded() error {
 	project := w.summary(forge.Key{Project: project})
 	if !project.Idle || len(project.Open) > 0 {
 		return fmt.Errorf("the project never settles: %s", w.state())
-	}
-	return nil
-}
-
-// checkBlocked returns an error if an intent is still blocked by one that is done. Rules before AbsentDependency left it so where the other did
-// not exist yet.
-func (w checker) checkBlocked(key forge.Key) error {
-	s := w.summary(key)
-	because := "it depends on %q, which ended"
-	if facts.BlockedBy(w.journal[key]).Has(rules.AbsentDependency) {
-		because = "it depends on %q, which " // ended, or does not exist
-	}
-	for _, d := range w.intents() {
-		if s.Status == forge.StatusBlocked && strings.HasPrefix(s.Reason, fmt.Sprintf(because, d.Intent)) && w.summary(d).Status == forge.StatusDone {
-			return fmt.Errorf("%s is blocked by %s, which is done", key.Intent, d.Intent)
-		}
 	}
 	return nil
 }

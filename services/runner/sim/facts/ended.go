@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
@@ -68,10 +69,22 @@ func DecisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 // Merged reports whether a merge took place.
 func Merged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
-// BlockedBy returns by which rules an intent that is blocked was last found to be, from its journal.
-func BlockedBy(journal []forge.Record) (by rules.Version) {
+// CheckBlocked returns an error if an intent, whose journal is given, is still blocked by another one that is done. Rules before
+// AbsentDependency left it so where the other did not exist yet.
+func CheckBlocked(journal []forge.Record, others []forge.Key, summary func(forge.Key) *forge.Summary) error {
+	last := &journal[len(journal)-1].Summary
+	by := rules.First
 	for i := len(journal) - 1; i >= 0 && journal[i].Summary.Status == forge.StatusBlocked; i-- {
 		by = rules.Of(&journal[i])
 	}
-	return by
+	because := "it depends on %q, which ended"
+	if by.Has(rules.AbsentDependency) {
+		because = "it depends on %q, which " // ended, or does not exist
+	}
+	for _, d := range others {
+		if last.Status == forge.StatusBlocked && strings.HasPrefix(last.Reason, fmt.Sprintf(because, d.Intent)) && summary(d).Status == forge.StatusDone {
+			return fmt.Errorf("%s is blocked by %s, which is done", last.Key.Intent, d.Intent)
+		}
+	}
+	return nil
 }
