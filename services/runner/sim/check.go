@@ -5,7 +5,6 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
