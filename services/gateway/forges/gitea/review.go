@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
 type (
@@ -61,14 +62,14 @@ type (
 
 // Reviews returns the reviews of a pull request. Those that are not sent yet, and requests for one, are none.
 func (c *Client) Reviews(ctx context.Context, repository string, number int64) ([]forges.Review, error) {
-	path, err := repoPath(repository, "pulls", number, "reviews")
+	path, err := rest.Path(repository, "pulls", number, "reviews")
 	if err != nil {
 		return nil, err
 	}
 	var out []forges.Review
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		var list []reviewJSON
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &list)
 		for i := range list {
 			r, ok := c.review(&list[i])
 			if !ok {
@@ -112,7 +113,7 @@ func (c *Client) review(j *reviewJSON) (forges.Review, bool) {
 // threads returns the remarks of a review about lines. Gitea has no pages here.
 func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forges.Thread, error) {
 	var list []remarkJSON
-	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/%d/comments", reviews, id), nil, &list); err != nil {
+	if err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/%d/comments", reviews, id), nil, &list); err != nil {
 		return nil, err
 	}
 	var out []forges.Thread
@@ -125,16 +126,16 @@ func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forge
 
 // Statuses returns the last status of each name, by name.
 func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID) ([]forges.Status, error) {
-	path, err := repoPath(repository, "commits", commit, "status")
+	path, err := rest.Path(repository, "commits", commit, "status")
 	if err != nil {
 		return nil, err
 	}
 	var out []forges.Status
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		var got struct {
 			Statuses []statusJSON `json:"statuses"`
 		}
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &got)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &got)
 		for i := range got.Statuses {
 			j := &got.Statuses[i]
 			out = append(out, forges.Status{Name: j.Context, Outcome: outcome(j.State), Text: j.Text, URL: j.URL, Author: c.account(j.Creator)})
@@ -166,7 +167,7 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return err
 	}
-	path, err := repoPath(repository, "statuses", commit)
+	path, err := rest.Path(repository, "statuses", commit)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 		return fmt.Errorf("status %.100q: its outcome is %.50q", s.Name, s.Outcome)
 	}
 	text := []rune(s.Text)
-	return c.call(ctx, http.MethodPost, path, map[string]string{
+	return c.Call(ctx, http.MethodPost, path, map[string]string{
 		"context": s.Name, "state": state, "description": string(text[:min(len(text), maxStatus)]), "target_url": s.URL,
 	}, nil)
 }
@@ -185,7 +186,7 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 	if _, err := git.ParseBranch(string(branch)); err != nil {
 		return forges.Protection{}, err
 	}
-	path, err := repoPath(repository)
+	path, err := rest.Path(repository)
 	if err != nil {
 		return forges.Protection{}, err
 	}
@@ -193,11 +194,11 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 		Protected bool   `json:"protected"`
 		Rule      string `json:"effective_branch_protection_name"`
 	}
-	if err := c.call(ctx, http.MethodGet, path+"/branches/"+url.PathEscape(string(branch)), nil, &b); err != nil || !b.Protected {
+	if err := c.Call(ctx, http.MethodGet, path+"/branches/"+url.PathEscape(string(branch)), nil, &b); err != nil || !b.Protected {
 		return forges.Protection{}, err
 	}
 	var r ruleJSON
-	if err := c.call(ctx, http.MethodGet, path+"/branch_protections/"+url.PathEscape(b.Rule), nil, &r); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path+"/branch_protections/"+url.PathEscape(b.Rule), nil, &r); err != nil {
 		return forges.Protection{}, err
 	}
 	p := forges.Protection{
