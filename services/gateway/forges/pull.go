@@ -32,6 +32,8 @@ type Requests interface {
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
+	// Merges returns nil if the forge has a method, and else an ErrMethod that says which ones it has.
+	Merges(m Method) error
 	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules allow that. A RefusedError says that it
 	// was not merged for a reason that only a look at the pull request tells: ask for it, whatever the error is.
 	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
@@ -216,6 +218,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the forge refuses it (%d): %s", e.Code, e.Reason)
 }
+
+// ErrMethod says that the forge does not merge by a method. A person has to choose another one.
+var ErrMethod = errors.New("the forge has no such method of merging")
 
 // ErrLabel says that a label is not there in the repository.
 var ErrLabel = errors.New("the repository does not have the label")

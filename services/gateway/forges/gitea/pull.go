@@ -333,21 +333,28 @@ var methods = map[forges.Method]string{
 	forges.FastForward: "fast-forward-only", forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase",
 }
 
+// Merges reports whether Gitea has a method.
+func (c *Client) Merges(m forges.Method) error {
+	if methods[m] == "" {
+		return fmt.Errorf("%w %.50q: choose fast-forward, merge, squash or rebase", forges.ErrMethod, m)
+	}
+	return nil
+}
+
 // Merge merges a pull request whose head is that commit. It never forces what the protection of the base refuses.
 func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
 	path, err := rest.Path(repository, "pulls", number, "merge")
 	if err != nil {
 		return err
 	}
-	do := methods[m]
-	if do == "" {
-		return fmt.Errorf("method: Gitea has none that is %.50q", m)
+	if err := c.Merges(m); err != nil {
+		return err
 	}
 	// Without a head Gitea would merge any.
 	if _, err := git.ParseOID(string(head)); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
-	return c.Call(ctx, http.MethodPost, path, map[string]string{"do": do, "head_commit_id": string(head)}, nil)
+	return c.Call(ctx, http.MethodPost, path, map[string]string{"do": methods[m], "head_commit_id": string(head)}, nil)
 }
 
 // ChangedPulls returns our pull requests that are open or ended since a time, the oldest change first.

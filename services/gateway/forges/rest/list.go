@@ -38,10 +38,10 @@ func Pages(read func(n int) (int, error)) error {
 	return fmt.Errorf("there are more than %d pages", MaxPages)
 }
 
-// List reads the pages of a list, by the header Link of each answer, until take has enough. path has a query.
-func List[T any](ctx context.Context, c *Client, path string, take func(page []T) (enough bool)) error {
+// List reads the pages of a list, by the header Link of each answer, until take has enough. path has a query, and T is what a page is read into.
+func List[T any](ctx context.Context, c *Client, path string, take func(page T) (enough bool)) error {
 	for n := 1; n <= MaxPages; n++ {
-		var list []T
+		var list T
 		got, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s&page=%d", path, n), nil, &list)
 		if err != nil {
 			return err

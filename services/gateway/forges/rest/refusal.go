@@ -41,7 +41,7 @@ func (c *Client) refusal(a *answer) error {
 			message += ": " + e.Message
 		}
 	}
-	reason := term.Line(strings.ToValidUTF8(message[:min(len(message), maxReason)], ""))
+	reason := Reason(message)
 	// 403 is also for rights that are missing; then the limit has something left, or is not there, and nothing says when to come again.
 	usedUp, after := a.header.Get("X-Ratelimit-Remaining") == "0", a.header.Get("Retry-After") != ""
 	unmarked := c.cfg.Limited != nil && c.cfg.Limited(message)
@@ -68,6 +68,11 @@ func (c *Client) refusal(a *answer) error {
 	default:
 		return &forges.RefusedError{Code: code, Again: c.cfg.Again != nil && c.cfg.Again(code, message), Reason: reason}
 	}
+}
+
+// Reason returns words of the forge as a short line for people.
+func Reason(message string) string {
+	return term.Line(strings.ToValidUTF8(message[:min(len(message), maxReason)], ""))
 }
 
 // parked returns the error for a forge that is left alone for a while.
