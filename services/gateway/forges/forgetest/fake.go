@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve; the token of each is their name.
+// Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve;
+// the token of each is their name.
 type Fake struct {
 	srv *httptest.Server
 
@@ -29,12 +30,15 @@ type Fake struct {
 	script []Fault
 	hooks  sends
 	asked  map[string]int
-	hub    hub
+
+	// Hub speaks GitHub's dialect.
+	Hub *Hub
 }
 
 // Fault is an answer that the forge gives in place of its own.
 type Fault struct {
-	// Method, Part and By say of which requests: those with that method, or any, whose path holds the part, by that user, or any.
+	// Method, Part and By say of which requests: those with that method, or any, whose path holds
+	// the part, by that user, or any.
 	Method, Part, By string
 	// Status, Header and Message are the answer's; a Status of 0 hangs up.
 	Status  int
@@ -129,7 +133,7 @@ func NewFake() *Fake {
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
-	f.mountHub(mux)
+	f.Hub = newHub(f, mux)
 	f.srv = httptest.NewServer(mux)
 	return f
 }
@@ -204,7 +208,8 @@ type request struct {
 	issue  *issue
 }
 
-// serve wraps a function with what all calls have: faults, the user of the token, the body, and what the path names.
+// serve wraps a function with what all calls have: faults, the user of the token, the body, and
+// what the path names.
 func (f *Fake) serve(do func(*request) (int, any)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -243,7 +248,8 @@ func tokenOf(r *http.Request) string {
 	return token
 }
 
-// carry reads what a request of a user is about, and carries it out.
+// carry carries a request of a user out, after it has read the body and found the repository
+// and the issue of the path.
 func (f *Fake) carry(q *request, do func(*request) (int, any)) (int, any) {
 	r := q.Request
 	if r.Method != http.MethodGet {
@@ -306,7 +312,8 @@ func (f *Fake) next() int64 {
 	return f.nextID
 }
 
-// may reports whether a user has one of the roles in a repository; its owner and root1 have all.
+// may reports whether a user has one of the roles in a repository; its owner and root1 have
+// all.
 func (r *repo) may(user string, roles ...string) bool {
 	owner, _, _ := strings.Cut(r.name, "/")
 	return user == owner || user == "root1" || slices.Contains(roles, r.roles[user])

@@ -17,9 +17,13 @@ import (
 	"time"
 )
 
-// hub is what GitHub's dialect has beside the rest.
-type hub struct {
-	// left is what is left of the primary limit, whose end is reset.
+// Hub speaks GitHub's dialect for a fake, as an Enterprise Server, with all that is there in
+// that dialect alone. What it knows of issues and pull requests is the fake's, so that people
+// can act in one dialect and a back end in the other.
+type Hub struct {
+	*Fake
+
+	// left counts the requests that the primary limit allows until its end, reset.
 	left  int
 	reset time.Time
 	// moved has repositories that were renamed, by their former name.
@@ -29,9 +33,9 @@ type hub struct {
 	tokens map[string]*installed
 	// carries says that reviews are moved along with each push, whatever it changes.
 	carries bool
-	// runs are check runs, rules those of rulesets, by the branch.
-	runs  []CheckRun
-	rules map[string][]map[string]any
+	// runs are check runs, and ruleSets the rules of rulesets, by the repository and the branch.
+	runs     []CheckRun
+	ruleSets map[string][]map[string]any
 	// record is told of each exchange.
 	record func(Exchange)
 }
@@ -69,16 +73,16 @@ type Exchange struct {
 	Out                 []byte
 }
 
-// CheckRun is what an App says of a commit.
+// CheckRun has the words of an App about a commit.
 type CheckRun struct {
 	Repository, Commit, Name, Status, Conclusion, Title, Summary, App string
 }
 
-// mountHub adds GitHub's dialect.
-func (f *Fake) mountHub(mux *http.ServeMux) {
-	f.hub = hub{
-		left: limit, reset: f.now.Add(time.Hour).Truncate(time.Second), moved: map[string]int64{}, apps: map[int64]*installation{},
-		tokens: map[string]*installed{}, rules: map[string][]map[string]any{},
+// newHub adds GitHub's dialect to a fake.
+func newHub(fake *Fake, mux *http.ServeMux) *Hub {
+	f := &Hub{
+		Fake: fake, left: limit, reset: fake.now.Add(time.Hour).Truncate(time.Second), moved: map[string]int64{}, apps: map[int64]*installation{},
+		tokens: map[string]*installed{}, ruleSets: map[string][]map[string]any{},
 	}
 	f.users = append(f.users, AppBot)
 	h, p := hubIssues{f}, hubPulls{f}
@@ -86,37 +90,36 @@ func (f *Fake) mountHub(mux *http.ServeMux) {
 		"GET /user":         h.self,
 		"GET /users/{user}": h.showUser,
 		"GET /app":          h.showApp,
-		"POST /app/installations/{id}/access_tokens":                  h.makeToken,
-		"GET /repos/{owner}/{name}/installation":                      h.showInstallation,
-		"GET /orgs/{org}/members/{user}":                              h.member,
-		"GET /repos/{owner}/{name}":                                   h.showRepo,
-		"POST /repos/{owner}/{name}/hooks":                            h.makeHook,
-		"GET /repos/{owner}/{name}/collaborators/{user}/permission":   h.permission,
-		"GET /repos/{owner}/{name}/issues":                            h.list,
-		"GET /repos/{owner}/{name}/issues/{number}":                   h.show,
-		"PATCH /repos/{owner}/{name}/issues/{number}":                 h.edit,
-		"GET /repos/{owner}/{name}/issues/{number}/events":            h.events,
-		"GET /repos/{owner}/{name}/issues/{number}/comments":          h.comments,
-		"POST /repos/{owner}/{name}/issues/{number}/comments":         h.say,
-		"PATCH /repos/{owner}/{name}/issues/comments/{id}":            h.editComment,
-		"POST /repos/{owner}/{name}/issues/comments/{id}/reactions":   h.react,
-		"POST /repos/{owner}/{name}/issues/{number}/labels":           h.label,
-		"DELETE /repos/{owner}/{name}/issues/{number}/labels/{label}": h.unlabel,
-		"GET /repos/{owner}/{name}/labels/{label}":                    h.showLabel,
-		"GET /repos/{owner}/{name}/pulls":                             p.list,
-		"POST /repos/{owner}/{name}/pulls":                            p.open,
-		"GET /repos/{owner}/{name}/pulls/{number}":                    withPull(p.show),
-		"PATCH /repos/{owner}/{name}/pulls/{number}":                  withPull(p.edit),
-		"PUT /repos/{owner}/{name}/pulls/{number}/merge":              withPull(p.merge),
-		"GET /repos/{owner}/{name}/pulls/{number}/reviews":            withPull(p.reviews),
-		"GET /repos/{owner}/{name}/pulls/{number}/comments":           withPull(p.remarks),
-		"GET /repos/{owner}/{name}/git/ref/heads/{branch...}":         p.branch,
-		"GET /repos/{owner}/{name}/compare/{range}":                   p.compare,
-		"GET /repos/{owner}/{name}/commits/{sha}/statuses":            p.statuses,
-		"GET /repos/{owner}/{name}/commits/{sha}/check-runs":          p.checkRuns,
-		"POST /repos/{owner}/{name}/statuses/{sha}":                   p.setStatus,
-		"GET /repos/{owner}/{name}/branches/{branch}/protection":      p.protection,
-		"GET /repos/{owner}/{name}/rules/branches/{branch}":           p.rules,
+		"POST /app/installations/{id}/access_tokens":                h.makeToken,
+		"GET /repos/{owner}/{name}/installation":                    h.showInstallation,
+		"GET /orgs/{org}/members/{user}":                            h.member,
+		"GET /repos/{owner}/{name}":                                 h.showRepo,
+		"POST /repos/{owner}/{name}/hooks":                          h.makeHook,
+		"GET /repos/{owner}/{name}/collaborators/{user}/permission": h.permission,
+		"GET /repos/{owner}/{name}/issues":                          h.list,
+		"GET /repos/{owner}/{name}/issues/{number}":                 h.show,
+		"PATCH /repos/{owner}/{name}/issues/{number}":               h.edit,
+		"GET /repos/{owner}/{name}/issues/{number}/events":          h.events,
+		"GET /repos/{owner}/{name}/issues/{number}/comments":        h.comments,
+		"POST /repos/{owner}/{name}/issues/{number}/comments":       h.say,
+		"PATCH /repos/{owner}/{name}/issues/comments/{id}":          h.editComment,
+		"POST /repos/{owner}/{name}/issues/comments/{id}/reactions": h.react,
+		"POST /repos/{owner}/{name}/issues/{number}/labels":         h.label,
+		"GET /repos/{owner}/{name}/labels/{label}":                  h.showLabel,
+		"GET /repos/{owner}/{name}/pulls":                           p.list,
+		"POST /repos/{owner}/{name}/pulls":                          p.open,
+		"GET /repos/{owner}/{name}/pulls/{number}":                  withPull(p.show),
+		"PATCH /repos/{owner}/{name}/pulls/{number}":                withPull(p.edit),
+		"PUT /repos/{owner}/{name}/pulls/{number}/merge":            withPull(p.merge),
+		"GET /repos/{owner}/{name}/pulls/{number}/reviews":          withPull(p.reviews),
+		"GET /repos/{owner}/{name}/pulls/{number}/comments":         withPull(p.remarks),
+		"GET /repos/{owner}/{name}/git/ref/heads/{branch...}":       p.branch,
+		"GET /repos/{owner}/{name}/compare/{range}":                 p.compare,
+		"GET /repos/{owner}/{name}/commits/{sha}/statuses":          p.statuses,
+		"GET /repos/{owner}/{name}/commits/{sha}/check-runs":        p.checkRuns,
+		"POST /repos/{owner}/{name}/statuses/{sha}":                 p.setStatus,
+		"GET /repos/{owner}/{name}/branches/{branch}/protection":    p.protection,
+		"GET /repos/{owner}/{name}/rules/branches/{branch}":         p.rules,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" "+hubAPI+path, f.serveHub(serve))
@@ -124,10 +127,11 @@ func (f *Fake) mountHub(mux *http.ServeMux) {
 	mux.HandleFunc("POST /api/graphql", f.serveHub(p.graphQL))
 	mux.HandleFunc(hubAPI+"/repositories/{id}/{rest...}", func(w http.ResponseWriter, r *http.Request) { f.byNumber(mux, w, r) })
 	mux.HandleFunc(hubAPI+"/repositories/{id}", func(w http.ResponseWriter, r *http.Request) { f.byNumber(mux, w, r) })
+	return f
 }
 
 // byNumber serves the place of a repository that does not change with its name.
-func (f *Fake) byNumber(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+func (f *Hub) byNumber(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	name := ""
 	for _, repo := range f.repos {
@@ -145,8 +149,9 @@ func (f *Fake) byNumber(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 	mux.ServeHTTP(w, again)
 }
 
-// serveHub wraps a function with what all calls of GitHub have: faults, limits, ETags, redirects after a rename, and whose the token is.
-func (f *Fake) serveHub(do func(*request) (int, any)) http.HandlerFunc {
+// serveHub wraps a function with what all calls of GitHub have: faults, limits, ETags,
+// redirects after a rename, and whose the token is.
+func (f *Hub) serveHub(do func(*request) (int, any)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -171,38 +176,46 @@ func (f *Fake) serveHub(do func(*request) (int, any)) http.HandlerFunc {
 		if status == http.StatusNoContent {
 			text = nil
 		}
-		if f.hub.record != nil {
-			f.hub.record(Exchange{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, In: in, Status: status, Out: text})
+		if f.record != nil {
+			f.record(Exchange{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, In: in, Status: status, Out: text})
 		}
 		sum := sha256.Sum256(text)
 		tag := `"` + hex.EncodeToString(sum[:8]) + `"`
 		same := r.Method == http.MethodGet && status == http.StatusOK && r.Header.Get("If-None-Match") == tag
-		if !same && f.hub.left > 0 {
-			f.hub.left--
+		if !same && f.left > 0 {
+			f.left--
 		}
 		maps.Copy(w.Header(), q.header)
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.Header().Set("X-Ratelimit-Limit", strconv.Itoa(limit))
-		w.Header().Set("X-Ratelimit-Remaining", strconv.Itoa(f.hub.left))
-		w.Header().Set("X-Ratelimit-Reset", strconv.FormatInt(f.hub.reset.Unix(), 10))
+		w.Header().Set("X-Ratelimit-Remaining", strconv.Itoa(f.left))
+		w.Header().Set("X-Ratelimit-Reset", strconv.FormatInt(f.reset.Unix(), 10))
 		if same {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		w.Header().Set("Etag", tag)
+		w.Header().Set("ETag", tag)
 		w.WriteHeader(status)
 		_, _ = w.Write(text)
 	}
 }
 
 // doHub finds out whose a request is, and carries it out.
-func (f *Fake) doHub(q *request, do func(*request) (int, any)) (int, any) {
+func (f *Hub) doHub(q *request, do func(*request) (int, any)) (int, any) {
 	r := q.Request
 	switch {
 	case r.Header.Get("User-Agent") == "" || strings.HasPrefix(r.Header.Get("User-Agent"), "Go-http-client"):
 		return says(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
-	case f.hub.left <= 0:
+	case f.left <= 0:
 		return says(http.StatusForbidden, "API rate limit exceeded for user ID 2.")
+	}
+	if to, ok := f.redirect(r); ok {
+		q.header.Set("Location", to)
+		status := http.StatusMovedPermanently
+		if r.Method != http.MethodGet {
+			status = http.StatusTemporaryRedirect
+		}
+		return says(status, "Moved Permanently")
 	}
 	token := tokenOf(r)
 	q.user = token
@@ -211,7 +224,7 @@ func (f *Fake) doHub(q *request, do func(*request) (int, any)) (int, any) {
 			return says(http.StatusUnauthorized, "A JSON web token could not be decoded")
 		}
 		q.user = f.appOf(token)
-	} else if it := f.hub.tokens[token]; it != nil {
+	} else if it := f.tokens[token]; it != nil {
 		q.user = AppBot
 		switch name := r.PathValue("owner") + "/" + r.PathValue("name"); {
 		case !f.now.Before(it.end):
@@ -225,14 +238,6 @@ func (f *Fake) doHub(q *request, do func(*request) (int, any)) (int, any) {
 	} else if !slices.Contains(f.users, token) || token == AppBot {
 		return says(http.StatusUnauthorized, "Bad credentials")
 	}
-	if to, ok := f.redirect(r); ok {
-		q.header.Set("Location", to)
-		status := http.StatusMovedPermanently
-		if r.Method != http.MethodGet {
-			status = http.StatusTemporaryRedirect
-		}
-		return says(status, "Moved Permanently")
-	}
 	status, out := f.carry(q, do)
 	if out == nil && status >= http.StatusBadRequest {
 		return says(status, http.StatusText(status))
@@ -240,19 +245,21 @@ func (f *Fake) doHub(q *request, do func(*request) (int, any)) (int, any) {
 	return status, out
 }
 
-// isNow returns whether a name of an installation is that of a repository, also where that was renamed.
-func (f *Fake) isNow(name string) func(string) bool {
+// isNow returns whether a name of an installation is that of a repository, also where that was
+// renamed.
+func (f *Hub) isNow(name string) func(string) bool {
 	return func(former string) bool {
 		repo := f.repos[strings.ToLower(name)]
-		id, moved := f.hub.moved[former]
+		id, moved := f.moved[former]
 		return strings.EqualFold(former, name) && !moved || repo != nil && moved && repo.id == id
 	}
 }
 
-// redirect returns the place of a repository that was renamed, as long as no other one has its name.
-func (f *Fake) redirect(r *http.Request) (string, bool) {
+// redirect returns the place of a repository that was renamed, as long as no other one has its
+// name.
+func (f *Hub) redirect(r *http.Request) (string, bool) {
 	name := strings.ToLower(r.PathValue("owner") + "/" + r.PathValue("name"))
-	id, moved := f.hub.moved[name]
+	id, moved := f.moved[name]
 	if !moved || f.repos[name] != nil {
 		return "", false
 	}
@@ -264,7 +271,8 @@ func (f *Fake) redirect(r *http.Request) (string, bool) {
 	return to, true
 }
 
-// hubPage returns the page of a list that a request asks for, and names the next one in the header Link.
+// hubPage returns the page of a list that a request asks for, and names the next one in the
+// header Link.
 func hubPage(q *request, all []object) []object {
 	n, limit := max(q.queryNumber("page"), 1), min(max(q.queryNumber("per_page"), 1), maxPage)
 	if n*limit < len(all) {

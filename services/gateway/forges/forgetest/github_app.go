@@ -14,11 +14,11 @@ import (
 )
 
 // Install installs an App in repositories, and returns the installation's number.
-func (f *Fake) Install(app string, key *rsa.PublicKey, repositories ...string) int64 {
+func (f *Hub) Install(app string, key *rsa.PublicKey, repositories ...string) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := &installation{id: f.next() + 1000, app: app, key: key, repos: repositories}
-	f.hub.apps[i.id] = i
+	f.apps[i.id] = i
 	for _, name := range repositories {
 		f.repos[strings.ToLower(name)].roles[AppBot] = "write"
 	}
@@ -26,21 +26,21 @@ func (f *Fake) Install(app string, key *rsa.PublicKey, repositories ...string) i
 }
 
 // Suspend suspends an installation, or lets it in again.
-func (f *Fake) Suspend(installation int64, suspended bool) {
+func (f *Hub) Suspend(installation int64, suspended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hub.apps[installation].suspended = suspended
+	f.apps[installation].suspended = suspended
 }
 
 // Revoke ends all tokens of installations before their time.
-func (f *Fake) Revoke() {
+func (f *Hub) Revoke() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.hub.tokens)
+	clear(f.tokens)
 }
 
 // appOf returns the App that signed a JWT; empty if it is none of ours, or its time is not now.
-func (f *Fake) appOf(token string) string {
+func (f *Hub) appOf(token string) string {
 	parts := strings.Split(token, ".")
 	dec := base64.RawURLEncoding.DecodeString
 	head, err1 := dec(parts[0])
@@ -59,7 +59,7 @@ func (f *Fake) appOf(token string) string {
 		return ""
 	}
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	for _, i := range f.hub.apps {
+	for _, i := range f.apps {
 		if i.app == c.Iss && rsa.VerifyPKCS1v15(i.key, crypto.SHA256, digest[:], signature) == nil {
 			return i.app
 		}
@@ -81,7 +81,7 @@ func (f hubIssues) showApp(q *request) (int, any) {
 
 // makeToken makes a token of an installation, which is good for an hour.
 func (f hubIssues) makeToken(q *request) (int, any) {
-	i := f.hub.apps[q.number("id")]
+	i := f.apps[q.number("id")]
 	switch {
 	case q.user == "":
 		return says(http.StatusUnauthorized, badJWT)
@@ -91,13 +91,13 @@ func (f hubIssues) makeToken(q *request) (int, any) {
 		return says(http.StatusForbidden, "This installation has been suspended")
 	}
 	token, end := fmt.Sprintf("ghs_%d", f.next()), f.now.Add(time.Hour)
-	f.hub.tokens[token] = &installed{installation: i, end: end}
+	f.tokens[token] = &installed{installation: i, end: end}
 	return http.StatusCreated, object{"token": token, "expires_at": end}
 }
 
 // showInstallation returns that of a repository.
 func (f hubIssues) showInstallation(q *request) (int, any) {
-	for _, i := range f.hub.apps {
+	for _, i := range f.apps {
 		if i.app == q.user && slices.ContainsFunc(i.repos, f.isNow(q.repo.name)) {
 			return http.StatusOK, object{"id": i.id}
 		}
@@ -105,19 +105,20 @@ func (f hubIssues) showInstallation(q *request) (int, any) {
 	return says(http.StatusNotFound, "Not Found")
 }
 
-// Rename gives a repository another name. The former one leads to it until another repository has it.
-func (f *Fake) Rename(name, now string) {
+// Rename gives a repository another name. The former one leads to it until another repository
+// has it.
+func (f *Hub) Rename(name, now string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.repos[strings.ToLower(name)]
 	delete(f.repos, strings.ToLower(name))
 	r.name = now
 	f.repos[strings.ToLower(now)] = r
-	f.hub.moved[strings.ToLower(name)] = r.id
+	f.moved[strings.ToLower(name)] = r.id
 }
 
 // RenameUser gives a user another name, and the former one to a new user.
-func (f *Fake) RenameUser(login, now string) {
+func (f *Hub) RenameUser(login, now string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.users[slices.Index(f.users, login)] = now
@@ -147,22 +148,22 @@ func (f *Fake) RenameUser(login, now string) {
 }
 
 // UseUp leaves so many requests of the primary limit, until a time.
-func (f *Fake) UseUp(left int, reset time.Time) {
+func (f *Hub) UseUp(left int, reset time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hub.left, f.hub.reset = left, reset
+	f.left, f.reset = left, reset
 }
 
-// Left returns what is left of the primary limit.
-func (f *Fake) Left() int {
+// Left returns how many requests the primary limit still allows.
+func (f *Hub) Left() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.hub.left
+	return f.left
 }
 
 // Record has each exchange in GitHub's dialect told.
-func (f *Fake) Record(to func(Exchange)) {
+func (f *Hub) Record(to func(Exchange)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hub.record = to
+	f.record = to
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // hubIssues answers in GitHub's dialect what is about accounts, repositories and issues.
-type hubIssues struct{ *Fake }
+type hubIssues struct{ *Hub }
 
 // hubUser returns a user as GitHub does.
-func (f *Fake) hubUser(login string) object {
+func (f *Hub) hubUser(login string) object {
 	kind := "User"
 	if strings.HasSuffix(login, "[bot]") {
 		kind = "Bot"
@@ -73,7 +73,7 @@ func (f hubIssues) permission(q *request) (int, any) {
 }
 
 // hubIssue returns an issue as GitHub does.
-func (f *Fake) hubIssue(i *issue) object {
+func (f *Hub) hubIssue(i *issue) object {
 	labels := []object{}
 	for _, l := range i.labels {
 		labels = append(labels, object{"name": l})
@@ -131,8 +131,6 @@ func (f hubIssues) events(q *request) (int, any) {
 		switch e.kind {
 		case "label":
 			o["event"], o["label"] = "labeled", object{"name": e.label, "color": "00aabb"}
-		case "unlabel":
-			o["event"], o["label"] = "unlabeled", object{"name": e.label, "color": "00aabb"}
 		case "close":
 			o["event"] = "closed"
 		case "reopen":
@@ -146,7 +144,7 @@ func (f hubIssues) events(q *request) (int, any) {
 }
 
 // hubComment returns a comment as GitHub does.
-func (f *Fake) hubComment(e *event) object {
+func (f *Hub) hubComment(e *event) object {
 	return object{"id": e.id, "user": f.hubUser(e.by), "body": e.body, "created_at": e.created, "updated_at": e.edited}
 }
 
@@ -203,17 +201,6 @@ func (f hubIssues) label(q *request) (int, any) {
 		}
 	}
 	_, _ = f.Fake.label(q)
-	return http.StatusOK, f.hubIssue(q.issue)["labels"]
-}
-
-// unlabel takes a label off.
-func (f hubIssues) unlabel(q *request) (int, any) {
-	name := q.PathValue("label")
-	if !q.repo.may(q.user, "write", "admin") {
-		return says(http.StatusForbidden, "Must have admin rights to Repository.")
-	}
-	q.issue.labels = slices.DeleteFunc(q.issue.labels, func(l string) bool { return l == name })
-	q.issue.events = append(q.issue.events, &event{id: f.next(), kind: "unlabel", by: q.user, label: name, created: f.now, edited: f.now})
 	return http.StatusOK, f.hubIssue(q.issue)["labels"]
 }
 

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// hubPulls answers in GitHub's dialect what is about commits, pull requests, reviews and checks.
-type hubPulls struct{ *Fake }
+// hubPulls answers in GitHub's dialect what is about commits, pull requests, reviews and
+// checks.
+type hubPulls struct{ *Hub }
 
 // invalid answers as GitHub does where something in a request is wrong.
 func invalid(reason string) (int, any) {
@@ -20,7 +21,7 @@ func invalid(reason string) (int, any) {
 }
 
 // hubPull returns a pull request as GitHub does.
-func (f *Fake) hubPull(r *repo, i *issue) object {
+func (f *Hub) hubPull(r *repo, i *issue) object {
 	o, p := f.hubIssue(i), i.pull
 	delete(o, "pull_request")
 	where := object{"id": r.id, "full_name": r.name}
@@ -93,7 +94,8 @@ func (f hubPulls) edit(q *request) (int, any) {
 	return http.StatusOK, f.hubPull(q.repo, q.issue)
 }
 
-// merge merges a pull request, in the order of GitHub's own refusals. Every method makes new commits.
+// merge merges a pull request, in the order of GitHub's own refusals. Every method makes new
+// commits.
 func (f hubPulls) merge(q *request) (int, any) {
 	i, p := q.issue, q.issue.pull
 	do := map[string]string{"": "merge", "merge": "merge", "squash": "squash", "rebase": "squash"}[q.in.MergeMethod]
@@ -121,21 +123,22 @@ func (f hubPulls) merge(q *request) (int, any) {
 	return http.StatusOK, object{"sha": merge, "merged": true, "message": "Pull Request successfully merged"}
 }
 
-// CarryReviews has reviews moved along with each push from now on, as GitHub does where stale ones are not dismissed.
-func (f *Fake) CarryReviews() {
+// CarryReviews has reviews moved along with each push from now on, as GitHub does where stale
+// ones are not dismissed.
+func (f *Hub) CarryReviews() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hub.carries = true
+	f.carries = true
 }
 
 // hubReview returns a review as GitHub does. Nothing in it says who counts.
-func (f *Fake) hubReview(p *pull, v *review) object {
+func (f *Hub) hubReview(p *pull, v *review) object {
 	state := map[string]string{"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}[v.state]
 	if v.dismissed && v.state == "APPROVED" {
 		state = "DISMISSED"
 	}
 	commit := v.commit
-	if f.hub.carries {
+	if f.carries {
 		commit = p.head
 	}
 	return object{
@@ -202,7 +205,7 @@ func (f hubPulls) statuses(q *request) (int, any) {
 }
 
 // hubStatus returns a status as GitHub does.
-func (f *Fake) hubStatus(s *status) object {
+func (f *Hub) hubStatus(s *status) object {
 	o := object{
 		"id": s.id, "state": s.state, "context": s.context, "description": s.text, "target_url": nil, "creator": f.hubUser(s.by), "created_at": s.at,
 	}
@@ -225,10 +228,10 @@ func (f hubPulls) setStatus(q *request) (int, any) {
 }
 
 // Check writes a check run, as an App does.
-func (f *Fake) Check(c CheckRun) {
+func (f *Hub) Check(c CheckRun) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hub.runs = append(f.hub.runs, c)
+	f.runs = append(f.runs, c)
 	r := f.repos[strings.ToLower(c.Repository)]
 	f.tell(&request{repo: r, user: AppBot}, nil, "check_run", object{
 		"action": "created", "check_run": object{"name": c.Name, "head_sha": c.Commit, "status": c.Status},
@@ -238,7 +241,7 @@ func (f *Fake) Check(c CheckRun) {
 // checkRuns returns a page of the check runs of a commit.
 func (f hubPulls) checkRuns(q *request) (int, any) {
 	out := []object{}
-	for i, c := range f.hub.runs {
+	for i, c := range f.runs {
 		if !strings.EqualFold(c.Repository, q.repo.name) || c.Commit != q.PathValue("sha") {
 			continue
 		}
@@ -276,20 +279,20 @@ func (f hubPulls) protection(q *request) (int, any) {
 }
 
 // RuleSet adds a rule of a ruleset to a branch.
-func (f *Fake) RuleSet(repository, branch, kind string, parameters map[string]any) {
+func (f *Hub) RuleSet(repository, branch, kind string, parameters map[string]any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := strings.ToLower(repository) + " " + branch
-	f.hub.rules[key] = append(f.hub.rules[key], object{"type": kind, "parameters": parameters})
+	f.ruleSets[key] = append(f.ruleSets[key], object{"type": kind, "parameters": parameters})
 }
 
 // rules returns a page of the rules of rulesets for a branch.
 func (f hubPulls) rules(q *request) (int, any) {
-	return http.StatusOK, hubPage(q, f.hub.rules[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
+	return http.StatusOK, hubPage(q, f.ruleSets[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
 }
 
 // Resolve has the remarks about a file taken as done.
-func (f *Fake) Resolve(repository string, number int64, path string) {
+func (f *Hub) Resolve(repository string, number int64, path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, i := range f.repos[strings.ToLower(repository)].issues {
@@ -351,7 +354,7 @@ func (f hubPulls) threads(q *request, p *pull) object {
 }
 
 // hubSend returns the sending of a delivery in GitHub's dialect.
-func (f *Fake) hubSend(q *request, i *issue, h hook, event, id string, told object) func() {
+func (f *Hub) hubSend(q *request, i *issue, h hook, event, id string, told object) func() {
 	o := object{"action": told["action"], "sender": f.hubUser(q.user), "repository": object{"id": q.repo.id, "full_name": q.repo.name}}
 	for _, name := range []string{"sha", "context", "state", "check_run"} {
 		if v, ok := told[name]; ok {

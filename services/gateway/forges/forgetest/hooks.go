@@ -55,7 +55,8 @@ func (f *Fake) Send(m Mode) {
 	f.hooks.mode = m
 }
 
-// Release sends the hooks that were held back, the last one first, and returns when they are answered.
+// Release sends the hooks that were held back, the last one first, and returns when they are
+// answered.
 func (f *Fake) Release() {
 	f.mu.Lock()
 	held := f.hooks.held
@@ -85,7 +86,7 @@ func (f *Fake) tell(q *request, i *issue, event string, o object) {
 		id := fmt.Sprintf("delivery-%d", f.next())
 		send := func() { post(h, event, id, body) }
 		if h.hub {
-			send = f.hubSend(q, i, h, event, id, o)
+			send = f.Hub.hubSend(q, i, h, event, id, o)
 		}
 		switch f.hooks.mode {
 		case Good:
@@ -111,7 +112,7 @@ func post(h hook, event, id string, body []byte) {
 	dialect := "X-Gitea-Event-Type"
 	if h.hub {
 		dialect = "X-GitHub-Event"
-		r.Header.Set("X-GitHub-Delivery", id)
+		r.Header.Set("X-Github-Delivery", id)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Gitea-Delivery", id)

@@ -13,7 +13,8 @@ type pulls struct{ *Fake }
 
 // pull makes an issue a pull request.
 type pull struct {
-	// branch has the change, and goes into base. Both are of the repository itself: the fake has no forks.
+	// branch has the change, and goes into base. Both are of the repository itself: the fake has
+	// no forks.
 	branch, base string
 	// head is the commit that the forge has seen last.
 	head string
@@ -21,7 +22,8 @@ type pull struct {
 	merge, mergedBy string
 	// reviews has the oldest first.
 	reviews []*review
-	// draft and seen are of GitHub's dialect: whether it is one, and where the base was when the head came.
+	// draft and seen are of GitHub's dialect: whether it is one, and where the base was when the
+	// head came.
 	draft bool
 	seen  string
 }
@@ -146,8 +148,8 @@ func (f pulls) editPull(q *request) (int, any) {
 	return status, f.pullObject(q.repo, q.issue)
 }
 
-// sync finds pushes to the branches of open pull requests: reviews of another change are stale then, and dismissed where the
-// base's rule says so.
+// sync finds pushes to the branches of open pull requests: reviews of another change are stale
+// then, and dismissed where the base's rule says so.
 func (f pulls) sync(r *repo) {
 	if r.dir == "" {
 		return
@@ -173,7 +175,8 @@ func (f pulls) sync(r *repo) {
 	}
 }
 
-// review adds a review. Everybody may write one; that of a writer is official; an author may not approve their own.
+// review adds a review. Everybody may write one; that of a writer is official; an author may
+// not approve their own.
 func (f pulls) review(q *request) (int, any) {
 	p := q.issue.pull
 	if q.in.Event == "APPROVED" && q.user == q.issue.by {

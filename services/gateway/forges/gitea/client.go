@@ -12,9 +12,11 @@ import (
 
 // Config says which forge it is, and as whom we are there.
 type Config struct {
-	// URL is the forge's, such as https://git.example.com. Without TLS it has to be on this machine.
+	// URL is the forge's, such as https://git.example.com. Without TLS it has to be on this
+	// machine.
 	URL string
-	// TokenFile has a token of our account. It is read for each request, so that it can be replaced.
+	// TokenFile has a token of our account. It is read for each request, so that it can be
+	// replaced.
 	TokenFile string
 	// Bots are logins of accounts that are programs. Gitea does not tell.
 	Bots []string
@@ -32,7 +34,8 @@ type Client struct {
 const (
 	// page is how many things one request lists.
 	page = 50
-	// later is the reason for a merge that is refused because Gitea has not computed yet whether it can be done. It has no other sign.
+	// later is the reason for a merge that is refused because Gitea has not computed yet whether
+	// it can be done. It has no other sign.
 	later = "Please try again later"
 )
 
@@ -57,8 +60,8 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// isBot reports whether an account is a program: by its number, which is negative for those of Gitea itself, by the operator's
-// word, or by the name that bots have on other forges.
+// isBot reports whether an account is a program: by its number, which is negative for those of
+// Gitea itself, by the operator's word, or by the name that bots have on other forges.
 func (c *Client) isBot(id int64, login string) bool {
 	return id <= 0 || strings.HasSuffix(login, "[bot]") ||
 		slices.ContainsFunc(c.cfg.Bots, func(b string) bool { return strings.EqualFold(b, login) })

@@ -227,14 +227,15 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 		a.Kind = intake.Member
 		return a, nil
 	}
-	// A member of the organisation may have no right of their own in this repository, and is no stranger all the same.
+	// A member of the organisation may have no right of their own in this repository, and is no
+	// stranger all the same.
 	owner, _, _ := strings.Cut(repository, "/")
 	err = c.Call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil)
 	if _, ok := errors.AsType[*forges.ParkedError](err); ok || ctx.Err() != nil {
 		return intake.Account{}, err
 	}
-	// A person's repository has no organisation, and the members of one are shown to members alone. Who is not known to be one is a
-	// stranger, which is the stricter of both.
+	// A person's repository has no organisation, and the members of one are shown to members
+	// alone. Who is not known to be one is a stranger, which is the stricter of both.
 	if err == nil {
 		a.Kind = intake.Member
 	}
@@ -270,8 +271,9 @@ func (c *Client) React(ctx context.Context, repository string, comment int64, r 
 	return c.Call(ctx, http.MethodPost, path, map[string]string{"content": string(r)}, nil)
 }
 
-// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which a pull request is as well; those of
-// pull requests and reviews hold the pull request; those of statuses and pushes a commit.
+// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which
+// a pull request is as well; those of pull requests and reviews hold the pull request; those of
+// statuses and pushes a commit.
 func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	var d struct {
 		Issue  *issueJSON `json:"issue"`

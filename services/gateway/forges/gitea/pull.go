@@ -39,7 +39,8 @@ type (
 		URL      string   `json:"html_url"`
 	}
 	endJSON struct {
-		// Ref is the branch's name, without a prefix; that of a branch that is gone is refs/pull/<number>/head. Label has its name then.
+		// Ref is the branch's name, without a prefix; that of a branch that is gone is
+		// refs/pull/<number>/head. Label has its name then.
 		Ref    string `json:"ref"`
 		Label  string `json:"label"`
 		SHA    string `json:"sha"`
@@ -50,7 +51,8 @@ type (
 )
 
 const (
-	// draft begins the title of a draft, and plain stands before a title that only looks so. It cannot be seen.
+	// draft begins the title of a draft, and plain stands before a title that only looks so. It
+	// cannot be seen.
 	draft = "WIP: "
 	plain = "\u200b"
 	// maxTitle is how long a title may be, in characters.
@@ -65,7 +67,8 @@ func looksDraft(title string) bool {
 	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
 }
 
-// title returns the title that says what is wanted. One that an agent has begun with WIP would never be merged.
+// title returns the title that says what is wanted. One that an agent has begun with WIP would
+// never be merged.
 func title(t *forges.PullText) string {
 	s := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError {
@@ -85,7 +88,8 @@ func title(t *forges.PullText) string {
 	return s
 }
 
-// branches returns the path of a pull request by its two branches. Both are checked, since a name with a slash or a dot is a path, too.
+// branches returns the path of a pull request by its two branches. Both are checked, since a
+// name with a slash or a dot is a path, too.
 func branches(head, base git.Branch) (string, error) {
 	for _, b := range []git.Branch{head, base} {
 		if _, err := git.ParseBranch(string(b)); err != nil {
@@ -105,7 +109,8 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	if err != nil {
 		return forges.Pull{}, err
 	}
-	// This one is any of those that ever were: it says cheaply that there is none, and if it is open, there is no other open one.
+	// This one is any of those that ever were: it says cheaply that there is none, and if it is
+	// open, there is no other open one.
 	var first pullJSON
 	if err := c.Call(ctx, http.MethodGet, path+"/"+ends, nil, &first); err != nil {
 		return forges.Pull{}, err
@@ -208,7 +213,8 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 	return c.pull(ctx, path, &j)
 }
 
-// OpenPull opens a pull request. Gitea refuses a second one of the same branches while one is open.
+// OpenPull opens a pull request. Gitea refuses a second one of the same branches while one is
+// open.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
 	if _, err := branches(head, base); err != nil {
 		return forges.Pull{}, err
@@ -237,7 +243,8 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and adds labels. It asks for no version first: the last one who writes wins, as on the page.
+// EditPull replaces the title and the text, and adds labels. It asks for no version first: the
+// last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
 	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
@@ -288,8 +295,8 @@ func (c *Client) BranchHead(ctx context.Context, repository string, branch git.B
 	return git.ParseOID(b.Commit.ID)
 }
 
-// Behind reports whether a base has commits that a head has not. The merge base that a pull request shows is computed late, and so may
-// be of the head before.
+// Behind reports whether a base has commits that a head has not. The merge base that a pull
+// request shows is computed late, and so may be of the head before.
 func (c *Client) Behind(ctx context.Context, repository string, head, base git.OID) (bool, error) {
 	for _, commit := range []git.OID{head, base} {
 		if _, err := git.ParseOID(string(commit)); err != nil {
@@ -341,7 +348,8 @@ func (c *Client) Merges(m forges.Method) error {
 	return nil
 }
 
-// Merge merges a pull request whose head is that commit. It never forces what the protection of the base refuses.
+// Merge merges a pull request whose head is that commit. It never forces what the protection of
+// the base refuses.
 func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
 	path, err := rest.Path(repository, "pulls", number, "merge")
 	if err != nil {
@@ -357,7 +365,8 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	return c.Call(ctx, http.MethodPost, path, map[string]string{"do": methods[m], "head_commit_id": string(head)}, nil)
 }
 
-// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change first.
+// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change
+// first.
 func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {
 	path, err := rest.Path(repository, "issues")
 	if err != nil {

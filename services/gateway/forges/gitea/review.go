@@ -18,7 +18,8 @@ type (
 	reviewJSON struct {
 		ID   int64    `json:"id"`
 		User userJSON `json:"user"`
-		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent yet, and REQUEST_REVIEW says who was asked for one.
+		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent yet, and REQUEST_REVIEW
+		// says who was asked for one.
 		State     string `json:"state"`
 		Body      string `json:"body"`
 		Commit    string `json:"commit_id"`
@@ -60,7 +61,8 @@ type (
 	}
 )
 
-// Reviews returns the reviews of a pull request. Those that are not sent yet, and requests for one, are none.
+// Reviews returns the reviews of a pull request. Those that are not sent yet, and requests for
+// one, are none.
 func (c *Client) Reviews(ctx context.Context, repository string, number int64) ([]forges.Review, error) {
 	path, err := rest.Path(repository, "pulls", number, "reviews")
 	if err != nil {
@@ -146,8 +148,8 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 	return out, err
 }
 
-// outcome returns the meaning of a state of Gitea. A check that was skipped and one that only warns have passed, for the forge as well; a state
-// that we do not know has not.
+// outcome returns the meaning of a state of Gitea. A check that was skipped and one that only
+// warns have passed, for the forge as well; a state that we do not know has not.
 func outcome(state string) forges.Outcome {
 	switch state {
 	case "success", "warning", "skipped":

@@ -27,17 +27,21 @@ import (
 type App struct {
 	// ID is the App's: its client id, or its number.
 	ID string
-	// Installation is the number of the installation: the repositories that it has are those that we may change.
+	// Installation is the number of the installation: the repositories that it has are those
+	// that we may change.
 	Installation int64
-	// KeyFile has the App's private key, RSA in PEM. It is read for each token, so that it can be replaced.
+	// KeyFile has the App's private key, RSA in PEM. It is read for each token, so that it can
+	// be replaced.
 	KeyFile string
 }
 
 const (
-	// jwtFor is how long we speak as the App, of ten minutes that GitHub allows, and skew by how much its clock may be behind ours.
+	// jwtFor is how long we speak as the App, of ten minutes that GitHub allows, and skew by
+	// how much its clock may be behind ours.
 	jwtFor = 9 * time.Minute
 	skew   = time.Minute
-	// early is how long before its end a token is replaced, of an hour that it is good for: a request on its way has that long.
+	// early is how long before its end a token is replaced, of an hour that it is good for: a
+	// request on its way has that long.
 	early = 5 * time.Minute
 )
 
@@ -76,7 +80,8 @@ func newApp(cfg *App, on rest.Config) (*app, error) {
 	return a, nil
 }
 
-// key reads the private key. GitHub gives one in the form of PKCS #1; those of other tools are PKCS #8.
+// key reads the private key. GitHub gives one in the form of PKCS #1; those of other tools
+// are PKCS #8.
 func (a *app) key() (*rsa.PrivateKey, error) {
 	text, err := os.ReadFile(a.cfg.KeyFile)
 	if err != nil {
@@ -89,15 +94,16 @@ func (a *app) key() (*rsa.PrivateKey, error) {
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
-	if any, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		if key, ok := any.(*rsa.PrivateKey); ok {
+	if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+		if key, ok := parsed.(*rsa.PrivateKey); ok {
 			return key, nil
 		}
 	}
 	return nil, errors.New("app.key_file: its key is not one of RSA")
 }
 
-// jwt returns the authorization of the App itself, which GitHub takes for its own affairs alone.
+// jwt returns the authorization of the App itself, which GitHub takes for its own affairs
+// alone.
 func (a *app) jwt() (string, error) {
 	key, err := a.key()
 	if err != nil {
@@ -118,7 +124,8 @@ func (a *app) jwt() (string, error) {
 	return "Bearer " + text + "." + enc(signature), nil
 }
 
-// authorize returns the authorization of the installation, with a token that is good for a while.
+// authorize returns the authorization of the installation, with a token that is good for a
+// while.
 func (a *app) authorize(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -150,8 +157,9 @@ func (a *app) renew(authorization string) bool {
 	return true
 }
 
-// covers returns an error if a repository is not in our installation. Its token reads every public repository, and so would read what
-// strangers write in one that has a name of ours by now.
+// covers returns an error if a repository is not in our installation. Its token reads every
+// public repository, and so would read what strangers write in one that has a name of ours
+// by now.
 func (a *app) covers(ctx context.Context, repository string) error {
 	a.mu.Lock()
 	known := a.may[repository]

@@ -32,7 +32,8 @@ type (
 	}
 	runJSON struct {
 		Name string `json:"name"`
-		// Status is completed, or one of several that say that it is not. Conclusion is null until then.
+		// Status is completed, or one of several that say that it is not. Conclusion is null
+		// until then.
 		Status     string `json:"status"`
 		Conclusion string `json:"conclusion"`
 		URL        string `json:"html_url"`
@@ -47,8 +48,9 @@ type (
 	}
 )
 
-// Statuses returns the last status of each name, by name: those that were written as statuses, and check runs. Of two with one name the
-// worse counts, and the run where both say the same.
+// Statuses returns the last status of each name, by name: those that were written as
+// statuses, and check runs. Of two with one name the worse counts, and the run where both
+// say the same.
 func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID) ([]forges.Status, error) {
 	by := map[string]forges.Status{}
 	err := c.statuses(ctx, repository, commit, func(j *statusJSON) {
@@ -110,7 +112,8 @@ func outcome(state string) forges.Outcome {
 	}
 }
 
-// status returns a check run as a status. One that was skipped, and one that decides nothing, have passed, for GitHub as well.
+// status returns a check run as a status. One that was skipped, and one that decides
+// nothing, have passed, for GitHub as well.
 func (j *runJSON) status() forges.Status {
 	s := forges.Status{
 		Name: j.Name, Outcome: forges.Pending, Text: j.Output.Title, URL: j.URL, Author: intake.Account{Kind: intake.Bot},
@@ -156,7 +159,8 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 }
 
 type (
-	// classicJSON is the protection of one branch, which is shown to those who may read the administration.
+	// classicJSON is the protection of one branch, which is shown to those who may read the
+	// administration.
 	classicJSON struct {
 		Statuses *struct {
 			Strict   bool     `json:"strict"`
@@ -170,7 +174,8 @@ type (
 			Enabled bool `json:"enabled"`
 		} `json:"enforce_admins"`
 	}
-	// ruleJSON is one of a ruleset of the repository or the organisation; several may say the same.
+	// ruleJSON is one of a ruleset of the repository or the organisation; several may say the
+	// same.
 	ruleJSON struct {
 		Type       string `json:"type"`
 		Parameters struct {
@@ -184,8 +189,9 @@ type (
 	}
 )
 
-// Protection returns all that GitHub demands of what comes to be on a branch: by the protection of the branch, and by rulesets. Who may
-// go round the rules of a ruleset is not told, so that they hold for administrators only where the protection says so.
+// Protection returns all that GitHub demands of what comes to be on a branch: by the
+// protection of the branch, and by rulesets. Who may go round the rules of a ruleset is not
+// told, so that they hold for administrators only where the protection says so.
 func (c *Client) Protection(ctx context.Context, repository string, branch git.Branch) (forges.Protection, error) {
 	if err := branchesAre(branch); err != nil {
 		return forges.Protection{}, err
@@ -239,8 +245,9 @@ func (j *ruleJSON) add(p *forges.Protection) {
 	}
 }
 
-// literal returns names as patterns. GitHub's are names alone, and one with a star would stand for others as well: each such character
-// stands for any one here, which is the name itself and less than a star.
+// literal returns names as patterns. GitHub's are names alone, and one with a star would
+// stand for others as well: each such character stands for any one here, which is the name
+// itself and less than a star.
 func literal(names []string) []string {
 	out := make([]string, 0, len(names))
 	for _, n := range names {

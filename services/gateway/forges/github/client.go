@@ -16,11 +16,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Config says which forge it is, and as whom we are there: an account with a token, or an App.
+// Config says which forge it is, and as whom we are there: an account with a token, or an
+// App.
 type Config struct {
-	// URL is https://github.com, or that of an Enterprise Server. Without TLS it has to be on this machine.
+	// URL is https://github.com, or that of an Enterprise Server. Without TLS it has to be on
+	// this machine.
 	URL string
-	// TokenFile has a token of our account. It is read for each request, so that it can be replaced. Empty for an App.
+	// TokenFile has a token of our account. It is read for each request, so that it can be
+	// replaced. Empty for an App.
 	TokenFile string
 	// App is the App; nil for a token.
 	App *App
@@ -35,7 +38,8 @@ type Client struct {
 	*rest.Client
 
 	cfg Config
-	// graph is the other API, GraphQL: it alone has drafts made ready, and says which remarks are resolved.
+	// graph is the other API, GraphQL: it alone has drafts made ready, and says which remarks
+	// are resolved.
 	graph *rest.Client
 	// app makes the tokens; nil for an account with one.
 	app *app
@@ -105,7 +109,8 @@ func (c *Client) Close() {
 	}
 }
 
-// apiOf returns where the API of a forge begins: an Enterprise Server has it below its own address.
+// apiOf returns where the API of a forge begins: an Enterprise Server has it below its own
+// address.
 func apiOf(base *url.URL) *url.URL {
 	if strings.EqualFold(base.Host, public) || strings.EqualFold(base.Host, "www."+public) {
 		return &url.URL{Scheme: base.Scheme, Host: "api." + public}
@@ -113,19 +118,22 @@ func apiOf(base *url.URL) *url.URL {
 	return base.JoinPath("/api", enterprise)
 }
 
-// limited reports whether a refusal is a secondary limit, which has no header of its own where GitHub does not know its end.
+// limited reports whether a refusal is a secondary limit, which has no header of its own
+// where GitHub does not know its end.
 func limited(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "secondary rate limit") || strings.Contains(m, "abuse detection")
 }
 
-// again reports whether a merge is refused because GitHub is not done with the one before, or with computing.
+// again reports whether a merge is refused because GitHub is not done with the one before,
+// or with computing.
 func again(code int, message string) bool {
 	return code == http.StatusMethodNotAllowed && (strings.HasPrefix(message, "Base branch was modified") ||
 		strings.HasPrefix(message, "Merge already in progress"))
 }
 
-// denied returns the words for a refusal whose reason a person has to know: GitHub has one number for all of them.
+// denied returns the words for a refusal whose reason a person has to know: GitHub has one
+// number for all of them.
 func denied(_ int, message string) string {
 	switch m := strings.ToLower(message); {
 	case strings.Contains(m, "suspended"):
@@ -140,8 +148,8 @@ func denied(_ int, message string) string {
 	return ""
 }
 
-// known returns an error if a name is another repository than it was: after a rename, whoever takes the name over decides about the
-// issues there, and who may write.
+// known returns an error if a name is another repository than it was: after a rename,
+// whoever takes the name over decides about the issues there, and who may write.
 func (c *Client) known(name string, id int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +182,8 @@ func (c *Client) account(u *userJSON) intake.Account {
 	return a
 }
 
-// isBot reports whether an account is a program: by what GitHub says, by the name that Apps have, or by the operator's word.
+// isBot reports whether an account is a program: by what GitHub says, by the name that Apps
+// have, or by the operator's word.
 func (c *Client) isBot(u *userJSON) bool {
 	return u.ID <= 0 || u.Type != "" && u.Type != "User" || strings.HasSuffix(u.Login, "[bot]") ||
 		slices.ContainsFunc(c.cfg.Bots, func(b string) bool { return strings.EqualFold(b, u.Login) })

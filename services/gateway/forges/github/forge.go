@@ -47,7 +47,8 @@ type (
 		Created time.Time `json:"created_at"`
 		Updated time.Time `json:"updated_at"`
 	}
-	// eventJSON is something that happened to an issue: labeled and unlabeled have the label, closed the actor.
+	// eventJSON is something that happened to an issue: labeled and unlabeled have the label,
+	// closed the actor.
 	eventJSON struct {
 		Event string     `json:"event"`
 		Actor *userJSON  `json:"actor"`
@@ -72,7 +73,8 @@ func (c *Client) Self(ctx context.Context) (intake.Account, error) {
 	return c.account(&u), err
 }
 
-// Repository returns a repository by its name. After a rename the former name leads to it as long as no other has that.
+// Repository returns a repository by its name. After a rename the former name leads to it
+// as long as no other has that.
 func (c *Client) Repository(ctx context.Context, name string) (forges.Repository, error) {
 	path, err := rest.Path(name)
 	if err != nil {
@@ -126,14 +128,8 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
 	by := map[string]intake.Account{}
 	err := c.events(ctx, issue, func(e *eventJSON) {
-		if e.Label == nil {
-			return
-		}
-		switch e.Event {
-		case "labeled":
+		if e.Event == "labeled" && e.Label != nil {
 			by[e.Label.Name] = c.account(e.Actor)
-		case "unlabeled":
-			delete(by, e.Label.Name)
 		}
 	})
 	return by, err
@@ -172,7 +168,8 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 	return sorted(out), err
 }
 
-// sorted returns changes with the oldest first, each once: one that changes while pages are read may be in two of them.
+// sorted returns changes with the oldest first, each once: one that changes while pages are
+// read may be in two of them.
 func sorted(list []forges.Change) []forges.Change {
 	slices.SortStableFunc(list, func(a, b forges.Change) int { return a.At.Compare(b.At) })
 	last := map[int64]int{}
@@ -225,7 +222,8 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 		return intake.Account{}, err
 	}
 	var got struct {
-		// Permission is admin, write, read or none; Role says triage as well, and maintain, or the name of a role of the organisation.
+		// Permission is admin, write, read or none; Role says triage as well, and maintain, or
+		// the name of a role of the organisation.
 		Permission string    `json:"permission"`
 		Role       string    `json:"role_name"`
 		User       *userJSON `json:"user"`
@@ -258,15 +256,17 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 	return c.member(ctx, repository, a)
 }
 
-// member returns an account that may not write, as a member if it belongs to the organisation: it is no stranger all the same.
+// member returns an account that may not write, as a member if it belongs to the
+// organisation: it is no stranger all the same.
 func (c *Client) member(ctx context.Context, repository string, a intake.Account) (intake.Account, error) {
 	owner, _, _ := strings.Cut(repository, "/")
 	err := c.Call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(a.Login), nil, nil)
 	if _, ok := errors.AsType[*forges.ParkedError](err); ok || ctx.Err() != nil {
 		return intake.Account{}, err
 	}
-	// A person's repository has no organisation, and the members of one are shown to members alone, others are sent to the public ones by
-	// a redirect. Who is not known to be one is a stranger, which is the stricter of both.
+	// A person's repository has no organisation, and the members of one are shown to members
+	// alone, others are sent to the public ones by a redirect. Who is not known to be one is a
+	// stranger, which is the stricter of both.
 	if err == nil {
 		a.Kind = intake.Member
 	}
@@ -293,7 +293,8 @@ func (c *Client) Edit(ctx context.Context, repository string, comment int64, bod
 	return c.Call(ctx, http.MethodPatch, path, map[string]string{"body": body}, nil)
 }
 
-// React puts a reaction on a comment. GitHub answers the same one again with the one that is there.
+// React puts a reaction on a comment. GitHub answers the same one again with the one that
+// is there.
 func (c *Client) React(ctx context.Context, repository string, comment int64, r forges.Reaction) error {
 	path, err := rest.Path(repository, "issues", "comments", comment, "reactions")
 	if err != nil {
@@ -311,8 +312,9 @@ func (c *Client) CloseIssue(ctx context.Context, repository string, number int64
 	return c.Call(ctx, http.MethodPatch, path, map[string]string{"state": "closed"}, nil)
 }
 
-// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which a pull request is as well; those of
-// pull requests, reviews and remarks hold the pull request; those of statuses and checks a commit.
+// Hint reads a delivery. Those of issues, their labels and their comments hold the issue,
+// which a pull request is as well; those of pull requests, reviews and remarks hold the
+// pull request; those of statuses and checks a commit.
 func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	type commit struct {
 		SHA string `json:"head_sha"`

@@ -67,7 +67,8 @@ func title(t *forges.PullText) string {
 	return s
 }
 
-// branchesAre returns an error if one of the names is no branch's: the head is owner:branch in GitHub's words, and could be that of a fork.
+// branchesAre returns an error if one of the names is no branch's: the head is owner:branch
+// in GitHub's words, and could be that of a fork.
 func branchesAre(names ...git.Branch) error {
 	for _, b := range names {
 		if _, err := git.ParseBranch(string(b)); err != nil {
@@ -150,7 +151,8 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 			p.Branch = ""
 		}
 	}
-	// The base's commit is that of the time when the pull request was pushed to last: only the branch itself says where it is.
+	// The base's commit is that of the time when the pull request was pushed to last: only the
+	// branch itself says where it is.
 	if p.BaseHead, err = c.BranchHead(ctx, repository, p.Base); errors.Is(err, forges.ErrNotFound) {
 		p.BaseHead, err = git.ParseOID(j.Base.SHA)
 	}
@@ -200,7 +202,8 @@ func (c *Client) closedBy(ctx context.Context, repository string, number int64) 
 	return by, err
 }
 
-// OpenPull opens a pull request. GitHub refuses a second one of the same branches while one is open.
+// OpenPull opens a pull request. GitHub refuses a second one of the same branches while one
+// is open.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
 	if err := branchesAre(head, base); err != nil {
 		return forges.Pull{}, err
@@ -214,7 +217,8 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 		"head": string(head), "base": string(base), "title": title(&t), "body": t.Body, "draft": t.Draft,
 		"maintainer_can_modify": false,
 	}, &j)
-	// 422 is for everything that is wrong with it. Whether it is that there is one, the list says.
+	// 422 is for everything that is wrong with it. Whether it is that there is one, the list
+	// says.
 	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code == http.StatusUnprocessableEntity {
 		found, findErr := c.FindPull(ctx, repository, head, base)
 		if findErr == nil && found.State == forges.Open {
@@ -234,7 +238,8 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and whether it is a draft, and adds labels. The last one who writes wins, as on the page.
+// EditPull replaces the title and the text, and whether it is a draft, and adds labels. The
+// last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
 	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
@@ -261,7 +266,8 @@ func (c *Client) ReopenPull(ctx context.Context, repository string, number int64
 	return c.Call(ctx, http.MethodPatch, path, map[string]string{"state": "open"}, nil)
 }
 
-// addLabels puts labels on. GitHub would make those that are not there, and so they are asked for first.
+// addLabels puts labels on. GitHub would make those that are not there, and so they are
+// asked for first.
 func (c *Client) addLabels(ctx context.Context, repository string, number int64, labels []string) error {
 	if len(labels) == 0 {
 		return nil
@@ -285,7 +291,8 @@ func (c *Client) addLabels(ctx context.Context, repository string, number int64,
 	return c.Call(ctx, http.MethodPost, path, map[string][]string{"labels": labels}, nil)
 }
 
-// methods are GitHub's names of the ways to merge. None of them brings the very commit to the base: "rebase" makes it anew although nothing moved.
+// methods are GitHub's names of the ways to merge. None of them brings the very commit to
+// the base: "rebase" makes it anew although nothing moved.
 var methods = map[forges.Method]string{forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase"}
 
 // Merges reports whether GitHub has a method.
@@ -299,7 +306,8 @@ func (c *Client) Merges(m forges.Method) error {
 	return nil
 }
 
-// Merge merges a pull request whose head is that commit. GitHub's rules for the base hold for it as for everybody.
+// Merge merges a pull request whose head is that commit. GitHub's rules for the base hold
+// for it as for everybody.
 func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
 	path, err := rest.Path(repository, "pulls", number, "merge")
 	if err != nil {
@@ -318,7 +326,8 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	return c.Call(ctx, http.MethodPut, path, map[string]string{"merge_method": methods[m], "sha": string(head)}, nil)
 }
 
-// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change first.
+// ChangedPulls returns our pull requests that are open or ended since a time, the oldest
+// change first.
 func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {
 	path, err := rest.Path(repository, "pulls")
 	if err != nil {
@@ -345,7 +354,8 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 	return sorted(out), nil
 }
 
-// BranchHead returns the commit of a branch. It is asked for as a ref: a branch that was renamed is not the one of its new name.
+// BranchHead returns the commit of a branch. It is asked for as a ref: a branch that was
+// renamed is not the one of its new name.
 func (c *Client) BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error) {
 	if err := branchesAre(branch); err != nil {
 		return "", err

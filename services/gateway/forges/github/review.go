@@ -57,13 +57,24 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b forges.Review) int { return cmp.Compare(a.ID, b.ID) })
-	if err := c.official(ctx, repository, out); err != nil {
-		return nil, err
+	r := reviewed{Client: c, repository: repository, number: number, list: out}
+	for _, find := range []func(context.Context) error{r.official, r.moved, r.threads} {
+		if err := find(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.moved(ctx, repository, number, out); err != nil {
-		return nil, err
-	}
-	return out, c.threads(ctx, repository, number, out)
+	return out, nil
+}
+
+// reviewed are the reviews of a pull request, of which GitHub says less than is needed: the
+// rest is asked for one by one.
+type reviewed struct {
+	*Client
+
+	repository string
+	number     int64
+	// list has the oldest first.
+	list []forges.Review
 }
 
 // review returns a review; false if it is none.
@@ -77,7 +88,8 @@ func (c *Client) review(j *reviewJSON) (forges.Review, bool) {
 	case "COMMENTED":
 		r.Verdict = forges.Remark
 	case "DISMISSED":
-		// What it was is not told any more. It counts for nothing, and takes the place of those before it.
+		// What it was is not told any more. It counts for nothing, and takes the place of those
+		// before it.
 		r.Verdict, r.Dismissed = forges.ChangesRequested, true
 	default:
 		return r, false
@@ -89,12 +101,13 @@ func (c *Client) review(j *reviewJSON) (forges.Review, bool) {
 	return r, true
 }
 
-// official finds out which reviews GitHub's rules count: the last one of each author who may write. Everybody can write one, and nothing in
-// it says who counts: its author_association is not a right.
-func (c *Client) official(ctx context.Context, repository string, list []forges.Review) error {
+// official finds out which reviews GitHub's rules count: the last one of each author who
+// may write. Everybody can write one, and nothing in it says who counts: its
+// author_association is not a right.
+func (c *reviewed) official(ctx context.Context) error {
 	last := map[int64]bool{}
-	for i := range slices.Backward(list) {
-		r := &list[i]
+	for i := range slices.Backward(c.list) {
+		r := &c.list[i]
 		if r.Verdict == forges.Remark || r.Author.ID <= 0 {
 			continue
 		}
@@ -106,7 +119,7 @@ func (c *Client) official(ctx context.Context, repository string, list []forges.
 		if r.Dismissed {
 			continue
 		}
-		may, err := c.mayWrite(ctx, repository, r)
+		may, err := c.mayWrite(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -116,8 +129,8 @@ func (c *Client) official(ctx context.Context, repository string, list []forges.
 }
 
 // mayWrite reports whether the author of a review may write in a repository now.
-func (c *Client) mayWrite(ctx context.Context, repository string, r *forges.Review) (bool, error) {
-	path, err := rest.Path(repository, "collaborators", r.Author.Login, "permission")
+func (c *reviewed) mayWrite(ctx context.Context, r *forges.Review) (bool, error) {
+	path, err := rest.Path(c.repository, "collaborators", r.Author.Login, "permission")
 	if err != nil {
 		return false, err
 	}
@@ -133,31 +146,33 @@ func (c *Client) mayWrite(ctx context.Context, repository string, r *forges.Revi
 	return err == nil && got.User != nil && got.User.ID == r.Author.ID && (got.Permission == "write" || got.Permission == "admin"), err
 }
 
-// moved takes the commit off reviews that GitHub has moved to the head of a pull request, although another change was reviewed: where the
-// protection does not dismiss stale approvals, each push takes them along. One that is older than our first status of the head cannot be
-// about it. Where stale ones are dismissed, those that are left are about the same change.
-func (c *Client) moved(ctx context.Context, repository string, number int64, list []forges.Review) error {
-	j, err := c.rawPull(ctx, repository, number)
+// moved takes the commit off reviews that GitHub has moved to the head of a pull request,
+// although another change was reviewed: where the protection does not dismiss stale
+// approvals, each push takes them along. One that is older than our first status of the
+// head cannot be about it. Where stale ones are dismissed, those that are left are about
+// the same change.
+func (c *reviewed) moved(ctx context.Context) error {
+	j, err := c.rawPull(ctx, c.repository, c.number)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list, func(r forges.Review) bool { return string(r.Commit) == j.Head.SHA && !r.Dismissed }) {
+	if !slices.ContainsFunc(c.list, func(r forges.Review) bool { return string(r.Commit) == j.Head.SHA && !r.Dismissed }) {
 		return nil
 	}
-	first, err := c.firstOfOurs(ctx, repository, git.OID(j.Head.SHA))
+	first, err := c.firstOfOurs(ctx, git.OID(j.Head.SHA))
 	if err != nil || first.IsZero() {
 		return err
 	}
 	older := func(r *forges.Review) bool { return string(r.Commit) == j.Head.SHA && r.At.Before(first) }
-	if !slices.ContainsFunc(list, func(r forges.Review) bool { return older(&r) }) {
+	if !slices.ContainsFunc(c.list, func(r forges.Review) bool { return older(&r) }) {
 		return nil
 	}
-	p, err := c.Protection(ctx, repository, git.Branch(j.Base.Ref))
+	p, err := c.Protection(ctx, c.repository, git.Branch(j.Base.Ref))
 	if err != nil && !errors.Is(err, forges.ErrDenied) && !errors.Is(err, forges.ErrNotFound) {
 		return err
 	}
-	for i := range list {
-		if r := &list[i]; older(r) && !p.DismissStale {
+	for i := range c.list {
+		if r := &c.list[i]; older(r) && !p.DismissStale {
 			r.Commit, r.Stale = "", true
 		}
 	}
@@ -165,12 +180,12 @@ func (c *Client) moved(ctx context.Context, repository string, number int64, lis
 }
 
 // firstOfOurs returns when we wrote the first status for a commit; zero if we wrote none.
-func (c *Client) firstOfOurs(ctx context.Context, repository string, commit git.OID) (first time.Time, err error) {
+func (c *reviewed) firstOfOurs(ctx context.Context, commit git.OID) (first time.Time, err error) {
 	self, err := c.Self(ctx)
 	if err != nil {
 		return first, err
 	}
-	err = c.statuses(ctx, repository, commit, func(j *statusJSON) {
+	err = c.statuses(ctx, c.repository, commit, func(j *statusJSON) {
 		if j.Creator != nil && j.Creator.ID == self.ID && (first.IsZero() || j.Created.Before(first)) {
 			first = j.Created
 		}
@@ -179,30 +194,30 @@ func (c *Client) firstOfOurs(ctx context.Context, repository string, commit git.
 }
 
 // threads puts the remarks about lines to their reviews.
-func (c *Client) threads(ctx context.Context, repository string, number int64, list []forges.Review) error {
-	path, err := rest.Path(repository, "pulls", number, "comments")
+func (c *reviewed) threads(ctx context.Context) error {
+	path, err := rest.Path(c.repository, "pulls", c.number, "comments")
 	if err != nil {
 		return err
 	}
 	var remarks []remarkJSON
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s?per_page=%d", path, page), func(list []remarkJSON) bool {
+	err = rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, page), func(list []remarkJSON) bool {
 		remarks = append(remarks, list...)
 		return false
 	})
 	if err != nil || len(remarks) == 0 {
 		return err
 	}
-	resolved, err := c.resolved(ctx, repository, number)
+	resolved, err := c.resolved(ctx)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(remarks, func(a, b remarkJSON) int { return cmp.Compare(a.ID, b.ID) })
 	for _, j := range remarks {
-		i := slices.IndexFunc(list, func(r forges.Review) bool { return r.ID == j.Review })
+		i := slices.IndexFunc(c.list, func(r forges.Review) bool { return r.ID == j.Review })
 		if i < 0 {
 			continue // its review is not sent yet
 		}
-		list[i].Threads = append(list[i].Threads, forges.Thread{
+		c.list[i].Threads = append(c.list[i].Threads, forges.Thread{
 			ID: j.ID, Path: j.Path, Line: cmp.Or(j.Line, j.Original), Body: j.Body, Resolved: resolved[cmp.Or(j.Reply, j.ID)],
 		})
 	}
@@ -215,19 +230,19 @@ type resolvedJSON struct {
 		Pull struct {
 			Threads struct {
 				Nodes []struct {
-					Resolved bool `json:"isResolved"`
+					Resolved bool `json:"isResolved"` //nolint:tagliatelle // GraphQL\'s name
 					Comments struct {
 						Nodes []struct {
-							ID int64 `json:"databaseId"`
+							ID int64 `json:"databaseId"` //nolint:tagliatelle // GraphQL\'s name
 						} `json:"nodes"`
 					} `json:"comments"`
 				} `json:"nodes"`
 				Page struct {
-					More bool   `json:"hasNextPage"`
-					End  string `json:"endCursor"`
-				} `json:"pageInfo"`
-			} `json:"reviewThreads"`
-		} `json:"pullRequest"`
+					More bool   `json:"hasNextPage"` //nolint:tagliatelle // GraphQL\'s name
+					End  string `json:"endCursor"`   //nolint:tagliatelle // GraphQL\'s name
+				} `json:"pageInfo"` //nolint:tagliatelle // GraphQL\'s name
+			} `json:"reviewThreads"` //nolint:tagliatelle // GraphQL\'s name
+		} `json:"pullRequest"` //nolint:tagliatelle // GraphQL\'s name
 	} `json:"repository"`
 }
 
@@ -236,13 +251,16 @@ const threadsQuery = `query($owner: String!, $name: String!, $number: Int!, $aft
   pullRequest(number: $number) { reviewThreads(first: 100, after: $after) {
     nodes { isResolved comments(first: 1) { nodes { databaseId } } } pageInfo { hasNextPage endCursor } } } } }`
 
-// resolved returns the first remarks of the threads that a person took as done. The other API does not tell.
-func (c *Client) resolved(ctx context.Context, repository string, number int64) (map[int64]bool, error) {
-	owner, name, _ := strings.Cut(repository, "/")
+// resolved returns the first remarks of the threads that a person took as done. The other
+// API does not tell.
+func (c *reviewed) resolved(ctx context.Context) (map[int64]bool, error) {
+	owner, name, _ := strings.Cut(c.repository, "/")
 	out := map[int64]bool{}
 	var after any
 	for range rest.MaxPages {
-		got, err := graphQL[resolvedJSON](ctx, c, threadsQuery, map[string]any{"owner": owner, "name": name, "number": number, "after": after})
+		got, err := graphQL[resolvedJSON](ctx, c.Client, threadsQuery, map[string]any{
+			"owner": owner, "name": name, "number": c.number, "after": after,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -257,5 +275,5 @@ func (c *Client) resolved(ctx context.Context, repository string, number int64) 
 		}
 		after = t.Page.End
 	}
-	return nil, fmt.Errorf("pull request %d: its remarks have more than %d pages", number, rest.MaxPages)
+	return nil, fmt.Errorf("pull request %d: its remarks have more than %d pages", c.number, rest.MaxPages)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,13 +29,17 @@ type Config struct {
 	Header http.Header
 	// Authorize returns the header Authorization of a request.
 	Authorize func(ctx context.Context) (string, error)
-	// Renew is told that the forge does not take an authorization any more, and says whether another one may be had; nil if there is only one.
+	// Renew is told that the forge does not take an authorization any more, and says whether
+	// another one may be had; nil if there is only one.
 	Renew func(authorization string) bool
-	// Follow has redirects on the forge itself followed, Keep answers with an ETag kept, and Hold nothing asked until a limit ends.
+	// Follow has redirects on the forge itself followed, Keep answers with an ETag kept, and
+	// Hold nothing asked until a limit ends.
 	Follow, Keep, Hold bool
-	// Limited reports whether a refusal by 403 is a limit, although no header says so; nil if headers always do.
+	// Limited reports whether a refusal by 403 is a limit, although no header says so; nil if
+	// headers always do.
 	Limited func(message string) bool
-	// Again reports whether a refusal says that the forge has not computed yet whether it can; nil if none does.
+	// Again reports whether a refusal says that the forge has not computed yet whether it can;
+	// nil if none does.
 	Again func(code int, message string) bool
 	// Denied returns the words for a refusal of a right; nil for the code alone.
 	Denied func(code int, message string) string
@@ -104,7 +109,7 @@ func ReadToken(file string) (string, error) {
 	return token, nil
 }
 
-// answer is what the forge said to one request.
+// answer has the words of the forge to one request.
 type answer struct {
 	status int
 	header http.Header
@@ -149,7 +154,8 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) (*an
 	return got, nil
 }
 
-// authorized sends a request, and once more if its authorization had ended before its time. What is answered by 401 was not carried out.
+// authorized sends a request, and once more if its authorization had ended before its time.
+// What is answered by 401 was not carried out.
 func (c *Client) authorized(ctx context.Context, method, address string, body []byte) (*answer, error) {
 	for again := false; ; again = true {
 		// A token that was replaced counts from the next request on, without a restart.
@@ -164,7 +170,8 @@ func (c *Client) authorized(ctx context.Context, method, address string, body []
 	}
 }
 
-// follow sends a request, and follows redirects on the forge itself: a repository that was renamed answers with its new place.
+// follow sends a request, and follows redirects on the forge itself: a repository that was
+// renamed answers with its new place.
 func (c *Client) follow(ctx context.Context, method, address, auth string, body []byte) (*answer, error) {
 	for hop := 0; ; hop++ {
 		got, err := c.send(ctx, method, address, auth, body)
@@ -178,7 +185,7 @@ func (c *Client) follow(ctx context.Context, method, address, auth string, body 
 		}
 		to, err := url.Parse(got.header.Get("Location"))
 		if err != nil || to.Scheme != c.cfg.Base.Scheme || to.Host != c.cfg.Base.Host || to.User != nil {
-			return got, nil // the token goes to no other place
+			return got, nil //nolint:nilerr // the token goes to no other place, and the answer is the redirect
 		}
 		address = to.String()
 	}
@@ -195,15 +202,13 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
-	for name, values := range c.cfg.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, c.cfg.Header)
 	r.Header.Set("Authorization", auth)
 	r.Header.Set("Content-Type", "application/json")
 	var before *answer
 	if c.cfg.Keep && method == http.MethodGet {
 		if before = c.kept.get(address); before != nil {
-			r.Header.Set("If-None-Match", before.header.Get("Etag"))
+			r.Header.Set("If-None-Match", before.header.Get("ETag"))
 		}
 	}
 	resp, err := c.http.Do(r)
@@ -223,7 +228,7 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	switch {
 	case got.status == http.StatusNotModified && before != nil:
 		return before, nil
-	case got.status == http.StatusOK && c.cfg.Keep && method == http.MethodGet && resp.Header.Get("Etag") != "":
+	case got.status == http.StatusOK && c.cfg.Keep && method == http.MethodGet && resp.Header.Get("ETag") != "":
 		c.kept.put(address, got)
 	}
 	return got, nil

@@ -1,7 +1,8 @@
 // Package rest asks a forge over HTTP with JSON: what the back ends have in common.
 //
-// A [Client] reads answers within bounds, tells the ways in which a forge fails from each other by the errors of package forges, and takes
-// the token nowhere but to the forge. It never waits: a limit is an error with its end.
+// A [Client] reads answers within bounds, tells the ways in which a forge fails from each
+// other by the errors of package forges, and takes the token nowhere but to the forge. It
+// never waits: a limit is an error with its end.
 //
 //	the token       is asked for with each request, and is in no error
 //	a redirect      is an error; where Config.Follow says so it is followed on the forge itself, with the method as it was

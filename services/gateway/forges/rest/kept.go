@@ -5,8 +5,8 @@ import "sync"
 // maxKept bounds the bytes of the answers that are kept.
 const maxKept = 16 << 20
 
-// store has answers with an ETag, by their address. The forge says of each whether it still is so: nothing in here is believed without
-// asking. The zero value is empty.
+// store has answers with an ETag, by their address. The forge says of each whether it still
+// is so: nothing in here is believed without asking. The zero value is empty.
 type store struct {
 	mu    sync.Mutex
 	by    map[string]*answer
@@ -20,7 +20,8 @@ func (s *store) get(address string) *answer {
 	return s.by[address]
 }
 
-// put keeps an answer. Where there is no room, all others are forgotten: what is looked at often is there again with the next look.
+// put keeps an answer. Where there is no room, all others are forgotten: what is looked at
+// often is there again with the next look.
 func (s *store) put(address string, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,9 +25,10 @@ func Path(name string, parts ...any) (string, error) {
 	return strings.Join(path, "/"), nil
 }
 
-// Pages calls read with the number of each page until one is empty: a server may have smaller pages than are asked for, and Gitea
-// leaves out of a full page of a timeline what we may not see. More pages than the bound are an error: a part of a list would look
-// like all of it.
+// Pages calls read with the number of each page until one is empty: a server may have
+// smaller pages than are asked for, and Gitea leaves out of a full page of a timeline what
+// we may not see. More pages than the bound are an error: a part of a list would look like
+// all of it.
 func Pages(read func(n int) (int, error)) error {
 	for n := 1; n <= MaxPages; n++ {
 		got, err := read(n)
@@ -38,7 +39,8 @@ func Pages(read func(n int) (int, error)) error {
 	return fmt.Errorf("there are more than %d pages", MaxPages)
 }
 
-// List reads the pages of a list, by the header Link of each answer, until take has enough. path has a query, and T is what a page is read into.
+// List reads the pages of a list, by the header Link of each answer, until take has enough.
+// path has a query; T has the form of a page.
 func List[T any](ctx context.Context, c *Client, path string, take func(page T) (enough bool)) error {
 	for n := 1; n <= MaxPages; n++ {
 		var list T
@@ -46,7 +48,8 @@ func List[T any](ctx context.Context, c *Client, path string, take func(page T) 
 		if err != nil {
 			return err
 		}
-		// The address of the next page is not followed: it is the same one with the next number, and the token goes to no other.
+		// The address of the next page is not followed: it is the same one with the next number,
+		// and the token goes to no other.
 		if take(list) || !strings.Contains(got.header.Get("Link"), `rel="next"`) {
 			return nil
 		}

@@ -13,17 +13,20 @@ import (
 )
 
 const (
-	// away is for how long a forge is left alone that does not answer, and maxAway for how long at most one that says so itself.
+	// away is for how long a forge is left alone that does not answer, and maxAway for how
+	// long at most one that says so itself.
 	away    = 30 * time.Second
 	maxAway = time.Hour
-	// unsaid is for how long a limit is waited for whose end is not told. GitHub asks for a minute at least.
+	// unsaid is for how long a limit is waited for whose end is not told. GitHub asks for a
+	// minute at least.
 	unsaid = time.Minute
 	// maxReason bounds the forge's reason for a refusal, in bytes.
 	maxReason = 300
 )
 
-// refusal returns the error of an answer; nil if it is none. The text of the answer is the forge's, or that of whoever stands before it:
-// only where it is a reason for people it is in the error, as a short line.
+// refusal returns the error of an answer; nil if it is none. The text of the answer is the
+// forge's, or that of whoever stands before it: only where it is a reason for people it is
+// in the error, as a short line.
 func (c *Client) refusal(a *answer) error {
 	if a.status < http.StatusMultipleChoices {
 		return nil
@@ -35,14 +38,16 @@ func (c *Client) refusal(a *answer) error {
 		} `json:"errors"`
 	}
 	_ = json.Unmarshal(a.body, &said) // without one there is only the number
-	message := said.Message
+	words := []string{said.Message}
 	for _, e := range said.Errors {
 		if e.Message != "" {
-			message += ": " + e.Message
+			words = append(words, e.Message)
 		}
 	}
+	message := strings.Join(words, ": ")
 	reason := Reason(message)
-	// 403 is also for rights that are missing; then the limit has something left, or is not there, and nothing says when to come again.
+	// 403 is also for rights that are missing; then the limit has something left, or is not
+	// there, and nothing says when to come again.
 	usedUp, after := a.header.Get("X-Ratelimit-Remaining") == "0", a.header.Get("Retry-After") != ""
 	unmarked := c.cfg.Limited != nil && c.cfg.Limited(message)
 	switch code := a.status; {
@@ -101,7 +106,8 @@ func (c *Client) holding() error {
 	return nil
 }
 
-// wait returns how long the forge wants to be left alone: Retry-After in seconds or as a date, or the time at which a limit ends.
+// wait returns how long the forge wants to be left alone: Retry-After in seconds or as a
+// date, or the time at which a limit ends.
 func (c *Client) wait(h http.Header, usual time.Duration) time.Duration {
 	now := c.cfg.Now()
 	d := usual
