@@ -66,14 +66,14 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 		return nil, err
 	}
 	rank := map[forges.Outcome]int{forges.Failed: 0, forges.Pending: 1, forges.Passed: 2}
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, page), func(list runsJSON) bool {
+	err = rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, page), page, func(list runsJSON) (int, bool) {
 		for i := range list.Runs {
 			s := list.Runs[i].status()
 			if other, both := by[s.Name]; !both || rank[s.Outcome] <= rank[other.Outcome] {
 				by[s.Name] = s
 			}
 		}
-		return false
+		return len(list.Runs), false
 	})
 	var out []forges.Status
 	for _, s := range by {
@@ -92,11 +92,11 @@ func (c *Client) statuses(ctx context.Context, repository string, commit git.OID
 	if err != nil {
 		return err
 	}
-	return rest.List(ctx, c.Client, fmt.Sprintf("%s?per_page=%d", path, page), func(list []statusJSON) bool {
+	return rest.List(ctx, c.Client, fmt.Sprintf("%s?per_page=%d", path, page), page, func(list []statusJSON) (int, bool) {
 		for i := range list {
 			each(&list[i])
 		}
-		return false
+		return len(list), false
 	})
 }
 
@@ -219,11 +219,11 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 	if err != nil {
 		return p, err
 	}
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/%s?per_page=%d", rules, url.PathEscape(string(branch)), page), func(list []ruleJSON) bool {
+	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/%s?per_page=%d", rules, url.PathEscape(string(branch)), page), page, func(list []ruleJSON) (int, bool) {
 		for i := range list {
 			list[i].add(&p)
 		}
-		return false
+		return len(list), false
 	})
 	slices.Sort(p.Statuses)
 	p.Statuses = slices.Compact(p.Statuses)

@@ -137,11 +137,11 @@ func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.
 
 // events calls each with what happened to an issue, the oldest first.
 func (c *Client) events(ctx context.Context, issue string, each func(*eventJSON)) error {
-	return rest.List(ctx, c.Client, fmt.Sprintf("%s/events?per_page=%d", issue, page), func(list []eventJSON) bool {
+	return rest.List(ctx, c.Client, fmt.Sprintf("%s/events?per_page=%d", issue, page), page, func(list []eventJSON) (int, bool) {
 		for i := range list {
 			each(&list[i])
 		}
-		return false
+		return len(list), false
 	})
 }
 
@@ -157,13 +157,13 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 		query.Set("since", since.UTC().Format(time.RFC3339))
 	}
 	var out []forges.Change
-	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), func(list []issueJSON) bool {
+	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []issueJSON) (int, bool) {
 		for i := range list {
 			if list[i].Pull == nil {
 				out = append(out, forges.Change{Number: list[i].Number, At: list[i].Updated})
 			}
 		}
-		return false
+		return len(list), false
 	})
 	return sorted(out), err
 }
@@ -196,11 +196,11 @@ func (c *Client) Comments(ctx context.Context, repository string, number int64, 
 		path += "&since=" + url.QueryEscape(since.UTC().Format(time.RFC3339))
 	}
 	var out []forges.Comment
-	err = rest.List(ctx, c.Client, path, func(list []commentJSON) bool {
+	err = rest.List(ctx, c.Client, path, page, func(list []commentJSON) (int, bool) {
 		for i := range list {
 			out = append(out, c.comment(&list[i]))
 		}
-		return false
+		return len(list), false
 	})
 	slices.SortFunc(out, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	return out, err

@@ -97,7 +97,7 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 		"per_page": {fmt.Sprint(page)},
 	}
 	var found *pullJSON
-	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), func(list []pullJSON) bool {
+	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
 		for i := range list { // the newest first
 			p := &list[i]
 			if p.Head.Ref != string(head) || p.Base.Ref != string(base) || !p.own() {
@@ -107,7 +107,7 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 				found = p
 			}
 		}
-		return found != nil && found.State == "open"
+		return len(list), found != nil && found.State == "open"
 	})
 	if err != nil {
 		return forges.Pull{}, err
@@ -336,16 +336,16 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 	var out []forges.Change
 	for _, state := range []string{"open", "closed"} {
 		query := url.Values{"state": {state}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {fmt.Sprint(page)}}
-		err := rest.List(ctx, c.Client, path+"?"+query.Encode(), func(list []pullJSON) (enough bool) {
+		err := rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
 			for _, p := range list {
 				if state == "closed" && p.Updated.Before(since) {
-					return true
+					return len(list), true
 				}
 				if p.User != nil && strings.EqualFold(p.User.Login, login) {
 					out = append(out, forges.Change{Number: p.Number, At: p.Updated})
 				}
 			}
-			return false
+			return len(list), false
 		})
 		if err != nil {
 			return nil, err

@@ -45,13 +45,13 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 		return nil, err
 	}
 	var out []forges.Review
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, page), func(list []reviewJSON) bool {
+	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, page), page, func(list []reviewJSON) (int, bool) {
 		for i := range list {
 			if r, ok := c.review(&list[i]); ok {
 				out = append(out, r)
 			}
 		}
-		return false
+		return len(list), false
 	})
 	if err != nil || len(out) == 0 {
 		return nil, err
@@ -200,9 +200,9 @@ func (c *reviewed) threads(ctx context.Context) error {
 		return err
 	}
 	var remarks []remarkJSON
-	err = rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, page), func(list []remarkJSON) bool {
+	err = rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, page), page, func(list []remarkJSON) (int, bool) {
 		remarks = append(remarks, list...)
-		return false
+		return len(list), false
 	})
 	if err != nil || len(remarks) == 0 {
 		return err

@@ -227,9 +227,21 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	got := &answer{status: resp.StatusCode, header: resp.Header, body: data}
 	switch {
 	case got.status == http.StatusNotModified && before != nil:
-		return before, nil
+		return before.withLink(resp.Header), nil
 	case got.status == http.StatusOK && c.cfg.Keep && method == http.MethodGet && resp.Header.Get("ETag") != "":
 		c.kept.put(address, got)
 	}
 	return got, nil
+}
+
+// withLink returns an answer that is the same as before, with the pages that there are now: another
+// one behind it does not change what is on this one.
+func (a *answer) withLink(now http.Header) *answer {
+	if now.Get("Link") == "" {
+		return a
+	}
+	same := *a
+	same.header = a.header.Clone()
+	same.header.Set("Link", now.Get("Link"))
+	return &same
 }

@@ -39,9 +39,10 @@ func Pages(read func(n int) (int, error)) error {
 	return fmt.Errorf("there are more than %d pages", MaxPages)
 }
 
-// List reads the pages of a list, by the header Link of each answer, until take has enough.
-// path has a query; T has the form of a page.
-func List[T any](ctx context.Context, c *Client, path string, take func(page T) (enough bool)) error {
+// List reads the pages of a list until take has enough, or the header Link of an answer names no
+// other one. path has a query that asks for size things on a page; T has the form of a page, and
+// take returns how many things it has.
+func List[T any](ctx context.Context, c *Client, path string, size int, take func(page T) (n int, enough bool)) error {
 	for n := 1; n <= MaxPages; n++ {
 		var list T
 		got, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s&page=%d", path, n), nil, &list)
@@ -49,8 +50,10 @@ func List[T any](ctx context.Context, c *Client, path string, take func(page T) 
 			return err
 		}
 		// The address of the next page is not followed: it is the same one with the next number,
-		// and the token goes to no other.
-		if take(list) || !strings.Contains(got.header.Get("Link"), `rel="next"`) {
+		// and the token goes to no other. A page that is full may have got another one behind it
+		// since it was kept: that alone does not change it.
+		count, enough := take(list)
+		if enough || count < size && !strings.Contains(got.header.Get("Link"), `rel="next"`) {
 			return nil
 		}
 	}
