@@ -42,6 +42,7 @@ var decoders = map[string][]string{
 	"internal/identity":               {"FuzzRules"},
 	"notify":                          {"FuzzParse"},
 	"services/gateway/forges/gitea":   {"FuzzHint"},
+	"services/gateway/forges/github":  {"FuzzHint"},
 	"services/gateway/hooks":          {"FuzzHooks"},
 	"services/gateway/intake":         {"FuzzCommands", "FuzzPlain", "FuzzRules"},
 	"proof":                           {"FuzzCertificates", "FuzzProofs", "FuzzSigners", "FuzzStatements"},

@@ -18,14 +18,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// kindGitea is the only kind of forge that is watched; Forgejo speaks the same.
-const kindGitea = "gitea"
+// The kinds of forges that are watched. Forgejo speaks as Gitea does, and an Enterprise Server as GitHub.
+const (
+	kindGitea  = "gitea"
+	kindGitHub = "github"
+)
+
+// speaks has the kind of hooks of each kind of forge.
+var speaks = map[string]hooks.Kind{kindGitea: hooks.Gitea, kindGitHub: hooks.GitHub}
 
 // leastEvery is the least time between two sweeps: each asks for every repository, and forges limit that.
 const leastEvery = 10 * time.Second
@@ -37,12 +44,14 @@ const watchAgain = time.Minute
 type watched struct {
 	// Name is the forge's in rules, and the system's in whose name intents are submitted: an id as a project's.
 	Name string `yaml:"name"`
-	// Kind says how it speaks: gitea.
+	// Kind says how it speaks: gitea or github.
 	Kind string `yaml:"kind"`
 	// URL is the forge's, such as https://git.example.com.
 	URL string `yaml:"url"`
 	// TokenFile is the path of the file with the token of our account there, which is read for each request.
 	TokenFile string `yaml:"token_file"`
+	// App is a GitHub App, in whose name the gateway acts in place of an account with a token.
+	App *appSettings `yaml:"app"`
 	// Bots are logins of accounts that are programs.
 	Bots []string `yaml:"bots"`
 	// Repositories are those that are watched, as owner/name.
@@ -57,6 +66,15 @@ type watched struct {
 	People map[string]int64 `yaml:"people"`
 	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
 	SweepEvery time.Duration `yaml:"sweep_every"`
+}
+
+// appSettings are those of a GitHub App.
+type appSettings struct {
+	// ID is the App's client id or number, and Installation the number of its installation.
+	ID           string `yaml:"id"`
+	Installation int64  `yaml:"installation"`
+	// KeyFile is the path of the file with its private key.
+	KeyFile string `yaml:"key_file"`
 }
 
 // watchedFile is one file of forges being read.
@@ -151,8 +169,8 @@ func (f *watchedFile) config(n int, w *watched) watching {
 		Name: w.Name, Gateway: string(access.Gateway), Repositories: w.Repositories, Hooks: w.Hooks, Every: w.SweepEvery,
 		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Log: f.log, People: map[int64]string{},
 	}
-	if w.Kind != kindGitea {
-		f.wrong(n, "kind", "is %.50q; only %s is known", w.Kind, kindGitea)
+	if speaks[w.Kind] == "" {
+		f.wrong(n, "kind", "is %.50q; it can be %s or %s", w.Kind, kindGitea, kindGitHub)
 	}
 	if err := intake.CheckForge(w.Name); err != nil {
 		f.wrong(n, "name", "%v", err)
@@ -168,8 +186,8 @@ func (f *watchedFile) config(n int, w *watched) watching {
 		}
 	}
 	for i, name := range w.Hooks {
-		if !slices.ContainsFunc(f.known, func(h hooks.Hook) bool { return h.Name == name && h.Kind == hooks.Gitea }) {
-			f.wrong(n, fmt.Sprintf("hooks[%d]", i), "%.70q is no hook of the kind %s in the file of hooks", name, hooks.Gitea)
+		if !slices.ContainsFunc(f.known, func(h hooks.Hook) bool { return h.Name == name && h.Kind == speaks[w.Kind] }) {
+			f.wrong(n, fmt.Sprintf("hooks[%d]", i), "%.70q is no hook of the kind %s in the file of hooks", name, w.Kind)
 		}
 	}
 	if w.SweepEvery != 0 && w.SweepEvery < leastEvery {
@@ -179,16 +197,33 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	if len(w.Repositories) > 0 {
 		f.rules(n, w, &cfg)
 	}
-	client, err := gitea.New(gitea.Config{URL: w.URL, TokenFile: f.path(w.TokenFile), Bots: w.Bots})
+	client, err := f.client(w)
 	if err != nil { // it names the setting
 		field, why, _ := strings.Cut(err.Error(), ": ")
 		f.wrong(n, field, "%s", why)
 		return watching{issues: cfg}
 	}
-	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here.
+	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here; those of an App are
+	// known by their shape.
 	token, _ := os.ReadFile(f.path(w.TokenFile))
 	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(os.Environ()), string(token))...)
 	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client)}
+}
+
+// client returns the back end of a forge, or an error that names the setting.
+func (f *watchedFile) client(w *watched) (pulls.Forge, error) {
+	token := f.path(w.TokenFile)
+	switch {
+	case w.Kind == kindGitHub:
+		cfg := github.Config{URL: w.URL, TokenFile: token, Bots: w.Bots}
+		if w.App != nil {
+			cfg.App = &github.App{ID: w.App.ID, Installation: w.App.Installation, KeyFile: f.path(w.App.KeyFile)}
+		}
+		return github.New(cfg)
+	case w.App != nil:
+		return nil, fmt.Errorf("app: only %s has Apps", kindGitHub)
+	}
+	return gitea.New(gitea.Config{URL: w.URL, TokenFile: token, Bots: w.Bots})
 }
 
 // pullRequests returns the keeper of a forge's pull requests; nil if it has none. A project's changes are merged in one repository.

@@ -1,10 +1,15 @@
 package gateway
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +31,29 @@ const goodForge = `forges:
     sweep_every: 1m
 `
 
-// TestGuideOfGitea reads the files of the guide.
-func TestGuideOfGitea(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guide-gitea.md")
+// ofApp has the settings of a GitHub App whose key is missing.
+const ofApp = "kind: github\n    url: https://github.com\n    app: {id: Iv1, installation: 7, key_file: none.pem}"
+
+// testKey is a private key of an App, made once: it takes a while.
+var testKey = sync.OnceValue(func() []byte {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)})
+})
+
+// TestGuides reads the files of the guides.
+func TestGuides(t *testing.T) {
+	for _, kind := range []hooks.Kind{hooks.Gitea, hooks.GitHub} {
+		t.Run(string(kind), func(t *testing.T) { readGuide(t, kind) })
+	}
+}
+
+// readGuide reads the files of the guide for a kind of forge.
+func readGuide(t *testing.T, forge hooks.Kind) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/guide-" + string(forge) + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +66,21 @@ func TestGuideOfGitea(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "gitea.token"), []byte("0123456789abcdef"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, content := range map[string][]byte{"gitea.token": []byte("0123456789abcdef"), "github.pem": testKey()} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "hooks.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, err := hooks.Parse("hooks.yaml", data)
-	if err != nil && !strings.Contains(err.Error(), "gitea.secret") { // the file of the secret is not on this machine
+	if err != nil && !strings.Contains(err.Error(), string(forge)+".secret") { // the file of the secret is not on this machine
 		t.Fatal(err)
 	}
 	if known == nil {
-		known = []hooks.Hook{{Name: "work", Kind: hooks.Gitea}}
+		known = []hooks.Hook{{Name: "work", Kind: forge}}
 	}
 	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil || len(list) != 1 {
@@ -98,7 +125,12 @@ func TestForgeSettings(t *testing.T) {
 		t.Fatalf("%q, %v", text, err)
 	}
 	for _, test := range []struct{ old, now, want string }{
-		{"kind: gitea", "kind: github", "forges[0].kind: is \"github\"; only gitea is known"},
+		{"kind: gitea", "kind: gitlab", "forges[0].kind: is \"gitlab\"; it can be gitea or github"},
+		{"kind: gitea", "kind: github", "forges[0].hooks[0]: \"work\" is no hook of the kind github"},
+		{"kind: gitea", "kind: github\n    app: {id: a, installation: 7, key_file: none}", "forges[0].app: there is token_file as well"},
+		{"kind: gitea", "kind: gitea\n    app: {id: a, installation: 7, key_file: none}", "forges[0].app: only github has Apps"},
+		{"kind: gitea\n    url: https://git.example.com\n    token_file: token", ofApp, "forges[0].app.key_file: open"},
+		{"kind: gitea\n    url: https://git.example.com\n    token_file: token", strings.Replace(ofApp, "7", "0", 1), "forges[0].app.installation: has to be"},
 		{"name: work", "name: gateway", "forges[0].name"},
 		{"name: work", "name: Work", "forges[0].name"},
 		{"https:", "http:", "forges[0].url: has to begin with https"},

@@ -1,12 +1,15 @@
-// Package forges says what the gateway needs of a forge: the operations of a back end, and the ways in which they fail.
+// Package forges says what the gateway needs of a forge: the operations of a back end, and the
+// ways in which they fail.
 //
-// A back end asks, and decides nothing. It is safe for concurrent use. What a forge limits is told as a [ParkedError] with the time of
-// its end, so that the work waits for that, and no goroutine does.
+// A back end asks, and decides nothing. It is safe for concurrent use. What a forge limits is
+// told as a [ParkedError] with the time of its end, so that the work waits for that, and no
+// goroutine does.
 //
 // # Issues and pull requests
 //
-// [Forge] is about issues and their comments, [Pulls] about pull requests. A pull request has the comments of an issue of its number, so
-// that one comment of ours in each is found, edited and kept in the same way.
+// [Forge] is about issues and their comments, [Pulls] about pull requests. A pull request has
+// the comments of an issue of its number, so that one comment of ours in each is found, edited
+// and kept in the same way.
 //
 // # Rules that every back end keeps
 //
@@ -45,24 +48,28 @@ type Forge interface {
 
 	// Self returns that account.
 	Self(ctx context.Context) (intake.Account, error)
-	// Repository returns a repository by its name, owner/name, with the number that stays after a rename.
+	// Repository returns a repository by its name, owner/name, with the number that stays after a
+	// rename.
 	Repository(ctx context.Context, name string) (Repository, error)
 	// Issue returns an issue, with who put its labels on.
 	Issue(ctx context.Context, repository string, number int64) (Issue, error)
-	// Changed returns the numbers of the issues, open and closed, that changed since a time, the oldest change first.
+	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
+	// oldest change first.
 	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
 	// CloseIssue closes an issue. For one that is closed it changes nothing.
 	CloseIssue(ctx context.Context, repository string, number int64) error
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
-	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body cannot be read; a delivery that is
-	// about nothing of the kind leads to nothing.
+	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body
+	// cannot be read; a delivery that is about nothing of the kind leads to nothing.
 	Hint(event string, body []byte) (Hint, error)
 }
 
-// Comments are the operations of comments on issues, and on pull requests, which have the numbers of issues.
+// Comments are the operations of comments on issues, and on pull requests, which have the
+// numbers of issues.
 type Comments interface {
-	// Comments returns the comments of an issue that are new or edited since a time, in their order.
+	// Comments returns the comments of an issue that are new or edited since a time, in their
+	// order.
 	Comments(ctx context.Context, repository string, number int64, since time.Time) ([]Comment, error)
 	// Say writes a comment.
 	Say(ctx context.Context, repository string, number int64, body string) (Comment, error)
@@ -133,9 +140,11 @@ type Hint struct {
 	Number int64
 	// Pull says that it is a pull request.
 	Pull bool
-	// Commit is set in place of a number where the delivery is about a commit: a status of it, or a push.
+	// Commit is set in place of a number where the delivery is about a commit: a status of it, or
+	// a push.
 	Commit git.OID
-	// Text is the hash of the issue's title and body at that time; empty if the delivery does not have them.
+	// Text is the hash of the issue's title and body at that time; empty if the delivery does not
+	// have them.
 	Text string
 }
 
@@ -145,7 +154,8 @@ var ErrNotFound = errors.New("the forge does not have it")
 // ErrDenied says that our account may not do something. A person has to give it the right.
 var ErrDenied = errors.New("the forge does not let our account do that")
 
-// ParkedError says that the forge answers nothing more until a time: its limits are used up, or it is away.
+// ParkedError says that the forge answers nothing more until a time: its limits are used up, or
+// it is away.
 type ParkedError struct {
 	// Until is when to ask again.
 	Until time.Time

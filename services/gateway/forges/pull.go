@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Pulls is a forge's part that is about pull requests and their commits. What they lead to is decided by the caller: a back end tells what
-// there is.
+// Pulls is a forge's part that is about pull requests and their commits. What they lead to is
+// decided by the caller: a back end tells what there is.
 type Pulls interface {
 	Requests
 	Commits
@@ -19,12 +19,14 @@ type Pulls interface {
 
 // Requests are the operations of pull requests.
 type Requests interface {
-	// FindPull returns the pull request of a branch of the repository itself into another, whoever opened it: the one that is open, or else the
-	// last one. A branch of a fork is none of the repository.
+	// FindPull returns the pull request of a branch of the repository itself into another, whoever
+	// opened it: the one that is open, or else the last one. A branch of a fork is none of the
+	// repository.
 	FindPull(ctx context.Context, repository string, head, base git.Branch) (Pull, error)
 	// OpenPull opens one, or returns the one that is open. Whose it is, its Author says.
 	OpenPull(ctx context.Context, repository string, head, base git.Branch, t PullText) (Pull, error)
-	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of others stay.
+	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of
+	// others stay.
 	EditPull(ctx context.Context, repository string, number int64, t PullText) error
 	// ReopenPull opens one again that was closed. For one that is open it changes nothing.
 	ReopenPull(ctx context.Context, repository string, number int64) error
@@ -32,11 +34,16 @@ type Requests interface {
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
-	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules allow that. A RefusedError says that it
-	// was not merged for a reason that only a look at the pull request tells: ask for it, whatever the error is.
+	// Merges returns nil if the forge has a method, and else an ErrMethod that says which ones it
+	// has.
+	Merges(m Method) error
+	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules
+	// allow that. A RefusedError says that it was not merged for a reason that only a look at the
+	// pull request tells: ask for it, whatever the error is.
 	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
-	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they changed, and of those that ended since
-	// a time. That a status was written is no change of a pull request.
+	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they
+	// changed, and of those that ended since a time. That a status was written is no change of a
+	// pull request.
 	ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]Change, error)
 }
 
@@ -48,7 +55,8 @@ type Commits interface {
 	Behind(ctx context.Context, repository string, head, base git.OID) (bool, error)
 	// Statuses returns the last status of each name for a commit.
 	Statuses(ctx context.Context, repository string, commit git.OID) ([]Status, error)
-	// SetStatus writes a status of ours. Each call is one more for the forge: compare with Statuses first.
+	// SetStatus writes a status of ours. Each call is one more for the forge: compare with
+	// Statuses first.
 	SetStatus(ctx context.Context, repository string, commit git.OID, s *Status) error
 	// Protection returns the demands of the forge on all that comes to be on a branch.
 	Protection(ctx context.Context, repository string, branch git.Branch) (Protection, error)
@@ -87,14 +95,15 @@ type Pull struct {
 	// Author opened it.
 	Author intake.Account
 	State  PullState
-	// Branch is the branch with the change, of this repository; empty for that of another one. Head is the commit that the forge
-	// has for it.
+	// Branch is the branch with the change, of this repository; empty for that of another one.
+	// Head is the commit that the forge has for it.
 	Branch git.Branch
 	Head   git.OID
 	// Base is the branch into which it goes, and BaseHead its commit.
 	Base     git.Branch
 	BaseHead git.OID
-	// Merge is the commit that came to be on the base, and MergedBy who did that; empty unless it is merged.
+	// Merge is the commit that came to be on the base, and MergedBy who did that; empty unless it
+	// is merged.
 	Merge    git.OID
 	MergedBy intake.Account
 	// ClosedBy is who closed it; empty unless it is closed, or if the forge does not tell.
@@ -121,9 +130,11 @@ type Review struct {
 	Author intake.Account
 	// Verdict is the author's own.
 	Verdict Verdict
-	// Commit is the one that was reviewed. The forge may move it to a later one with the same patch.
+	// Commit is the one that was reviewed. The forge may move it to a later one with the same
+	// patch.
 	Commit git.OID
-	// Official says that the forge's own rules count the author, who may write. A stranger's is not.
+	// Official says that the forge's own rules count the author, who may write. A stranger's is
+	// not.
 	Official bool
 	// Dismissed says that it counts no more, and Stale that the change is another one by now.
 	Dismissed, Stale bool
@@ -169,7 +180,8 @@ type Status struct {
 	Text string
 	// URL leads to more.
 	URL string
-	// Log is the end of what the check wrote, where the forge has it: Gitea does not, for statuses of others.
+	// Log is the end of what the check wrote, where the forge has it: Gitea does not, for statuses
+	// of others.
 	Log string
 	// Author wrote it. Whoever may write in a repository can write a status of any name.
 	Author intake.Account
@@ -189,17 +201,20 @@ const (
 	Rebase Method = "rebase"
 )
 
-// Protection has the demands of a forge on all that comes to be on a branch. doctor compares it with the promises that a project relies on.
+// Protection has the demands of a forge on all that comes to be on a branch. doctor compares it
+// with the promises that a project relies on.
 type Protection struct {
 	// Protected says whether the branch is; without that nothing else is demanded.
 	Protected bool
-	// Statuses are those that have to have passed, as patterns of their names in which * stands for any text.
+	// Statuses are those that have to have passed, as patterns of their names in which * stands
+	// for any text.
 	Statuses []string
-	// Approvals is how many are needed, and Rejections says that a request for changes keeps it from being merged.
+	// Approvals is how many are needed, and Rejections says that a request for changes keeps it
+	// from being merged.
 	Approvals  int64
 	Rejections bool
-	// UpToDate says that the base has to be in the head, DismissStale that approvals of another change do not count, and AdminsToo
-	// that the same is demanded of administrators.
+	// UpToDate says that the base has to be in the head, DismissStale that approvals of another
+	// change do not count, and AdminsToo that the same is demanded of administrators.
 	UpToDate, DismissStale, AdminsToo bool
 }
 
@@ -216,6 +231,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the forge refuses it (%d): %s", e.Code, e.Reason)
 }
+
+// ErrMethod says that the forge does not merge by a method. A person has to choose another one.
+var ErrMethod = errors.New("the forge has no such method of merging")
 
 // ErrLabel says that a label is not there in the repository.
 var ErrLabel = errors.New("the repository does not have the label")

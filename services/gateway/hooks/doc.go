@@ -7,6 +7,7 @@
 // # Who signs how
 //
 //	github       HMAC-SHA256 of the body, hexadecimal, in X-Hub-Signature-256; the id is X-GitHub-Delivery
+//	             (a form, which GitHub sends unless its settings say JSON, is answered by 400)
 //	gitea        the same; the id is X-Gitea-Delivery
 //	gitlab       the secret itself in X-Gitlab-Token; the id is Idempotency-Key, or X-Gitlab-Event-UUID
 //	slack        HMAC-SHA256 of v0:<time>:<body> in X-Slack-Signature; the id is event_id of the body

@@ -284,6 +284,7 @@ func TestAnswers(t *testing.T) {
 		want   int
 	}{
 		"an event that nobody wants": {"/hooks/github", with("X-Github-Event", "push"), http.StatusNoContent},
+		"a form":                     {"/hooks/github", with("Content-Type", "application/x-www-form-urlencoded"), http.StatusBadRequest},
 		"another hook":               {"/hooks/other", genuine, http.StatusNotFound},
 		"no hook":                    {"/hooks/", genuine, http.StatusNotFound},
 		"a path above":               {"/hooks/..%2fgithub", genuine, http.StatusNotFound},

@@ -69,6 +69,10 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) 
 		id = orElse(one(h, "X-Gitea-Delivery"), id)
 		event = orElse(one(h, "X-Gitea-Event-Type"), orElse(one(h, "X-Gitea-Event"), event))
 	}
+	// GitHub's own choice is a form, in which nothing is found later on. Its page of deliveries shows this answer.
+	if media, _, _ := mime.ParseMediaType(one(h, "Content-Type")); k == GitHub && media == "application/x-www-form-urlencoded" {
+		return told{}, errors.New("the content type has to be application/json: choose it in the settings of the webhook")
+	}
 	kind, _, _ := strings.Cut(event, "_")
 	wanted := kind == "issue" || kind == "issues" || kind == "pull" || event == "status" || event == "check_run" || event == "check_suite"
 	return told{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil

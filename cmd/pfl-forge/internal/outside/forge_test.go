@@ -23,8 +23,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -39,6 +41,8 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
+	// dialect says how the forge is spoken to.
+	dialect hooks.Kind
 	// nothing has the analyzer find that there is nothing to do.
 	nothing atomic.Bool
 	// others are watched beside repo, and before it.
@@ -49,18 +53,28 @@ type forgeWorld struct {
 // object is a JSON object.
 type object = map[string]any
 
-// as calls the forge as a person.
+// apis are where the API of each dialect begins.
+var apis = map[hooks.Kind]string{hooks.Gitea: "/api/v1", hooks.GitHub: "/api/v3"}
+
+// as calls the forge as a person. The fake is the same one in each dialect, so people speak Gitea's.
 func (w *forgeWorld) as(user, method, path string, in object, out any) {
+	w.t.Helper()
+	w.asIn(apis[hooks.Gitea], user, method, path, in, out)
+}
+
+// asIn calls the forge as a person, by an API.
+func (w *forgeWorld) asIn(api, user, method, path string, in object, out any) {
 	w.t.Helper()
 	data, err := json.Marshal(in)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
+	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+api+path, bytes.NewReader(data))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "token "+w.tokens[user])
+	r.Header.Set("User-Agent", user)
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -77,14 +91,18 @@ func (w *forgeWorld) as(user, method, path string, in object, out any) {
 	}
 }
 
-// onForges runs a test on the fake, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetest.Fake)) {
 	t.Helper()
-	t.Run("fake", func(t *testing.T) {
-		f := forgetest.NewFake()
-		t.Cleanup(f.Close)
-		test(t, newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}), f)
-	})
+	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub} {
+		t.Run("fake "+string(dialect), func(t *testing.T) {
+			f := forgetest.NewFake()
+			t.Cleanup(f.Close)
+			w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+			w.dialect = dialect
+			test(t, w, f)
+		})
+	}
 	dir := os.Getenv("PFL_FORGE_GITEA")
 	if dir == "" {
 		return
@@ -106,7 +124,7 @@ func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgete
 // newForgeWorld starts everything but the watcher.
 func newForgeWorld(t *testing.T, url string, tokens map[string]string) *forgeWorld {
 	t.Helper()
-	w := &forgeWorld{t: t, nats: bustest.StartServer(t), url: url, tokens: tokens, ids: map[string]int64{}}
+	w := &forgeWorld{t: t, dialect: hooks.Gitea, nats: bustest.StartServer(t), url: url, tokens: tokens, ids: map[string]int64{}}
 	name := fmt.Sprintf("w%d", time.Now().UnixNano())
 	w.repo = "root1/" + name
 	w.as("root1", http.MethodPost, "/user/repos", object{"name": name, "auto_init": true}, nil)
@@ -169,12 +187,12 @@ func (w *forgeWorld) hooked() {
 	}
 	mux := http.NewServeMux()
 	hooks.NewDoor(hooks.Config{
-		Hooks: []hooks.Hook{{Name: "work", Kind: hooks.Gitea, Secrets: []string{path}, PerMinute: 6000}},
+		Hooks: []hooks.Hook{{Name: "work", Kind: w.dialect, Secrets: []string{path}, PerMinute: 6000}},
 		Store: w.nats.Connect(w.t).Deliveries.Store, Log: slog.New(slog.DiscardHandler),
 	}).Mount(mux)
 	srv := httptest.NewServer(mux)
 	w.t.Cleanup(srv.Close)
-	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
+	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
 		"type": "gitea", "active": true, "events": []string{"issues", "issue_label", "issue_comment"},
 		"config": object{"url": srv.URL + "/hooks/work", "content_type": "json", "secret": secret},
 	}, nil)
@@ -187,7 +205,14 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	if err := os.WriteFile(token, []byte(w.tokens["bot"]), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	client, err := gitea.New(gitea.Config{URL: w.url, TokenFile: token})
+	var client interface {
+		forges.Forge
+		Close()
+	}
+	var err error
+	if client, err = gitea.New(gitea.Config{URL: w.url, TokenFile: token}); w.dialect == hooks.GitHub {
+		client, err = github.New(github.Config{URL: w.url, TokenFile: token})
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -400,7 +425,7 @@ func TestForgeOfTheGateway(t *testing.T) {
 		}
 	})
 	w.until(first, "of project `shop`")
-	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
+	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
 		"type": "gitea", "active": true, "events": []string{"issues", "issue_label", "issue_comment"},
 		"config": object{"url": "http://" + g.Addr().String() + "/hooks/work", "content_type": "json", "secret": secret},
 	}, nil)

@@ -72,7 +72,8 @@ func (f *Fake) makeHook(q *request) (int, any) {
 	return http.StatusCreated, object{"id": f.next()}
 }
 
-// listIssues returns a page of the issues that changed since a time, the newest first, as Gitea does.
+// listIssues returns a page of the issues that changed since a time, the newest first, as Gitea
+// does.
 func (f *Fake) listIssues(q *request) (int, any) {
 	want := q.URL.Query()
 	since, _ := time.Parse(time.RFC3339, want.Get("since"))
@@ -87,7 +88,8 @@ func (f *Fake) listIssues(q *request) (int, any) {
 	return http.StatusOK, pageOf(q, out)
 }
 
-// maxPage is the largest page, smaller than those that are asked for, as an operator may set it.
+// maxPage is the largest page, smaller than those that are asked for, as an operator may set
+// it.
 const maxPage = 3
 
 // pageOf returns the page of a list that a request asks for.
@@ -131,7 +133,8 @@ func (f *Fake) editIssue(q *request) (int, any) {
 	return http.StatusCreated, f.issueObject(q.repo, q.issue)
 }
 
-// kind returns the name of an event for an issue, or for a pull request if the request is about one.
+// kind returns the name of an event for an issue, or for a pull request if the request is about
+// one.
 func (q *request) kind(issue, pull string) string {
 	if q.issue.pull != nil {
 		return pull

@@ -41,14 +41,16 @@ func (r *repo) head(branch string) string {
 	return out
 }
 
-// Dir returns the folder of a repository, a bare one of git, to which agents push as to that of a real forge.
+// Dir returns the folder of a repository, a bare one of git, to which agents push as to that of
+// a real forge.
 func (f *Fake) Dir(name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.repos[strings.ToLower(name)].dir
 }
 
-// Pushed has the forge look at what was pushed to a repository's folder, as a real one does by itself: it tells of it.
+// Pushed has the forge look at what was pushed to a repository's folder, as a real one does by
+// itself: it tells of it.
 func (f *Fake) Pushed(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +139,8 @@ func (r *repo) patch(base, head string) string {
 // errConflict says that two branches do not merge.
 var errConflict = errors.New("they do not merge")
 
-// merge brings a head onto a base branch, in one of Gitea's ways, and returns the commit that the base has then.
+// merge brings a head onto a base branch, in one of Gitea's ways, and returns the commit that
+// the base has then.
 func (r *repo) merge(do, base, head, message string) (string, error) {
 	tip := r.head(base)
 	result := head

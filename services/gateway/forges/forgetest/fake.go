@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve; the token of each is their name.
+// Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve;
+// the token of each is their name.
 type Fake struct {
 	srv *httptest.Server
 
@@ -29,11 +30,15 @@ type Fake struct {
 	script []Fault
 	hooks  sends
 	asked  map[string]int
+
+	// Hub speaks GitHub's dialect.
+	Hub *Hub
 }
 
 // Fault is an answer that the forge gives in place of its own.
 type Fault struct {
-	// Method, Part and By say of which requests: those with that method, or any, whose path holds the part, by that user, or any.
+	// Method, Part and By say of which requests: those with that method, or any, whose path holds
+	// the part, by that user, or any.
 	Method, Part, By string
 	// Status, Header and Message are the answer's; a Status of 0 hangs up.
 	Status  int
@@ -128,6 +133,7 @@ func NewFake() *Fake {
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
+	f.Hub = newHub(f, mux)
 	f.srv = httptest.NewServer(mux)
 	return f
 }
@@ -174,6 +180,14 @@ type request struct {
 		// Of branches, pull requests, reviews and statuses.
 		Branch, Message, Head, Base, Event, Context, Description, Do string
 
+		// Of GitHub's dialect.
+		SHA   string
+		Query string
+		Draft bool
+		// MergeMethod is GitHub's word for Do.
+		MergeMethod string         `json:"merge_method"`
+		Variables   map[string]any `json:"variables"`
+
 		NewBranch    string `json:"new_branch"`
 		HeadCommitID string `json:"head_commit_id"`
 		TargetURL    string `json:"target_url"`
@@ -187,12 +201,15 @@ type request struct {
 		}
 	}
 	// rule is the body, too, where it is that of a branch.
-	rule  rule
-	repo  *repo
-	issue *issue
+	rule rule
+	// header is for the answer.
+	header http.Header
+	repo   *repo
+	issue  *issue
 }
 
-// serve wraps a function with what all calls have: faults, the user of the token, the body, and what the path names.
+// serve wraps a function with what all calls have: faults, the user of the token, the body, and
+// what the path names.
 func (f *Fake) serve(do func(*request) (int, any)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -218,13 +235,26 @@ func (f *Fake) serve(do func(*request) (int, any)) http.HandlerFunc {
 
 // do carries a request out.
 func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
-	q := &request{Request: r, user: strings.TrimPrefix(r.Header.Get("Authorization"), "token ")}
+	q := &request{Request: r, user: tokenOf(r)}
 	if !slices.Contains(f.users, q.user) {
 		return http.StatusUnauthorized, nil
 	}
+	return f.carry(q, do)
+}
+
+// tokenOf returns the token of a request.
+func tokenOf(r *http.Request) string {
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return token
+}
+
+// carry carries a request of a user out, after it has read the body and found the repository
+// and the issue of the path.
+func (f *Fake) carry(q *request, do func(*request) (int, any)) (int, any) {
+	r := q.Request
 	if r.Method != http.MethodGet {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || json.Unmarshal(body, &q.in) != nil || json.Unmarshal(body, &q.rule) != nil {
+		if err != nil || len(body) > 0 && (json.Unmarshal(body, &q.in) != nil || json.Unmarshal(body, &q.rule) != nil) {
 			return http.StatusUnprocessableEntity, nil
 		}
 	}
@@ -251,7 +281,7 @@ func (f *Fake) do(r *http.Request, do func(*request) (int, any)) (int, any) {
 func (f *Fake) fault(r *http.Request) *Fault {
 	for i, t := range f.script {
 		if (t.Method == "" || t.Method == r.Method) && strings.Contains(r.URL.Path, t.Part) &&
-			(t.By == "" || r.Header.Get("Authorization") == "token "+t.By) {
+			(t.By == "" || tokenOf(r) == t.By) {
 			f.script = slices.Delete(f.script, i, i+1)
 			return &t
 		}
@@ -282,7 +312,8 @@ func (f *Fake) next() int64 {
 	return f.nextID
 }
 
-// may reports whether a user has one of the roles in a repository; its owner and root1 have all.
+// may reports whether a user has one of the roles in a repository; its owner and root1 have
+// all.
 func (r *repo) may(user string, roles ...string) bool {
 	owner, _, _ := strings.Cut(r.name, "/")
 	return user == owner || user == "root1" || slices.Contains(roles, r.roles[user])

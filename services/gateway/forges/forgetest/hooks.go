@@ -16,6 +16,8 @@ import (
 // hook is an address that is told what happens in a repository.
 type hook struct {
 	url, secret string
+	// hub says that it was made in GitHub's dialect, and is told in it.
+	hub bool
 }
 
 // Mode says how the forge sends hooks.
@@ -53,7 +55,8 @@ func (f *Fake) Send(m Mode) {
 	f.hooks.mode = m
 }
 
-// Release sends the hooks that were held back, the last one first, and returns when they are answered.
+// Release sends the hooks that were held back, the last one first, and returns when they are
+// answered.
 func (f *Fake) Release() {
 	f.mu.Lock()
 	held := f.hooks.held
@@ -82,6 +85,9 @@ func (f *Fake) tell(q *request, i *issue, event string, o object) {
 	for _, h := range q.repo.hooks {
 		id := fmt.Sprintf("delivery-%d", f.next())
 		send := func() { post(h, event, id, body) }
+		if h.hub {
+			send = f.Hub.hubSend(q, i, h, event, id, o)
+		}
 		switch f.hooks.mode {
 		case Good:
 			f.hooks.wg.Go(send)
@@ -103,9 +109,14 @@ func post(h hook, event, id string, body []byte) {
 	}
 	mac := hmac.New(sha256.New, []byte(h.secret))
 	mac.Write(body)
+	dialect := "X-Gitea-Event-Type"
+	if h.hub {
+		dialect = "X-GitHub-Event"
+		r.Header.Set("X-Github-Delivery", id)
+	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Gitea-Delivery", id)
-	r.Header.Set("X-Gitea-Event-Type", event)
+	r.Header.Set(dialect, event)
 	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 	if resp, err := http.DefaultClient.Do(r); err == nil {
 		resp.Body.Close()

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // status is one that was written for a commit.
 type status struct {
 	id                                        int64
 	commit, by, context, state, text, address string
+	at                                        time.Time
 }
 
 // setStatus writes a status, for writers.
@@ -20,6 +22,7 @@ func (f pulls) setStatus(q *request) (int, any) {
 	}
 	s := &status{
 		id: f.next(), commit: q.PathValue("sha"), by: q.user, context: q.in.Context, state: q.in.State, text: q.in.Description, address: q.in.TargetURL,
+		at: f.now,
 	}
 	q.repo.statuses = append(q.repo.statuses, s)
 	f.tell(q, nil, "status", object{"sha": s.commit, "context": s.context, "state": s.state})

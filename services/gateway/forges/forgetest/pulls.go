@@ -13,7 +13,8 @@ type pulls struct{ *Fake }
 
 // pull makes an issue a pull request.
 type pull struct {
-	// branch has the change, and goes into base. Both are of the repository itself: the fake has no forks.
+	// branch has the change, and goes into base. Both are of the repository itself: the fake has
+	// no forks.
 	branch, base string
 	// head is the commit that the forge has seen last.
 	head string
@@ -21,6 +22,10 @@ type pull struct {
 	merge, mergedBy string
 	// reviews has the oldest first.
 	reviews []*review
+	// draft and seen are of GitHub's dialect: whether it is one, and where the base was when the
+	// head came.
+	draft bool
+	seen  string
 }
 
 // review is a review of a pull request.
@@ -66,7 +71,7 @@ func (f pulls) openPull(q *request) (int, any) {
 	}
 	i := &issue{
 		number: int64(len(q.repo.issues) + 1), by: q.user, title: q.in.Title, body: q.in.Body, state: "open", created: f.now, edited: f.now,
-		pull: &pull{branch: q.in.Head, base: q.in.Base, head: head},
+		pull: &pull{branch: q.in.Head, base: q.in.Base, head: head, seen: base},
 	}
 	q.repo.issues = append(q.repo.issues, i)
 	f.tell(q, i, "pull_request", object{"action": "opened"})
@@ -143,8 +148,8 @@ func (f pulls) editPull(q *request) (int, any) {
 	return status, f.pullObject(q.repo, q.issue)
 }
 
-// sync finds pushes to the branches of open pull requests: reviews of another change are stale then, and dismissed where the
-// base's rule says so.
+// sync finds pushes to the branches of open pull requests: reviews of another change are stale
+// then, and dismissed where the base's rule says so.
 func (f pulls) sync(r *repo) {
 	if r.dir == "" {
 		return
@@ -158,7 +163,7 @@ func (f pulls) sync(r *repo) {
 		if head == "" || head == p.head {
 			continue
 		}
-		p.head, i.edited = head, f.now
+		p.head, p.seen, i.edited = head, r.head(p.base), f.now
 		patch := r.patch(p.base, head)
 		for _, v := range p.reviews {
 			v.stale = v.patch != patch
@@ -170,7 +175,8 @@ func (f pulls) sync(r *repo) {
 	}
 }
 
-// review adds a review. Everybody may write one; that of a writer is official; an author may not approve their own.
+// review adds a review. Everybody may write one; that of a writer is official; an author may
+// not approve their own.
 func (f pulls) review(q *request) (int, any) {
 	p := q.issue.pull
 	if q.in.Event == "APPROVED" && q.user == q.issue.by {
@@ -187,7 +193,7 @@ func (f pulls) review(q *request) (int, any) {
 		id: f.next(), by: q.user, state: q.in.Event, body: q.in.Body, commit: p.head, patch: q.repo.patch(p.base, p.head), official: official, at: f.now,
 	}
 	for _, c := range q.in.Comments {
-		v.remarks = append(v.remarks, object{"id": f.next(), "body": c.Body, "path": c.Path, "position": c.Line, "resolver": nil})
+		v.remarks = append(v.remarks, object{"id": f.next(), "body": c.Body, "path": c.Path, "position": c.Line, "resolver": nil, "commit": p.head})
 	}
 	p.reviews = append(p.reviews, v)
 	q.issue.edited = f.now

@@ -17,9 +17,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// isNotFound reports whether an error says that something is not there.
-func isNotFound(err error) bool { return errors.Is(err, forges.ErrNotFound) }
-
 // now is the time of the client's clock.
 var now = time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -69,18 +70,18 @@ func (c *Client) account(u userJSON) intake.Account {
 // Self returns our account.
 func (c *Client) Self(ctx context.Context) (intake.Account, error) {
 	var u userJSON
-	err := c.call(ctx, http.MethodGet, "/user", nil, &u)
+	err := c.Call(ctx, http.MethodGet, "/user", nil, &u)
 	return c.account(u), err
 }
 
 // Repository returns a repository by its name.
 func (c *Client) Repository(ctx context.Context, name string) (forges.Repository, error) {
-	path, err := repoPath(name)
+	path, err := rest.Path(name)
 	if err != nil {
 		return forges.Repository{}, err
 	}
 	var r repoJSON
-	if err := c.call(ctx, http.MethodGet, path, nil, &r); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &r); err != nil {
 		return forges.Repository{}, err
 	}
 	return forges.Repository{ID: r.ID, Name: r.FullName}, intake.CheckRepository(r.FullName)
@@ -88,12 +89,12 @@ func (c *Client) Repository(ctx context.Context, name string) (forges.Repository
 
 // Issue returns an issue, with who put its labels on. That of a pull request is not found.
 func (c *Client) Issue(ctx context.Context, repository string, number int64) (forges.Issue, error) {
-	path, err := repoPath(repository, "issues", number)
+	path, err := rest.Path(repository, "issues", number)
 	if err != nil {
 		return forges.Issue{}, err
 	}
 	var i issueJSON
-	if err := c.call(ctx, http.MethodGet, path, nil, &i); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &i); err != nil {
 		return forges.Issue{}, err
 	}
 	if i.Pull != nil || i.Number != number {
@@ -120,9 +121,9 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 // labelled returns who put each label on last, as the timeline of an issue tells.
 func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
 	by := map[string]intake.Account{}
-	err := pages(func(n int) (int, error) {
+	err := rest.Pages(func(n int) (int, error) {
 		var list []commentJSON
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
 		for _, e := range list {
 			if e.Type == "label" && e.Label != nil {
 				if delete(by, e.Label.Name); e.Body == "1" { // it was put on, and not taken off
@@ -135,22 +136,9 @@ func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.
 	return by, err
 }
 
-// pages calls read with the number of each page until one is empty: a server may have smaller pages than are asked for, and Gitea
-// leaves out of a full page of a timeline what we may not see. More pages than the bound are an error: a part of a list would look
-// like all of it.
-func pages(read func(n int) (int, error)) error {
-	for n := 1; n <= maxPages; n++ {
-		got, err := read(n)
-		if err != nil || got == 0 {
-			return err
-		}
-	}
-	return fmt.Errorf("there are more than %d pages of %d", maxPages, page)
-}
-
 // Changed returns the issues that changed since a time, the oldest change first.
 func (c *Client) Changed(ctx context.Context, repository string, since time.Time) ([]forges.Change, error) {
-	path, err := repoPath(repository, "issues")
+	path, err := rest.Path(repository, "issues")
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +155,10 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 func (c *Client) changed(ctx context.Context, issues string, query url.Values) ([]forges.Change, error) {
 	var out []forges.Change
 	query.Set("limit", strconv.Itoa(page))
-	err := pages(func(n int) (int, error) {
+	err := rest.Pages(func(n int) (int, error) {
 		query.Set("page", strconv.Itoa(n))
 		var list []issueJSON
-		err := c.call(ctx, http.MethodGet, issues+"?"+query.Encode(), nil, &list)
+		err := c.Call(ctx, http.MethodGet, issues+"?"+query.Encode(), nil, &list)
 		for _, i := range list {
 			if (i.Pull != nil) == (query.Get("type") == "pulls") {
 				out = append(out, forges.Change{Number: i.Number, At: i.Updated})
@@ -183,7 +171,7 @@ func (c *Client) changed(ctx context.Context, issues string, query url.Values) (
 
 // Comments returns the comments of an issue that are new or edited since a time.
 func (c *Client) Comments(ctx context.Context, repository string, number int64, since time.Time) ([]forges.Comment, error) {
-	path, err := repoPath(repository, "issues", number, "comments")
+	path, err := rest.Path(repository, "issues", number, "comments")
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +179,7 @@ func (c *Client) Comments(ctx context.Context, repository string, number int64, 
 		path += "?since=" + url.QueryEscape(since.UTC().Format(time.RFC3339))
 	}
 	var list []commentJSON // Gitea has no pages here
-	if err := c.call(ctx, http.MethodGet, path, nil, &list); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return nil, err
 	}
 	var out []forges.Comment
@@ -209,7 +197,7 @@ func (c *Client) comment(j *commentJSON) forges.Comment {
 
 // Account returns an account with its permission in a repository, as they are now.
 func (c *Client) Account(ctx context.Context, repository, login string) (intake.Account, error) {
-	path, err := repoPath(repository, "collaborators", login, "permission")
+	path, err := rest.Path(repository, "collaborators", login, "permission")
 	if err != nil {
 		return intake.Account{}, err
 	}
@@ -217,7 +205,7 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 		Permission string   `json:"permission"`
 		User       userJSON `json:"user"`
 	}
-	if err := c.call(ctx, http.MethodGet, path, nil, &got); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &got); err != nil {
 		return intake.Account{}, err
 	}
 	a := c.account(got.User)
@@ -239,14 +227,15 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 		a.Kind = intake.Member
 		return a, nil
 	}
-	// A member of the organisation may have no right of their own in this repository, and is no stranger all the same.
+	// A member of the organisation may have no right of their own in this repository, and is no
+	// stranger all the same.
 	owner, _, _ := strings.Cut(repository, "/")
-	err = c.call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil)
+	err = c.Call(ctx, http.MethodGet, "/orgs/"+url.PathEscape(owner)+"/members/"+url.PathEscape(login), nil, nil)
 	if _, ok := errors.AsType[*forges.ParkedError](err); ok || ctx.Err() != nil {
 		return intake.Account{}, err
 	}
-	// A person's repository has no organisation, and the members of one are shown to members alone. Who is not known to be one is a
-	// stranger, which is the stricter of both.
+	// A person's repository has no organisation, and the members of one are shown to members
+	// alone. Who is not known to be one is a stranger, which is the stricter of both.
 	if err == nil {
 		a.Kind = intake.Member
 	}
@@ -255,35 +244,36 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 
 // Say writes a comment.
 func (c *Client) Say(ctx context.Context, repository string, number int64, body string) (forges.Comment, error) {
-	path, err := repoPath(repository, "issues", number, "comments")
+	path, err := rest.Path(repository, "issues", number, "comments")
 	if err != nil {
 		return forges.Comment{}, err
 	}
 	var j commentJSON
-	err = c.call(ctx, http.MethodPost, path, map[string]string{"body": body}, &j)
+	err = c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, &j)
 	return c.comment(&j), err
 }
 
 // Edit replaces the text of a comment.
 func (c *Client) Edit(ctx context.Context, repository string, comment int64, body string) error {
-	path, err := repoPath(repository, "issues", "comments", comment)
+	path, err := rest.Path(repository, "issues", "comments", comment)
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPatch, path, map[string]string{"body": body}, nil)
+	return c.Call(ctx, http.MethodPatch, path, map[string]string{"body": body}, nil)
 }
 
 // React puts a reaction on a comment. Gitea answers the same one again as it did at first.
 func (c *Client) React(ctx context.Context, repository string, comment int64, r forges.Reaction) error {
-	path, err := repoPath(repository, "issues", "comments", comment, "reactions")
+	path, err := rest.Path(repository, "issues", "comments", comment, "reactions")
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPost, path, map[string]string{"content": string(r)}, nil)
+	return c.Call(ctx, http.MethodPost, path, map[string]string{"content": string(r)}, nil)
 }
 
-// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which a pull request is as well; those of
-// pull requests and reviews hold the pull request; those of statuses and pushes a commit.
+// Hint reads a delivery. Those of issues, their labels and their comments hold the issue, which
+// a pull request is as well; those of pull requests and reviews hold the pull request; those of
+// statuses and pushes a commit.
 func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	var d struct {
 		Issue  *issueJSON `json:"issue"`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -38,7 +39,8 @@ type (
 		URL      string   `json:"html_url"`
 	}
 	endJSON struct {
-		// Ref is the branch's name, without a prefix; that of a branch that is gone is refs/pull/<number>/head. Label has its name then.
+		// Ref is the branch's name, without a prefix; that of a branch that is gone is
+		// refs/pull/<number>/head. Label has its name then.
 		Ref    string `json:"ref"`
 		Label  string `json:"label"`
 		SHA    string `json:"sha"`
@@ -49,7 +51,8 @@ type (
 )
 
 const (
-	// draft begins the title of a draft, and plain stands before a title that only looks so. It cannot be seen.
+	// draft begins the title of a draft, and plain stands before a title that only looks so. It
+	// cannot be seen.
 	draft = "WIP: "
 	plain = "\u200b"
 	// maxTitle is how long a title may be, in characters.
@@ -64,7 +67,8 @@ func looksDraft(title string) bool {
 	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
 }
 
-// title returns the title that says what is wanted. One that an agent has begun with WIP would never be merged.
+// title returns the title that says what is wanted. One that an agent has begun with WIP would
+// never be merged.
 func title(t *forges.PullText) string {
 	s := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError {
@@ -84,7 +88,8 @@ func title(t *forges.PullText) string {
 	return s
 }
 
-// branches returns the path of a pull request by its two branches. Both are checked, since a name with a slash or a dot is a path, too.
+// branches returns the path of a pull request by its two branches. Both are checked, since a
+// name with a slash or a dot is a path, too.
 func branches(head, base git.Branch) (string, error) {
 	for _, b := range []git.Branch{head, base} {
 		if _, err := git.ParseBranch(string(b)); err != nil {
@@ -100,13 +105,14 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	if err != nil {
 		return forges.Pull{}, err
 	}
-	path, err := repoPath(repository, "pulls")
+	path, err := rest.Path(repository, "pulls")
 	if err != nil {
 		return forges.Pull{}, err
 	}
-	// This one is any of those that ever were: it says cheaply that there is none, and if it is open, there is no other open one.
+	// This one is any of those that ever were: it says cheaply that there is none, and if it is
+	// open, there is no other open one.
 	var first pullJSON
-	if err := c.call(ctx, http.MethodGet, path+"/"+ends, nil, &first); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path+"/"+ends, nil, &first); err != nil {
 		return forges.Pull{}, err
 	}
 	if first.State == "open" {
@@ -114,10 +120,10 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	}
 	query := url.Values{"state": {"all"}, "base_branch": {string(base)}, "limit": {fmt.Sprint(page)}}
 	var found *pullJSON
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		query.Set("page", fmt.Sprint(n))
 		var list []pullJSON
-		if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list); err != nil {
+		if err := c.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list); err != nil {
 			return 0, err
 		}
 		for i := range list { // the newest first
@@ -181,9 +187,9 @@ func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pu
 
 // closedBy returns who closed a pull request last, as its timeline tells.
 func closedBy(ctx context.Context, c *Client, issue string) (by intake.Account, err error) {
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		var list []commentJSON
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
 		for _, e := range list {
 			if e.Type == "close" {
 				by = c.account(e.User)
@@ -196,28 +202,29 @@ func closedBy(ctx context.Context, c *Client, issue string) (by intake.Account, 
 
 // Pull returns a pull request as it is now.
 func (c *Client) Pull(ctx context.Context, repository string, number int64) (forges.Pull, error) {
-	path, err := repoPath(repository, "pulls")
+	path, err := rest.Path(repository, "pulls")
 	if err != nil {
 		return forges.Pull{}, err
 	}
 	var j pullJSON
-	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/%d", path, number), nil, &j); err != nil {
+	if err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/%d", path, number), nil, &j); err != nil {
 		return forges.Pull{}, err
 	}
 	return c.pull(ctx, path, &j)
 }
 
-// OpenPull opens a pull request. Gitea refuses a second one of the same branches while one is open.
+// OpenPull opens a pull request. Gitea refuses a second one of the same branches while one is
+// open.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
 	if _, err := branches(head, base); err != nil {
 		return forges.Pull{}, err
 	}
-	path, err := repoPath(repository, "pulls")
+	path, err := rest.Path(repository, "pulls")
 	if err != nil {
 		return forges.Pull{}, err
 	}
 	var j pullJSON
-	err = c.call(ctx, http.MethodPost, path, map[string]string{
+	err = c.Call(ctx, http.MethodPost, path, map[string]string{
 		"head": string(head), "base": string(base), "title": title(&t), "body": t.Body,
 	}, &j)
 	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code == http.StatusConflict {
@@ -236,13 +243,14 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and adds labels. It asks for no version first: the last one who writes wins, as on the page.
+// EditPull replaces the title and the text, and adds labels. It asks for no version first: the
+// last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
-	path, err := repoPath(repository, "pulls", number)
+	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
 		return err
 	}
-	if err := c.call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, nil); err != nil {
 		return err
 	}
 	return c.addLabels(ctx, repository, number, t.Labels)
@@ -260,11 +268,11 @@ func (c *Client) CloseIssue(ctx context.Context, repository string, number int64
 
 // setState opens or closes an issue. The same state again changes nothing.
 func (c *Client) setState(ctx context.Context, repository string, number int64, state string) error {
-	path, err := repoPath(repository, "issues", number)
+	path, err := rest.Path(repository, "issues", number)
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPatch, path, map[string]string{"state": state}, nil)
+	return c.Call(ctx, http.MethodPatch, path, map[string]string{"state": state}, nil)
 }
 
 // BranchHead returns the commit of a branch.
@@ -272,7 +280,7 @@ func (c *Client) BranchHead(ctx context.Context, repository string, branch git.B
 	if _, err := git.ParseBranch(string(branch)); err != nil {
 		return "", err
 	}
-	path, err := repoPath(repository, "branches", branch)
+	path, err := rest.Path(repository, "branches", branch)
 	if err != nil {
 		return "", err
 	}
@@ -281,28 +289,28 @@ func (c *Client) BranchHead(ctx context.Context, repository string, branch git.B
 			ID string `json:"id"`
 		} `json:"commit"`
 	}
-	if err := c.call(ctx, http.MethodGet, path, nil, &b); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &b); err != nil {
 		return "", err
 	}
 	return git.ParseOID(b.Commit.ID)
 }
 
-// Behind reports whether a base has commits that a head has not. The merge base that a pull request shows is computed late, and so may
-// be of the head before.
+// Behind reports whether a base has commits that a head has not. The merge base that a pull
+// request shows is computed late, and so may be of the head before.
 func (c *Client) Behind(ctx context.Context, repository string, head, base git.OID) (bool, error) {
 	for _, commit := range []git.OID{head, base} {
 		if _, err := git.ParseOID(string(commit)); err != nil {
 			return false, err
 		}
 	}
-	path, err := repoPath(repository, "compare", string(head)+"..."+string(base))
+	path, err := rest.Path(repository, "compare", string(head)+"..."+string(base))
 	if err != nil {
 		return false, err
 	}
 	var got struct {
 		Commits int `json:"total_commits"`
 	}
-	err = c.call(ctx, http.MethodGet, path, nil, &got)
+	err = c.Call(ctx, http.MethodGet, path, nil, &got)
 	return got.Commits > 0, err
 }
 
@@ -311,12 +319,12 @@ func (c *Client) addLabels(ctx context.Context, repository string, number int64,
 	if len(labels) == 0 {
 		return nil
 	}
-	path, err := repoPath(repository, "issues", number, "labels")
+	path, err := rest.Path(repository, "issues", number, "labels")
 	if err != nil {
 		return err
 	}
 	var has []labelJSON
-	if err := c.call(ctx, http.MethodPost, path, map[string][]string{"labels": labels}, &has); err != nil {
+	if err := c.Call(ctx, http.MethodPost, path, map[string][]string{"labels": labels}, &has); err != nil {
 		return err
 	}
 	for _, name := range labels {
@@ -332,26 +340,35 @@ var methods = map[forges.Method]string{
 	forges.FastForward: "fast-forward-only", forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase",
 }
 
-// Merge merges a pull request whose head is that commit. It never forces what the protection of the base refuses.
+// Merges reports whether Gitea has a method.
+func (c *Client) Merges(m forges.Method) error {
+	if methods[m] == "" {
+		return fmt.Errorf("%w %.50q: choose fast-forward, merge, squash or rebase", forges.ErrMethod, m)
+	}
+	return nil
+}
+
+// Merge merges a pull request whose head is that commit. It never forces what the protection of
+// the base refuses.
 func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
-	path, err := repoPath(repository, "pulls", number, "merge")
+	path, err := rest.Path(repository, "pulls", number, "merge")
 	if err != nil {
 		return err
 	}
-	do := methods[m]
-	if do == "" {
-		return fmt.Errorf("method: Gitea has none that is %.50q", m)
+	if err := c.Merges(m); err != nil {
+		return err
 	}
 	// Without a head Gitea would merge any.
 	if _, err := git.ParseOID(string(head)); err != nil {
 		return fmt.Errorf("head: %w", err)
 	}
-	return c.call(ctx, http.MethodPost, path, map[string]string{"do": do, "head_commit_id": string(head)}, nil)
+	return c.Call(ctx, http.MethodPost, path, map[string]string{"do": methods[m], "head_commit_id": string(head)}, nil)
 }
 
-// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change first.
+// ChangedPulls returns our pull requests that are open or ended since a time, the oldest change
+// first.
 func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {
-	path, err := repoPath(repository, "issues")
+	path, err := rest.Path(repository, "issues")
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,15 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
 type (
 	reviewJSON struct {
 		ID   int64    `json:"id"`
 		User userJSON `json:"user"`
-		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent yet, and REQUEST_REVIEW says who was asked for one.
+		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent yet, and REQUEST_REVIEW
+		// says who was asked for one.
 		State     string `json:"state"`
 		Body      string `json:"body"`
 		Commit    string `json:"commit_id"`
@@ -59,16 +61,17 @@ type (
 	}
 )
 
-// Reviews returns the reviews of a pull request. Those that are not sent yet, and requests for one, are none.
+// Reviews returns the reviews of a pull request. Those that are not sent yet, and requests for
+// one, are none.
 func (c *Client) Reviews(ctx context.Context, repository string, number int64) ([]forges.Review, error) {
-	path, err := repoPath(repository, "pulls", number, "reviews")
+	path, err := rest.Path(repository, "pulls", number, "reviews")
 	if err != nil {
 		return nil, err
 	}
 	var out []forges.Review
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		var list []reviewJSON
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &list)
 		for i := range list {
 			r, ok := c.review(&list[i])
 			if !ok {
@@ -112,7 +115,7 @@ func (c *Client) review(j *reviewJSON) (forges.Review, bool) {
 // threads returns the remarks of a review about lines. Gitea has no pages here.
 func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forges.Thread, error) {
 	var list []remarkJSON
-	if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s/%d/comments", reviews, id), nil, &list); err != nil {
+	if err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/%d/comments", reviews, id), nil, &list); err != nil {
 		return nil, err
 	}
 	var out []forges.Thread
@@ -125,16 +128,16 @@ func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forge
 
 // Statuses returns the last status of each name, by name.
 func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID) ([]forges.Status, error) {
-	path, err := repoPath(repository, "commits", commit, "status")
+	path, err := rest.Path(repository, "commits", commit, "status")
 	if err != nil {
 		return nil, err
 	}
 	var out []forges.Status
-	err = pages(func(n int) (int, error) {
+	err = rest.Pages(func(n int) (int, error) {
 		var got struct {
 			Statuses []statusJSON `json:"statuses"`
 		}
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &got)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &got)
 		for i := range got.Statuses {
 			j := &got.Statuses[i]
 			out = append(out, forges.Status{Name: j.Context, Outcome: outcome(j.State), Text: j.Text, URL: j.URL, Author: c.account(j.Creator)})
@@ -145,8 +148,8 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 	return out, err
 }
 
-// outcome returns the meaning of a state of Gitea. A check that was skipped and one that only warns have passed, for the forge as well; a state
-// that we do not know has not.
+// outcome returns the meaning of a state of Gitea. A check that was skipped and one that only
+// warns have passed, for the forge as well; a state that we do not know has not.
 func outcome(state string) forges.Outcome {
 	switch state {
 	case "success", "warning", "skipped":
@@ -166,7 +169,7 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return err
 	}
-	path, err := repoPath(repository, "statuses", commit)
+	path, err := rest.Path(repository, "statuses", commit)
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,7 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 		return fmt.Errorf("status %.100q: its outcome is %.50q", s.Name, s.Outcome)
 	}
 	text := []rune(s.Text)
-	return c.call(ctx, http.MethodPost, path, map[string]string{
+	return c.Call(ctx, http.MethodPost, path, map[string]string{
 		"context": s.Name, "state": state, "description": string(text[:min(len(text), maxStatus)]), "target_url": s.URL,
 	}, nil)
 }
@@ -185,7 +188,7 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 	if _, err := git.ParseBranch(string(branch)); err != nil {
 		return forges.Protection{}, err
 	}
-	path, err := repoPath(repository)
+	path, err := rest.Path(repository)
 	if err != nil {
 		return forges.Protection{}, err
 	}
@@ -193,11 +196,11 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 		Protected bool   `json:"protected"`
 		Rule      string `json:"effective_branch_protection_name"`
 	}
-	if err := c.call(ctx, http.MethodGet, path+"/branches/"+url.PathEscape(string(branch)), nil, &b); err != nil || !b.Protected {
+	if err := c.Call(ctx, http.MethodGet, path+"/branches/"+url.PathEscape(string(branch)), nil, &b); err != nil || !b.Protected {
 		return forges.Protection{}, err
 	}
 	var r ruleJSON
-	if err := c.call(ctx, http.MethodGet, path+"/branch_protections/"+url.PathEscape(b.Rule), nil, &r); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path+"/branch_protections/"+url.PathEscape(b.Rule), nil, &r); err != nil {
 		return forges.Protection{}, err
 	}
 	p := forges.Protection{

@@ -131,6 +131,12 @@ func (k *Keeper) check(to forge.Key, in *forge.PullInput) (r ask, err error) {
 	if err == nil {
 		r.head, err = git.ParseOID(in.Head)
 	}
+	// A method that the forge has not is told before anything is opened, and not when the change has been reviewed.
+	if m := forges.Method(in.Policy.Method); err == nil && m != "" {
+		if err = k.cfg.Forge.Merges(m); err != nil {
+			err = fmt.Errorf("merge.method: %w", err)
+		}
+	}
 	if err != nil {
 		return r, &PersonError{err.Error()}
 	}

@@ -2,6 +2,7 @@ package pulls_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -306,9 +307,43 @@ func TestOnAForge(t *testing.T) {
 		if p, err := k.Merge(wait.Context(t), w.to, &old); err != nil || p.State != forge.PullOpen || !strings.Contains(p.Blocked, "another commit") {
 			t.Errorf("merged at the former head it is %+v, %v", p, err)
 		}
-		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged || p.MergeCommit != w.in.Head || w.tip() != w.in.Head {
+		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged || p.MergeCommit != w.tip() ||
+			(w.tip() == w.in.Head) == w.github { // only a fast-forward brings the very commit
 			t.Errorf("merged it is %+v, %v", p, err)
 		}
 		w.until("it is merged", func(p *forge.PullRequest) bool { return p.State == forge.PullMerged })
 	})
+}
+
+// TestMethodThatTheForgeHasNot: a method that the forge has not is told by both steps as a person's to mend, before anything is opened.
+func TestMethodThatTheForgeHasNot(t *testing.T) {
+	w := newWorld(t)
+	w.github = true
+	k := w.keeper()
+	_, err := k.Open(wait.Context(t), w.to, attempt, w.in)
+	_, merged := k.Merge(wait.Context(t), w.to, w.in)
+	for _, err := range []error{err, merged} {
+		if f := pulls.Failure(err); err == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "merge.method") ||
+			!strings.Contains(f.Message, "choose merge, squash or rebase") {
+			t.Errorf("a fast-forward: %v", err)
+		}
+	}
+	if n := w.fake.Asked("POST", "/pulls"); n != 0 {
+		t.Errorf("%d were opened", n)
+	}
+}
+
+// TestStatusOfManyApprovers: what the forge would cut off is cut off by us, so that it is not written again each time.
+func TestStatusOfManyApprovers(t *testing.T) {
+	w := newWorld(t)
+	w.github, w.in.Policy.Method = true, "squash"
+	for i := range 40 {
+		w.in.Facts.Approvers = append(w.in.Facts.Approvers, fmt.Sprintf("person-%d", i))
+	}
+	k := w.keeper()
+	w.open(k)
+	before := w.fake.Asked("POST", "/statuses/")
+	if w.open(k); before == 0 || w.fake.Asked("POST", "/statuses/") != before {
+		t.Errorf("statuses were written %d times, and %d times again", before, w.fake.Asked("POST", "/statuses/")-before)
+	}
 }

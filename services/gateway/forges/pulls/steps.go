@@ -69,7 +69,7 @@ func Failure(err error) *forge.Failure {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		f.Reason = forge.FailInterrupted
-	case person, refused, errors.Is(err, forges.ErrLabel), errors.Is(err, forges.ErrNotFound):
+	case person, refused, errors.Is(err, forges.ErrLabel), errors.Is(err, forges.ErrMethod), errors.Is(err, forges.ErrNotFound):
 	case errors.Is(err, forges.ErrDenied):
 		f.Reason = forge.FailAuth
 	default: // an answer that cannot be read: the same request may have another one later

@@ -18,8 +18,10 @@ const (
 	maxItem    = 1 << 10
 	maxTitle   = 200
 	maxName    = 200
-	maxPeople  = 500
-	maxFiles   = 100
+	// maxStatus is how long the line of a status may be on every forge: GitHub has the shortest.
+	maxStatus = 140
+	maxPeople = 500
+	maxFiles  = 100
 	// short is how many digits of a commit are shown.
 	short = 12
 )
@@ -206,6 +208,9 @@ func (k *Keeper) statuses(in *forge.PullInput) []forges.Status {
 	policy := "needs no approval of its plan"
 	if len(f.Approvers) > 0 {
 		policy = k.line("approved by " + strings.Join(f.Approvers, ", "))
+		if runes := []rune(policy); len(runes) > maxStatus { // what the forge cuts off would look like another text each time
+			policy = string(runes[:maxStatus-1]) + "…"
+		}
 	}
 	reviewed := forges.Passed
 	if met(f.Requirements) < len(f.Requirements) {

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
@@ -32,7 +33,9 @@ type object = map[string]any
 type world struct {
 	t *testing.T
 	// fake is nil for a real forge, which has its own url and tokens.
-	fake   *forgetest.Fake
+	fake *forgetest.Fake
+	// github says that the keeper speaks GitHub's dialect.
+	github bool
 	url    string
 	tokens map[string]string
 	repo   string
@@ -56,10 +59,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// onForges runs a test on the fake, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	t.Run("fake", func(t *testing.T) { test(t, newWorld(t)) })
+	t.Run("fake gitea", func(t *testing.T) { test(t, newWorld(t)) })
+	t.Run("fake github", func(t *testing.T) {
+		w := newWorld(t)
+		w.github, w.in.Policy.Method = true, "squash"
+		test(t, w)
+	})
 	dir := os.Getenv("PFL_FORGE_GITEA")
 	if dir == "" {
 		return
@@ -171,7 +179,14 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 	if err := os.WriteFile(path, []byte(w.tokens["bot"]), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	client, err := gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
+	var client interface {
+		pulls.Forge
+		Close()
+	}
+	var err error
+	if client, err = gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}}); w.github {
+		client, err = github.New(github.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

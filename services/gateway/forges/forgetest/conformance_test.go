@@ -1,8 +1,9 @@
-package gitea_test
+package forgetest_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,11 +16,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
 // world is a forge with people, each with a token.
 type world struct {
+	dialect
+
 	t      *testing.T
 	url    string
 	tokens map[string]string
@@ -30,14 +35,62 @@ type world struct {
 // realGitea names the folder of a Gitea that runs: its url, and the tokens of root1, bot, ada and eve.
 const realGitea = "PFL_FORGE_GITEA"
 
-// worlds runs a test on the fake and, where there is one, on a real Gitea.
+// dialect is one way of speaking to a forge.
+type dialect struct {
+	// client returns the back end of an account, by its token.
+	client func(t *testing.T, url, token string) pulls.Forge
+	// method is one that the forge has.
+	method forges.Method
+}
+
+// dialects are those that the fake speaks.
+var dialects = map[string]dialect{
+	"gitea": {method: forges.FastForward, client: func(t *testing.T, url, token string) pulls.Forge {
+		t.Helper()
+		c, err := gitea.New(gitea.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}})
+		return closed(t, c, err)
+	}},
+	"github": {method: forges.MergeCommit, client: func(t *testing.T, url, token string) pulls.Forge {
+		t.Helper()
+		c, err := github.New(github.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}})
+		return closed(t, c, err)
+	}},
+}
+
+// file returns the path of a file with a token.
+func file(t *testing.T, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// closed returns a client that is closed with the test.
+func closed(t *testing.T, c interface {
+	pulls.Forge
+	Close()
+}, err error,
+) pulls.Forge {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// worlds runs a test on the fake in each of its dialects and, where there is one, on a real Gitea.
 func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	t.Run("fake", func(t *testing.T) {
-		f := forgetest.NewFake()
-		t.Cleanup(f.Close)
-		test(t, newWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}))
-	})
+	for name, d := range dialects {
+		t.Run("fake "+name, func(t *testing.T) {
+			f := forgetest.NewFake()
+			t.Cleanup(f.Close)
+			test(t, newWorld(t, d, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}))
+		})
+	}
 	if dir := os.Getenv(realGitea); dir != "" {
 		t.Run("gitea", func(t *testing.T) {
 			read := func(name string) string {
@@ -47,7 +100,7 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 				}
 				return strings.TrimSpace(string(text))
 			}
-			test(t, newWorld(t, read("url"), map[string]string{
+			test(t, newWorld(t, dialects["gitea"], read("url"), map[string]string{
 				"root1": read("admin.token"), "bot": read("bot.token"), "ada": read("ada.token"), "eve": read("eve.token"),
 			}))
 		})
@@ -55,9 +108,9 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 }
 
 // newWorld returns a world with a repository of its own.
-func newWorld(t *testing.T, url string, tokens map[string]string) *world {
+func newWorld(t *testing.T, d dialect, url string, tokens map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, url: url, tokens: tokens}
+	w := &world{t: t, dialect: d, url: url, tokens: tokens}
 	name := fmt.Sprintf("r%d", time.Now().UnixNano())
 	w.repo = "root1/" + name
 	w.as("root1", "POST", "/user/repos", object{"name": name, "auto_init": true})
@@ -110,25 +163,19 @@ func (w *world) say(user string, issue int64, body string) int64 {
 	return int64(w.as(user, "POST", fmt.Sprintf("/repos/%s/issues/%d/comments", w.repo, issue), object{"body": body})["id"].(float64))
 }
 
-// client returns a client of the account bot.
-func (w *world) client() *gitea.Client {
+// bot returns the back end of the account bot.
+func (w *world) bot() pulls.Forge {
 	w.t.Helper()
-	path := filepath.Join(w.t.TempDir(), "token")
-	if err := os.WriteFile(path, []byte(w.tokens["bot"]+"\n"), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	c, err := gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(c.Close)
-	return c
+	return w.client(w.t, w.url, w.tokens["bot"])
 }
 
-// TestConformance: what the back end says of a forge is so, on the fake and on a real Gitea.
+// isNotFound reports whether an error says that something is not there.
+func isNotFound(err error) bool { return errors.Is(err, forges.ErrNotFound) }
+
+// TestConformance: what the back end says of a forge is so, on the fake in each dialect, and on a real Gitea.
 func TestConformance(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
-		c, ctx := w.client(), wait.Context(t)
+		c, ctx := w.bot(), wait.Context(t)
 		self, err := c.Self(ctx)
 		if err != nil || self.Login != "bot" || self.ID <= 0 {
 			t.Fatalf("we are %+v, %v", self, err)
@@ -179,7 +226,7 @@ func TestConformance(t *testing.T) {
 }
 
 // testComments is the part of TestConformance that is about comments.
-func testComments(t *testing.T, w *world, c *gitea.Client, n int64) {
+func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 	t.Helper()
 	ctx := wait.Context(t)
 	first := w.say("eve", n, "/forge run")
@@ -218,7 +265,7 @@ func testComments(t *testing.T, w *world, c *gitea.Client, n int64) {
 // TestWhatIsNotThere: what is missing is told from what may not be seen, and a name never becomes another path.
 func TestWhatIsNotThere(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
-		c, ctx := w.client(), wait.Context(t)
+		c, ctx := w.bot(), wait.Context(t)
 		if _, err := c.Issue(ctx, w.repo, 4711); !isNotFound(err) {
 			t.Errorf("an issue that is not there: %v", err)
 		}

@@ -1,0 +1,386 @@
+package forgetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// hubPulls answers in GitHub's dialect what is about commits, pull requests, reviews and
+// checks.
+type hubPulls struct{ *Hub }
+
+// invalid answers as GitHub does where something in a request is wrong.
+func invalid(reason string) (int, any) {
+	return http.StatusUnprocessableEntity, object{
+		"message": "Validation Failed", "errors": []object{{"resource": "PullRequest", "code": "custom", "message": reason}},
+	}
+}
+
+// hubPull returns a pull request as GitHub does.
+func (f *Hub) hubPull(r *repo, i *issue) object {
+	o, p := f.hubIssue(i), i.pull
+	delete(o, "pull_request")
+	where := object{"id": r.id, "full_name": r.name}
+	o["node_id"], o["draft"], o["merged"] = fmt.Sprintf("PR_%d_%d", r.id, i.number), p.draft, p.merge != ""
+	o["html_url"] = fmt.Sprintf("%s/%s/pull/%d", f.srv.URL, r.name, i.number)
+	o["head"] = object{"ref": p.branch, "label": r.name + ":" + p.branch, "sha": p.head, "repo": where}
+	o["base"] = object{"ref": p.base, "label": r.name + ":" + p.base, "sha": p.seen, "repo": where}
+	o["merged_by"], o["merged_at"] = nil, nil
+	o["merge_commit_sha"] = p.head // that of a merge on trial, as far as anybody can tell
+	if p.merge != "" {
+		o["merge_commit_sha"], o["merged_by"], o["merged_at"] = p.merge, f.hubUser(p.mergedBy), i.edited
+	}
+	return o
+}
+
+// list returns a page of pull requests by their branches and state.
+func (f hubPulls) list(q *request) (int, any) {
+	want := q.URL.Query()
+	list := slices.Clone(q.repo.issues)
+	slices.Reverse(list)
+	if want.Get("sort") == "updated" {
+		slices.SortStableFunc(list, func(a, b *issue) int { return b.edited.Compare(a.edited) })
+	}
+	owner, _, _ := strings.Cut(q.repo.name, "/")
+	var out []object
+	for _, i := range list {
+		p := i.pull
+		if p == nil || want.Get("state") != "all" && want.Get("state") != i.state ||
+			want.Get("base") != "" && want.Get("base") != p.base || want.Get("head") != "" && want.Get("head") != owner+":"+p.branch {
+			continue
+		}
+		o := f.hubPull(q.repo, i)
+		delete(o, "merged") // a list has neither
+		delete(o, "merged_by")
+		out = append(out, o)
+	}
+	return http.StatusOK, hubPage(q, out)
+}
+
+// open opens a pull request, for writers.
+func (f hubPulls) open(q *request) (int, any) {
+	if !q.repo.may(q.user, "write", "admin") {
+		return says(http.StatusForbidden, "Must have push access.")
+	}
+	status, _ := pulls{f.Fake}.openPull(q)
+	owner, _, _ := strings.Cut(q.repo.name, "/")
+	switch status {
+	case http.StatusConflict:
+		return invalid("A pull request already exists for " + owner + ":" + q.in.Head + ".")
+	case http.StatusNotFound:
+		return invalid("The head or the base is invalid")
+	}
+	i := q.repo.issues[len(q.repo.issues)-1]
+	i.pull.draft = q.in.Draft
+	return http.StatusCreated, f.hubPull(q.repo, i)
+}
+
+// show returns a pull request.
+func (f hubPulls) show(q *request) (int, any) { return http.StatusOK, f.hubPull(q.repo, q.issue) }
+
+// edit changes the title, the text or the state.
+func (f hubPulls) edit(q *request) (int, any) {
+	if q.in.State == "open" && q.repo.head(q.issue.pull.branch) == "" {
+		return invalid("state cannot be changed. The " + q.issue.pull.branch + " branch has been deleted.")
+	}
+	status, _ := pulls{f.Fake}.editPull(q)
+	if status >= http.StatusBadRequest {
+		return says(status, "Must have push access.")
+	}
+	return http.StatusOK, f.hubPull(q.repo, q.issue)
+}
+
+// merge merges a pull request, in the order of GitHub's own refusals. Every method makes new
+// commits.
+func (f hubPulls) merge(q *request) (int, any) {
+	i, p := q.issue, q.issue.pull
+	do := map[string]string{"": "merge", "merge": "merge", "squash": "squash", "rebase": "squash"}[q.in.MergeMethod]
+	switch reason := q.repo.blocked(p); {
+	case !q.repo.may(q.user, "write", "admin"):
+		return says(http.StatusForbidden, "Must have push access.")
+	case do == "":
+		return invalid("merge_method is not included in the list")
+	case p.merge != "" || i.state != "open":
+		return says(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
+	case p.draft:
+		return says(http.StatusMethodNotAllowed, "Pull Request is still a draft")
+	case q.in.SHA != "" && q.in.SHA != p.head:
+		return says(http.StatusConflict, "Head branch was modified. Review and try the merge again.")
+	case reason != "":
+		return says(http.StatusMethodNotAllowed, reason)
+	}
+	merge, err := q.repo.merge(do, p.base, p.head, i.title)
+	if err != nil {
+		return says(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
+	}
+	p.merge, p.mergedBy, i.state, i.edited = merge, q.user, "closed", f.now
+	i.events = append(i.events, &event{id: f.next(), kind: "close", by: q.user, created: f.now, edited: f.now})
+	f.tell(q, i, "pull_request", object{"action": "closed"})
+	return http.StatusOK, object{"sha": merge, "merged": true, "message": "Pull Request successfully merged"}
+}
+
+// CarryReviews has reviews moved along with each push from now on, as GitHub does where stale
+// ones are not dismissed.
+func (f *Hub) CarryReviews() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.carries = true
+}
+
+// hubReview returns a review as GitHub does. Nothing in it says who counts.
+func (f *Hub) hubReview(p *pull, v *review) object {
+	state := map[string]string{"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}[v.state]
+	if v.dismissed && v.state == "APPROVED" {
+		state = "DISMISSED"
+	}
+	commit := v.commit
+	if f.carries {
+		commit = p.head
+	}
+	return object{
+		"id": v.id, "user": f.hubUser(v.by), "state": state, "body": v.body, "commit_id": commit, "submitted_at": v.at,
+		"author_association": "CONTRIBUTOR",
+	}
+}
+
+// reviews returns a page of the reviews, the oldest first.
+func (f hubPulls) reviews(q *request) (int, any) {
+	var out []object
+	for _, v := range q.issue.pull.reviews {
+		out = append(out, f.hubReview(q.issue.pull, v))
+	}
+	return http.StatusOK, hubPage(q, out)
+}
+
+// remarks returns a page of the remarks about lines of all reviews.
+func (f hubPulls) remarks(q *request) (int, any) {
+	var out []object
+	for _, v := range q.issue.pull.reviews {
+		for _, c := range v.remarks {
+			line := c["position"]
+			if c["commit"] != q.issue.pull.head { // the line is gone
+				line = nil
+			}
+			out = append(out, object{
+				"id": c["id"], "pull_request_review_id": v.id, "body": c["body"], "path": c["path"], "line": line, "original_line": c["position"],
+				"user": f.hubUser(v.by),
+			})
+		}
+	}
+	return http.StatusOK, hubPage(q, out)
+}
+
+// branch returns a branch as a ref.
+func (f hubPulls) branch(q *request) (int, any) {
+	name := q.PathValue("branch")
+	if q.repo.head(name) == "" {
+		return says(http.StatusNotFound, "Not Found")
+	}
+	return http.StatusOK, object{"ref": "refs/heads/" + name, "object": object{"sha": q.repo.head(name), "type": "commit"}}
+}
+
+// compare counts the commits that the second of two has and the first has not.
+func (f hubPulls) compare(q *request) (int, any) {
+	status, out := pulls{f.Fake}.compare(q)
+	if status != http.StatusOK {
+		return says(status, "Not Found")
+	}
+	n, _ := out.(object)["total_commits"].(int)
+	return status, object{"ahead_by": n, "total_commits": n, "commits": []object{}}
+}
+
+// statuses returns a page of all statuses of a commit, the newest first.
+func (f hubPulls) statuses(q *request) (int, any) {
+	var out []object
+	for _, s := range slices.Backward(q.repo.statuses) {
+		if s.commit == q.PathValue("sha") {
+			out = append(out, f.hubStatus(s))
+		}
+	}
+	return http.StatusOK, hubPage(q, out)
+}
+
+// hubStatus returns a status as GitHub does.
+func (f *Hub) hubStatus(s *status) object {
+	o := object{
+		"id": s.id, "state": s.state, "context": s.context, "description": s.text, "target_url": nil, "creator": f.hubUser(s.by), "created_at": s.at,
+	}
+	if s.address != "" {
+		o["target_url"] = s.address
+	}
+	return o
+}
+
+// setStatus writes a status, for writers.
+func (f hubPulls) setStatus(q *request) (int, any) {
+	if len([]rune(q.in.Description)) > 140 {
+		return invalid("description is too long (maximum is 140 characters)")
+	}
+	status, out := pulls{f.Fake}.setStatus(q)
+	if status != http.StatusCreated {
+		return status, out
+	}
+	return status, f.hubStatus(q.repo.statuses[len(q.repo.statuses)-1])
+}
+
+// Check writes a check run, as an App does.
+func (f *Hub) Check(c CheckRun) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs = append(f.runs, c)
+	r := f.repos[strings.ToLower(c.Repository)]
+	f.tell(&request{repo: r, user: AppBot}, nil, "check_run", object{
+		"action": "created", "check_run": object{"name": c.Name, "head_sha": c.Commit, "status": c.Status},
+	})
+}
+
+// checkRuns returns a page of the check runs of a commit.
+func (f hubPulls) checkRuns(q *request) (int, any) {
+	out := []object{}
+	for i, c := range f.runs {
+		if !strings.EqualFold(c.Repository, q.repo.name) || c.Commit != q.PathValue("sha") {
+			continue
+		}
+		var conclusion any
+		if c.Conclusion != "" {
+			conclusion = c.Conclusion
+		}
+		out = append(out, object{
+			"id": i + 1, "name": c.Name, "head_sha": c.Commit, "status": c.Status, "conclusion": conclusion, "html_url": f.srv.URL,
+			"output": object{"title": c.Title, "summary": c.Summary, "text": nil}, "app": object{"id": 1, "slug": c.App},
+		})
+	}
+	return http.StatusOK, object{"total_count": len(out), "check_runs": hubPage(q, out)}
+}
+
+// protection returns that of a branch, to administrators.
+func (f hubPulls) protection(q *request) (int, any) {
+	rule := q.repo.rules[q.PathValue("branch")]
+	switch {
+	case !q.repo.may(q.user, "admin"):
+		return says(http.StatusForbidden, "Resource not accessible by integration")
+	case rule == nil:
+		return says(http.StatusNotFound, "Branch not protected")
+	}
+	o := object{
+		"enforce_admins": object{"url": f.srv.URL, "enabled": rule.Admins},
+		"required_pull_request_reviews": object{
+			"dismiss_stale_reviews": rule.Stale, "require_code_owner_reviews": false, "required_approving_review_count": rule.Approvals,
+		},
+	}
+	if rule.Statuses {
+		o["required_status_checks"] = object{"strict": rule.UpToDate, "contexts": rule.Contexts, "checks": []object{}}
+	}
+	return http.StatusOK, o
+}
+
+// RuleSet adds a rule of a ruleset to a branch.
+func (f *Hub) RuleSet(repository, branch, kind string, parameters map[string]any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := strings.ToLower(repository) + " " + branch
+	f.ruleSets[key] = append(f.ruleSets[key], object{"type": kind, "parameters": parameters})
+}
+
+// rules returns a page of the rules of rulesets for a branch.
+func (f hubPulls) rules(q *request) (int, any) {
+	return http.StatusOK, hubPage(q, f.ruleSets[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
+}
+
+// Resolve has the remarks about a file taken as done.
+func (f *Hub) Resolve(repository string, number int64, path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range f.repos[strings.ToLower(repository)].issues {
+		if i.number != number {
+			continue
+		}
+		for _, v := range i.pull.reviews {
+			for _, c := range v.remarks {
+				if c["path"] == path {
+					c["resolver"] = f.user("ada")
+				}
+			}
+		}
+	}
+}
+
+// graphQL answers the three questions that are asked there.
+func (f hubPulls) graphQL(q *request) (int, any) {
+	fails := func(kind, message string) (int, any) {
+		return http.StatusOK, object{"data": nil, "errors": []object{{"type": kind, "message": message}}}
+	}
+	text := func(name string) string { s, _ := q.in.Variables[name].(string); return s }
+	if !strings.HasPrefix(q.in.Query, "mutation") {
+		number, _ := q.in.Variables["number"].(float64)
+		r := f.repos[strings.ToLower(text("owner")+"/"+text("name"))]
+		if r == nil || int(number) < 1 || int(number) > len(r.issues) || r.issues[int(number)-1].pull == nil {
+			return fails("NOT_FOUND", "Could not resolve to a PullRequest")
+		}
+		return http.StatusOK, object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": f.threads(q, r.issues[int(number)-1].pull)}}}}
+	}
+	for _, r := range f.repos {
+		for _, i := range r.issues {
+			if fmt.Sprintf("PR_%d_%d", r.id, i.number) == text("id") && i.pull != nil {
+				if !r.may(q.user, "write", "admin") {
+					return fails("FORBIDDEN", "Resource not accessible by integration")
+				}
+				i.pull.draft, i.edited = strings.Contains(q.in.Query, "convertPullRequestToDraft"), f.now
+				return http.StatusOK, object{"data": object{}}
+			}
+		}
+	}
+	return fails("NOT_FOUND", "Could not resolve to a node")
+}
+
+// threads returns a page of the threads of a pull request, of one thread.
+func (f hubPulls) threads(q *request, p *pull) object {
+	var all []object
+	for _, v := range p.reviews {
+		for _, c := range v.remarks {
+			all = append(all, object{"isResolved": c["resolver"] != nil, "comments": object{"nodes": []object{{"databaseId": c["id"]}}}})
+		}
+	}
+	at := 0
+	if after, ok := q.in.Variables["after"].(string); ok {
+		at, _ = strconv.Atoi(after)
+	}
+	nodes := all[min(at, len(all)):min(at+1, len(all))]
+	return object{"nodes": nodes, "pageInfo": object{"hasNextPage": at+1 < len(all), "endCursor": strconv.Itoa(at + 1)}}
+}
+
+// hubSend returns the sending of a delivery in GitHub's dialect.
+func (f *Hub) hubSend(q *request, i *issue, h hook, event, id string, told object) func() {
+	o := object{"action": told["action"], "sender": f.hubUser(q.user), "repository": object{"id": q.repo.id, "full_name": q.repo.name}}
+	for _, name := range []string{"sha", "context", "state", "check_run"} {
+		if v, ok := told[name]; ok {
+			o[name] = v
+		}
+	}
+	switch {
+	case event == "issue_label":
+		event, o["action"] = "issues", "labeled"
+	case event == "pull_request_label":
+		event, o["action"] = "pull_request", "labeled"
+	case event == "pull_request_sync":
+		event, o["action"] = "pull_request", "synchronize"
+	case strings.HasPrefix(event, "pull_request_review"):
+		event, o["action"] = "pull_request_review", "submitted"
+	}
+	switch {
+	case i == nil:
+	case i.pull != nil && event != commented:
+		o["pull_request"] = f.hubPull(q.repo, i)
+	default:
+		o["issue"] = f.hubIssue(i)
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return func() { post(h, event, id, body) }
+}

@@ -1,0 +1,38 @@
+package rest
+
+import "sync"
+
+// maxKept bounds the bytes of the answers that are kept.
+const maxKept = 16 << 20
+
+// store has answers with an ETag, by their address. The forge says of each whether it still
+// is so: nothing in here is believed without asking. The zero value is empty.
+type store struct {
+	mu    sync.Mutex
+	by    map[string]*answer
+	bytes int
+}
+
+// get returns the answer that is kept for an address; nil if there is none.
+func (s *store) get(address string) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.by[address]
+}
+
+// put keeps an answer. Where there is no room, all others are forgotten: what is looked at
+// often is there again with the next look.
+func (s *store) put(address string, a *answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.by[address]; old != nil {
+		s.bytes -= len(old.body)
+	}
+	if s.bytes+len(a.body) > maxKept || s.by == nil {
+		s.by, s.bytes = map[string]*answer{}, 0
+	}
+	if len(a.body) <= maxKept {
+		s.by[address] = a
+		s.bytes += len(a.body)
+	}
+}

@@ -1,0 +1,122 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+)
+
+const (
+	// away is for how long a forge is left alone that does not answer, and maxAway for how
+	// long at most one that says so itself.
+	away    = 30 * time.Second
+	maxAway = time.Hour
+	// unsaid is for how long a limit is waited for whose end is not told. GitHub asks for a
+	// minute at least.
+	unsaid = time.Minute
+	// maxReason bounds the forge's reason for a refusal, in bytes.
+	maxReason = 300
+)
+
+// refusal returns the error of an answer; nil if it is none. The text of the answer is the
+// forge's, or that of whoever stands before it: only where it is a reason for people it is
+// in the error, as a short line.
+func (c *Client) refusal(a *answer) error {
+	if a.status < http.StatusMultipleChoices {
+		return nil
+	}
+	var said struct {
+		Message string `json:"message"`
+		Errors  []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	_ = json.Unmarshal(a.body, &said) // without one there is only the number
+	words := []string{said.Message}
+	for _, e := range said.Errors {
+		if e.Message != "" {
+			words = append(words, e.Message)
+		}
+	}
+	message := strings.Join(words, ": ")
+	reason := Reason(message)
+	// 403 is also for rights that are missing; then the limit has something left, or is not
+	// there, and nothing says when to come again.
+	usedUp, after := a.header.Get("X-Ratelimit-Remaining") == "0", a.header.Get("Retry-After") != ""
+	unmarked := c.cfg.Limited != nil && c.cfg.Limited(message)
+	switch code := a.status; {
+	case code == http.StatusTooManyRequests, code == http.StatusForbidden && (usedUp || after || unmarked):
+		d := c.wait(a.header, away)
+		if !usedUp && !after && unmarked { // the header's end is that of another limit
+			d = unsaid
+		}
+		return c.hold(c.parked(d, "the limits of the forge are used up"))
+	case code < http.StatusBadRequest:
+		return fmt.Errorf("the forge answers with a redirect (%d); its url may be another one", code)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		if c.cfg.Denied != nil {
+			if why := c.cfg.Denied(code, reason); why != "" {
+				return fmt.Errorf("%w (%d): %s", forges.ErrDenied, code, why)
+			}
+		}
+		return fmt.Errorf("%w (%d)", forges.ErrDenied, code)
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return forges.ErrNotFound
+	case code >= http.StatusInternalServerError:
+		return c.parked(c.wait(a.header, away), fmt.Sprintf("the forge has a fault of its own (%d)", code))
+	default:
+		return &forges.RefusedError{Code: code, Again: c.cfg.Again != nil && c.cfg.Again(code, message), Reason: reason}
+	}
+}
+
+// Reason returns words of the forge as a short line for people.
+func Reason(message string) string {
+	return term.Line(strings.ToValidUTF8(message[:min(len(message), maxReason)], ""))
+}
+
+// parked returns the error for a forge that is left alone for a while.
+func (c *Client) parked(d time.Duration, reason string) *forges.ParkedError {
+	return &forges.ParkedError{Until: c.cfg.Now().Add(d), Reason: reason}
+}
+
+// hold has nothing asked until a limit ends.
+func (c *Client) hold(p *forges.ParkedError) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cfg.Hold && p.Until.After(c.held.Until) {
+		c.held = *p
+	}
+	return p
+}
+
+// holding returns the limit that holds still; nil if none does.
+func (c *Client) holding() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cfg.Now().Before(c.held.Until) {
+		p := c.held
+		return &p
+	}
+	return nil
+}
+
+// wait returns how long the forge wants to be left alone: Retry-After in seconds or as a
+// date, or the time at which a limit ends.
+func (c *Client) wait(h http.Header, usual time.Duration) time.Duration {
+	now := c.cfg.Now()
+	d := usual
+	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil {
+		d = time.Duration(min(max(seconds, 0), int(maxAway/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		d = at.Sub(now)
+	} else if at, err := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
+		d = time.Unix(at, 0).Sub(now)
+	}
+	return min(max(d, time.Second), maxAway)
+}
