@@ -109,6 +109,12 @@ const (
 	PullCommented        PullVerdict = "commented" // which decides nothing
 )
 
+// Landing is the merge of a pull request, and what its head was verified as.
+type Landing struct {
+	Commit             string // by which the forge merged it
+	Head, Parent, Tree string // the commit that was proposed, with its parent and tree
+}
+
 // Content returns everything that a look saw, without when that was.
 func (p *PullRequest) Content() PullRequest {
 	content := *p

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
@@ -158,6 +160,18 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	return d, err
 }
 
+// looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.
+func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
+	before := p.state.Queue.Timers(p.key)
+	d, err := p.state.Queue.Looked(&p.out, r, p.now)
+	for _, t := range p.state.Queue.Timers(p.key) {
+		if !slices.Contains(before, t) {
+			p.eff.Timers = append(p.eff.Timers, t)
+		}
+	}
+	return d, err
+}
+
 // probe issues a probe of an origin that does not answer, unless one is under way. It is called after each decision, because
 // many of them can be the reason: a report, the end of a probe, the end of the intent in whose name it was.
 func (p *Project) probe() {
@@ -201,7 +215,7 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
 	}
-	if p.state.Queue.NextRound(fired) {
+	if p.state.Queue.NextRound(fired) || p.state.Queue.TryAgain(fired) {
 		p.startNextMerge()
 		return forge.Applied, nil
 	}
@@ -216,6 +230,9 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 // startNextMerge issues the next merge, if none is under way and the project is not
 // paused.
 func (p *Project) startNextMerge() {
+	for _, q := range p.state.Queue.Advance(&p.out) {
+		p.eff.Commands = append(p.eff.Commands, p.openCommand(q))
+	}
 	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {
 		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
 	}

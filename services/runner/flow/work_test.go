@@ -169,8 +169,12 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
 		case forge.MergeRefused:
 			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
-		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited:
+		case forge.MergeProposed:
+			proposedOf(out, &c, arg("on"))
+		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeEdited, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
 		}
+	case forge.StepOpenPull, forge.StepMergePull:
+		r.Output = s.look(t, d, c.Attempt.Task, arg, list)
 	case forge.StepReflect:
 		out := &forge.Reflection{}
 		r.Output = out
@@ -352,6 +356,7 @@ func describeCommand(c forge.Command) string {
 	if merge := c.Merge().Change; merge != nil {
 		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
+	b.WriteString(describePull(&c))
 	if c.Rebase().VerifyInMerge {
 		b.WriteString(" may leave verify")
 	}

@@ -70,7 +70,10 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		answerMerge(out, id, t.Answer)
 		return forge.Applied, nil
 	}
-	s.dropQueued(func(q *Request) bool { return q.Task == r.Task })
+	s.dropTaskQueued(r.Task)
+	if t.Pull != nil && t.Pull.Seen != nil && t.Pull.Seen.State == forge.PullMerged {
+		pulls{s}.merged(TaskRef{id, r.Task})
+	}
 	s.Orders++
 	s.Queued = append(s.Queued, &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files, Change: r, Order: s.Orders})
 	return forge.Applied, nil

@@ -241,6 +241,8 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head
 		t.step(x, Input{On: Changed, Detail: "the rebased change is not the one that was reviewed"})
+	case forge.MergeClosed, forge.MergeEdited, forge.MergeProposed, forge.MergeChecksFailed, forge.MergeUnwanted:
+		Pulled{t}.answered(x, m)
 	case forge.MergeDirty:
 		files := strings.Join(m.Files, ", ")
 		t.step(x, Input{
