@@ -152,6 +152,9 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
 		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
 		p.state.Queue.Red = ""
+		if in.Unproven != "" {
+			p.state.Reflection.Submit(&p.out, mergequeue.Repair(r, in, p.now))
+		}
 	}
 	if !retryAt.IsZero() {
 		p.eff.Timers = append(p.eff.Timers, p.state.Queue.Timers(p.key)...)

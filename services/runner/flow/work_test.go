@@ -155,6 +155,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		switch out.Outcome {
 		case "", forge.MergeDone:
 			out.Outcome, out.Commit, out.Parent, out.Tree = forge.MergeDone, commit("merged"), commit("tip"), commit("tree")
+			out.Unproven = spaced(arg("unproven"))
 			if d.HasArg("trials") {
 				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
 			}
@@ -171,7 +172,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
 		case forge.MergeProposed:
 			proposedOf(out, &c, arg("on"))
-		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeEdited, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
+		case forge.MergeEdited:
+			out.Branch = "forge/" + string(c.Attempt.Task)
+		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
 		}
 	case forge.StepOpenPull, forge.StepMergePull:
 		r.Output = s.look(t, d, c.Attempt.Task, arg, list)

@@ -71,6 +71,9 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		return forge.Applied, nil
 	}
 	s.dropTaskQueued(r.Task)
+	if t.Pull != nil {
+		t.Pull.Held = "" // of the request before
+	}
 	if t.Pull != nil && t.Pull.Seen != nil && t.Pull.Seen.State == forge.PullMerged {
 		pulls{s}.merged(TaskRef{id, r.Task})
 	}

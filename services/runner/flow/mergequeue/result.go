@@ -47,12 +47,13 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		return time.Time{}, d, err
 	}
 	f := r.Failure()
+	byPull := m.Change.Pull != nil && by.Has(rules.PullRequests)
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
-	case in.Outcome == forge.MergeProposed && m.Change.Pull != nil && m.Landing == nil && by.Has(rules.PullRequests):
+	case in.Outcome == forge.MergeProposed && byPull && m.Landing == nil:
 		pulls{s}.proposed(out, m, in, r.Executor)
 		return time.Time{}, forge.Applied, nil
-	case !r.Answers() || !ends(by, m, in.Outcome):
+	case !r.Answers() || !ends(in.Outcome, byPull):
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	case in.Outcome == forge.MergeOvertaken:
 		turns{s}.overtaken(out, m)
@@ -80,13 +81,13 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	return time.Time{}, forge.Applied, nil
 }
 
-// ends reports whether a merge can end so.
-func ends(by rules.Version, m *Merge, o forge.MergeOutcome) bool {
+// ends reports whether a merge can end so, by a pull request or by a push.
+func ends(o forge.MergeOutcome, byPull bool) bool {
 	switch o {
 	case forge.MergeTried, forge.MergeProposed, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
 		return false
 	case forge.MergeEdited:
-		return m.Change.Pull != nil && by.Has(rules.PullRequests)
+		return byPull
 	case forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeRefused, forge.MergeOvertaken,
 		forge.MergeDirty:
 	}

@@ -42,7 +42,7 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 			t.CannotMerge(x, fmt.Sprintf("changes were asked for more than %d times at %s", maxWishes, name(seen)))
 			return
 		}
-		t.Feedback, t.Write, t.Merges = wishes(seen), nil, 0
+		t.Feedback, t.Write = wishes(seen), nil
 		t.step(x, Input{On: ChangesWanted, Detail: name(seen) + ": " + strings.Join(wishers(seen), ", ")})
 	case forge.MergeClosed, forge.MergeEdited:
 		why := whyHeld(m.Outcome, seen)

@@ -286,7 +286,7 @@ func (t *Task) Again(x *Turn, step forge.Step) {
 // merge asks the project to merge exactly what was verified and approved.
 func (t *Task) merge(x *Turn) {
 	t.Merges++
-	if t.Merges > maxMerges {
+	if t.Merges-t.Wishes > maxMerges {
 		t.fail(x, fmt.Sprintf("the base branch moved %d times while the change was being merged", maxMerges))
 		return
 	}
