@@ -57,7 +57,7 @@ type PullRequest struct {
 	By           string       // who merged or closed it: a person, or the account where that is not known
 	Checks       []PullCheck  // the newest of each name on Head, without pfl-forge's own
 	Reviews      []PullReview // the newest of each account that decides anything
-	Blocked      string       // why the forge would not merge it now; empty if it would
+	Blocked      string       // why the forge would not merge it now, besides being behind; empty if it would
 	Behind       bool         // the base branch has commits that the head has not
 	Seen         time.Time    // when the look began, in UTC
 }

@@ -313,10 +313,13 @@ func (s pulls) prove() {
 // returns the requests whose pull requests are to be opened.
 func (s *State) Advance(out *outbox.Messages) (open []*Request) {
 	x := pulls{s}
-	// What waits to be merged by the forge may be merged only as long as it may be: it is asked anew.
+	// What waits to be merged by the forge may be merged only as long as it may be, and what waits to be put on the tip may have to wait for
+	// another one that goes first: both are asked anew.
 	for _, q := range slices.Clone(s.Queued) {
-		if q.Press {
-			q.Press = false
+		if q.Press || q.ref() == s.Front {
+			if q.Press = false; q.ref() == s.Front {
+				s.Front = Ref{}
+			}
 			s.Queued = slices.DeleteFunc(s.Queued, func(o *Request) bool { return o == q })
 			x.propose(q)
 		}
@@ -398,7 +401,7 @@ func (s pulls) isReady(q *Request) bool {
 // press has the forge asked to merge what is ready, where it is the forge that merges.
 func (s pulls) press() {
 	for _, q := range slices.Clone(s.Proposed) {
-		if q.Change.Pull.By != byForge || !s.isReady(q) || !s.of(q).RetryAt.IsZero() {
+		if q.Change.Pull.By != byForge || !s.isReady(q) || !s.mayMerge(q) || !s.of(q).RetryAt.IsZero() {
 			continue
 		}
 		s.Proposed = slices.DeleteFunc(s.Proposed, func(o *Request) bool { return o == q })
@@ -410,15 +413,16 @@ func (s pulls) press() {
 // byForge is PullPolicy.By where the rules have the forge merge.
 const byForge = "forge"
 
-// restack puts the next change on the tip that is only behind, unless one is there already that waits for its checks, or is ready.
+// restack puts the next change on the tip that is only behind, unless one is there already that waits for its checks, or is ready. One that
+// waits for another one's file lock is in nobody's way.
 func (s pulls) restack() {
-	if s.isMoving() || slices.ContainsFunc(s.Proposed, s.isFront) || slices.ContainsFunc(s.Proposed, s.isReady) {
+	if s.isMoving() || slices.ContainsFunc(s.Proposed, func(q *Request) bool { return s.mayMerge(q) && (s.isFront(q) || s.isReady(q)) }) {
 		return
 	}
 	s.Front = Ref{}
 	for _, q := range s.Proposed {
 		p := s.of(q)
-		if p.Opening || p.Seen == nil || p.standing() != pull.Behind {
+		if p.Opening || p.Seen == nil || p.standing() != pull.Behind || !s.mayMerge(q) {
 			continue
 		}
 		s.Front = q.ref()
@@ -473,4 +477,11 @@ func (s *State) Beside() (list []forge.Attempt) {
 		list = append(list, pulls{s}.of(q).attempt(q.Task))
 	}
 	return list
+}
+
+// mayBeMerged reports whether a person may have merged a change of these files, of which nothing was seen yet.
+func (s pulls) mayBeMerged(files []string) bool {
+	is := func(q *Request) bool { return overlap(q.Files, files) }
+	landing := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && is(q) })
+	return landing || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Landing != nil && is(&s.Current.Request)
 }

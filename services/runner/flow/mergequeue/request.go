@@ -26,7 +26,7 @@ func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles
 	next := &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files}
 	if i := slices.IndexFunc(s.Locks, func(l *Request) bool { return l.Task == r.Task }); i >= 0 {
 		held := s.Locks[i]
-		if held.AllFiles || !overlap(held.MergedSince, r.Conflicts) {
+		if held.AllFiles || !overlap(held.MergedSince, r.Conflicts) && !(pulls{s}).mayBeMerged(r.Conflicts) {
 			t.Denied = r.Number
 			answerLock(out, id, r.Task, r.Number, false)
 			return forge.Applied, nil
