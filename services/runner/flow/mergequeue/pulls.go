@@ -316,7 +316,7 @@ func (s *State) Advance(out *outbox.Messages) (open []*Request) {
 	// What waits to be merged by the forge may be merged only as long as it may be, and what waits to be put on the tip may have to wait for
 	// another one that goes first: both are asked anew.
 	for _, q := range slices.Clone(s.Queued) {
-		if q.Press || q.ref() == s.Front {
+		if q.Landing == nil && (q.Press || q.ref() == s.Front) {
 			if q.Press = false; q.ref() == s.Front {
 				s.Front = Ref{}
 			}
