@@ -6,7 +6,6 @@
 //	1  records without a number
 //	2  a look at a red base branch that was answered meanwhile is no silent one; checks that a reviewer asked for are no verify;
 //	   a trial whose verify failed is made once more
-//	3  changes are merged by pull requests
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -30,7 +29,7 @@ const (
 	// First is the version of records that carry none.
 	First Version = 1
 	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
-	Newest Version = 3
+	Newest Version = 2
 )
 
 // Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
@@ -61,15 +60,10 @@ var (
 		Name: "DoubtedCar", Since: 2,
 		Why: "a check that failed once had all those behind the change put together anew and verified again",
 	}
-	// PullRequests is asked for in package mergequeue.
-	PullRequests = Change{
-		Name: "PullRequests", Since: 3,
-		Why: "that a change is proposed by a pull request was no answer to its merge",
-	}
 )
 
 // Changes returns all of them, the oldest first.
-func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar, PullRequests} }
+func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar} }
 
 // Has reports whether the rules of a version have a change.
 func (v Version) Has(c Change) bool { return v >= c.Since }

@@ -47,7 +47,7 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		return time.Time{}, d, err
 	}
 	f := r.Failure()
-	byPull := m.Change.Pull != nil && by.Has(rules.PullRequests)
+	byPull := m.Change.Pull != nil
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
 	case in.Outcome == forge.MergeProposed && byPull && m.Landing == nil:
