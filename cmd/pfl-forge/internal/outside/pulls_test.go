@@ -174,7 +174,7 @@ func (w *pullWorld) pull(what string, is func(*pull) bool) (p pull) {
 	w.t.Helper()
 	wait.Until(w.t, "the pull request "+what, func() bool {
 		var all []pull
-		w.as("root1", http.MethodGet, "/repos/"+w.repo+"/pulls?state=all", nil, &all)
+		w.as("root1", http.MethodGet, "/repos/"+w.repo+"/pulls?state=all&base_branch=main&limit=50", nil, &all)
 		if len(all) > 1 {
 			w.t.Fatalf("there are %d pull requests", len(all))
 		}
