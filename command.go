@@ -299,17 +299,23 @@ type MergeOutcome string
 
 // The outcomes of a merge.
 const (
-	MergeDone         MergeOutcome = "merged"        // the commit is on the base branch: a fact, whoever reports it
-	MergeConflict     MergeOutcome = "conflict"      // the change conflicts with one that was merged since
-	MergeVerifyFailed MergeOutcome = "verify_failed" // a verify command failed on the tip, to which the base branch had moved
-	MergePatchChanged MergeOutcome = "changed"       // on the moved tip the change is another patch, which has to be reviewed
-	MergeTried        MergeOutcome = "tried"         // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
-	MergeRefused      MergeOutcome = "refused"       // a hook of the origin, or the protection of the branch, refused the push
-	MergeOvertaken    MergeOutcome = "overtaken"     // the base branch moved while the change was verified: it says nothing about the change
-	MergeProposed     MergeOutcome = "proposed"      // the change is on Branch, as Commit on Parent: its pull request can be merged
-	MergeEdited       MergeOutcome = "edited"        // Branch has commits of another one, which are not overwritten
-	MergeDirty        MergeOutcome = "dirty"         // uncommitted changes of a person, or an unfinished git operation, are in the way
+	MergeDone         MergeOutcome = "merged"            // the commit is on the base branch: a fact, whoever reports it
+	MergeConflict     MergeOutcome = "conflict"          // the change conflicts with one that was merged since
+	MergeVerifyFailed MergeOutcome = "verify_failed"     // a verify command failed on the tip, to which the base branch had moved
+	MergePatchChanged MergeOutcome = "changed"           // on the moved tip the change is another patch, which has to be reviewed
+	MergeTried        MergeOutcome = "tried"             // a trial has ended: with its finding in Candidate; nil if the changes ahead do not go together
+	MergeRefused      MergeOutcome = "refused"           // a hook of the origin, or the protection of the branch, refused the push
+	MergeOvertaken    MergeOutcome = "overtaken"         // the base branch moved while the change was verified: it says nothing about the change
+	MergeProposed     MergeOutcome = "proposed"          // the change is on Branch, as Commit on Parent: its pull request can be merged
+	MergeEdited       MergeOutcome = "edited"            // Branch has commits of another one, which are not overwritten
+	MergeClosed       MergeOutcome = "closed"            // the pull request was closed, or is to be merged elsewhere
+	MergeChecksFailed MergeOutcome = "checks_failed"     // checks of the forge failed: see Pull
+	MergeUnwanted     MergeOutcome = "changes_requested" // a person who may asks for changes at the pull request: see Pull
+	MergeDirty        MergeOutcome = "dirty"             // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
+
+// Waits reports whether the request to merge goes on: for a person, or for a pull request that a person was asked about before.
+func (o MergeOutcome) Waits() bool { return o == MergeClosed || o == MergeEdited || o == MergeProposed }
 
 // MergeResult is the output of a merge that was tried.
 type MergeResult struct {
@@ -331,6 +337,8 @@ type MergeResult struct {
 	Refusal   string // what the origin said when it refused the push, on one line
 	// Branch is the head branch of a pull request, and BaseBranch the one to merge it into, of a change that is proposed or edited.
 	Branch, BaseBranch string
+	Pull               *PullRequest // of what waits, failed or is unwanted at the forge: the checks that failed, or the reviews that ask
+	Unproven           string       // why what the forge merged is not what was verified on its parent; empty if it is, and where it was pushed
 }
 
 // Reflection is the answer of reflect.

@@ -130,6 +130,7 @@ type MergeInput struct {
 	Ahead  []QueueMerge // of a trial: what is to be merged before, in order
 	Tried  *Rebase      // what a trial of Change found; it counts where both trees are the same as on the tip
 	In     Executor     // the one that the commands of Tried ran in
+	Landed *Landing     // a merge by the forge that is only to be proved; nil otherwise
 }
 
 // ReflectInput is the input of reflect.

@@ -57,7 +57,7 @@ type PullRequest struct {
 	By           string       // who merged or closed it: a person, or the account where that is not known
 	Checks       []PullCheck  // the newest of each name on Head, without pfl-forge's own
 	Reviews      []PullReview // the newest of each account that decides anything
-	Blocked      string       // why the forge would not merge it now; empty if it would
+	Blocked      string       // why the forge would not merge it now, besides being behind; empty if it would
 	Behind       bool         // the base branch has commits that the head has not
 	Seen         time.Time    // when the look began, in UTC
 }
@@ -108,6 +108,12 @@ const (
 	PullChangesRequested PullVerdict = "changes_requested"
 	PullCommented        PullVerdict = "commented" // which decides nothing
 )
+
+// Landing is the merge of a pull request, and what its head was verified as.
+type Landing struct {
+	Commit             string // by which the forge merged it
+	Head, Parent, Tree string // the commit that was proposed, with its parent and tree
+}
 
 // Content returns everything that a look saw, without when that was.
 func (p *PullRequest) Content() PullRequest {

@@ -74,6 +74,8 @@ const (
 	WaitingBase Waiting = "base"
 	// WaitingBudget: a budget is used up; a person may raise it.
 	WaitingBudget Waiting = "budget"
+	// WaitingPull: the pull request of a change was closed, or its branch changed by another one; a person may retry.
+	WaitingPull Waiting = "pull_request"
 	// WaitingPaused: a person paused it, and has to resume it.
 	WaitingPaused Waiting = "paused"
 )

@@ -82,11 +82,7 @@ func (m *Merge) policy() *forge.PullPolicy {
 // merge checks how changes are merged. What is not built is refused, so that nothing is pushed that was meant
 // for a pull request.
 func (c *checker) merge(m *Merge) {
-	if m.How == MergePull {
-		c.fail("merge.how", "pull_request is not built yet; remove it for push")
-	} else {
-		c.oneOf("merge.how", string(m.How), []string{string(MergePush), string(MergePull)})
-	}
+	c.oneOf("merge.how", string(m.How), []string{string(MergePush), string(MergePull)})
 	if m.Method == "queue" {
 		c.fail("merge.method", "queue, the forge's own merge queue, is not built yet; use fast-forward, merge, squash or rebase")
 	} else {

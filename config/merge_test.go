@@ -10,7 +10,6 @@ import (
 // TestMerge refuses, by field, what would not be one pull request for each task on a branch of its own, and what is not built.
 func TestMerge(t *testing.T) {
 	for text, want := range map[string]string{
-		"merge: {how: pull_request}":                                "merge.how: pull_request is not built yet",
 		"merge: {how: pull}":                                        `merge.how: "pull" is not one of push, pull_request`,
 		"merge: {method: queue}":                                    "merge.method: queue, the forge's own merge queue, is not built yet",
 		"merge: {method: squish}":                                   `did you mean "squash"?`,
@@ -33,11 +32,13 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	p, err := config.Parse([]byte("merge: {method: squash, by: people, branch: 'bot/{task}', checks: [build], labels: [forge]}\n"))
+	p, err := config.Parse([]byte("merge: {how: push, method: squash, by: people, branch: 'bot/{task}', checks: [build], labels: [forge]}\n"))
 	if err != nil || p.Merge.Method != "squash" || p.Merge.Branch != "bot/{task}" || p.Rules().Pull != nil {
 		t.Errorf("%+v, %v; what is pushed has no policy of pull requests", p.Merge, err)
 	}
-	p.Merge.How = config.MergePull
+	if p, err = config.Parse([]byte("merge: {how: pull_request, by: people, checks: [build], labels: [forge]}\n")); err != nil {
+		t.Fatal(err)
+	}
 	if pull := p.Rules().Pull; pull == nil || pull.By != "people" || len(pull.Checks) != 1 || len(pull.Labels) != 1 {
 		t.Errorf("the rules read %+v", pull)
 	}

@@ -30,7 +30,7 @@ var (
 	// Waits are the values that a Filter's Waiting can have.
 	Waits = []string{
 		string(forge.WaitingApproval), string(forge.WaitingClarification), string(forge.WaitingFailed), string(forge.WaitingDirty),
-		string(forge.WaitingBudget), string(forge.WaitingPaused), string(forge.WaitingBase),
+		string(forge.WaitingBudget), string(forge.WaitingPaused), string(forge.WaitingBase), string(forge.WaitingPull),
 	}
 )
 

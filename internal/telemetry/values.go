@@ -9,7 +9,7 @@ var (
 		forge.StatusRejected, forge.StatusCancelled,
 	}
 	waitings = []forge.Waiting{
-		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase,
+		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull,
 		forge.WaitingBudget, forge.WaitingPaused,
 	}
 	losses = []PodLoss{

@@ -50,6 +50,13 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	if err := j.Refresh(ctx); err != nil {
 		return err
 	}
+	if landed := j.Command.Merge().Landed; landed != nil {
+		out, err := proposal.Prove(ctx, j, landed)
+		if err == nil {
+			j.Result.Output = out
+		}
+		return err
+	}
 	l := j.Command.Merge().Change
 	base, head, err := change(ctx, j, l.Base, l.Head)
 	if err != nil {
@@ -133,6 +140,9 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if err != nil {
 		return jobs.Refused(ctx, j, moved, err)
 	}
+	if done.Outcome == forge.MergeProposed { // when its turn comes again, what was verified here is not verified once more
+		done.Candidate = moved
+	}
 	return done, nil
 }
 
@@ -196,7 +206,11 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 	if err != nil {
 		return nil, err
 	}
-	if j.Command.Merge().Change.Pull != nil {
+	switch {
+	case j.Command.Merge().Change.Pull == nil:
+	case l.Commit == l.Parent: // all of it is on the base branch already
+		return r, nil
+	default:
 		return proposal.Push(ctx, j, base, r)
 	}
 	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)

@@ -2100,6 +2100,7 @@ type MergeInput struct {
 	xxx_hidden_Ahead       *[]*QueueMerge         `protobuf:"bytes,3,rep,name=ahead"`
 	xxx_hidden_Tried       *Rebase                `protobuf:"bytes,4,opt,name=tried"`
 	xxx_hidden_In          Executor               `protobuf:"varint,5,opt,name=in,enum=forge.v1.Executor"`
+	xxx_hidden_Landed      *Landing               `protobuf:"bytes,6,opt,name=landed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2170,13 +2171,20 @@ func (x *MergeInput) GetIn() Executor {
 	return Executor_EXECUTOR_UNSPECIFIED
 }
 
+func (x *MergeInput) GetLanded() *Landing {
+	if x != nil {
+		return x.xxx_hidden_Landed
+	}
+	return nil
+}
+
 func (x *MergeInput) SetChange(v *QueueMerge) {
 	x.xxx_hidden_Change = v
 }
 
 func (x *MergeInput) SetTrial(v bool) {
 	x.xxx_hidden_Trial = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *MergeInput) SetAhead(v []*QueueMerge) {
@@ -2189,7 +2197,11 @@ func (x *MergeInput) SetTried(v *Rebase) {
 
 func (x *MergeInput) SetIn(v Executor) {
 	x.xxx_hidden_In = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *MergeInput) SetLanded(v *Landing) {
+	x.xxx_hidden_Landed = v
 }
 
 func (x *MergeInput) HasChange() bool {
@@ -2220,6 +2232,13 @@ func (x *MergeInput) HasIn() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *MergeInput) HasLanded() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Landed != nil
+}
+
 func (x *MergeInput) ClearChange() {
 	x.xxx_hidden_Change = nil
 }
@@ -2238,6 +2257,10 @@ func (x *MergeInput) ClearIn() {
 	x.xxx_hidden_In = Executor_EXECUTOR_UNSPECIFIED
 }
 
+func (x *MergeInput) ClearLanded() {
+	x.xxx_hidden_Landed = nil
+}
+
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2253,6 +2276,8 @@ type MergeInput_builder struct {
 	Tried *Rebase
 	// in is the executor that the commands of tried ran in.
 	In *Executor
+	// landed is a merge by the forge that is only to be proved; nil otherwise.
+	Landed *Landing
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
@@ -2261,15 +2286,16 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	_, _ = b, x
 	x.xxx_hidden_Change = b.Change
 	if b.Trial != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Trial = *b.Trial
 	}
 	x.xxx_hidden_Ahead = &b.Ahead
 	x.xxx_hidden_Tried = b.Tried
 	if b.In != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_In = *b.In
 	}
+	x.xxx_hidden_Landed = b.Landed
 	return m0
 }
 
@@ -2539,14 +2565,15 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"unverified\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xc8\x01\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xf3\x01\n" +
 	"\n" +
 	"MergeInput\x12,\n" +
 	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\x12\x14\n" +
 	"\x05trial\x18\x02 \x01(\bR\x05trial\x12*\n" +
 	"\x05ahead\x18\x03 \x03(\v2\x14.forge.v1.QueueMergeR\x05ahead\x12&\n" +
 	"\x05tried\x18\x04 \x01(\v2\x10.forge.v1.RebaseR\x05tried\x12\"\n" +
-	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\"C\n" +
+	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\x12)\n" +
+	"\x06landed\x18\x06 \x01(\v2\x11.forge.v1.LandingR\x06landed\"C\n" +
 	"\n" +
 	"ProbeInput\x125\n" +
 	"\bpatience\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bpatience\"\xd7\x01\n" +
@@ -2588,9 +2615,10 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*QueueMerge)(nil),          // 27: forge.v1.QueueMerge
 	(*Rebase)(nil),              // 28: forge.v1.Rebase
 	(Executor)(0),               // 29: forge.v1.Executor
-	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
-	(*History)(nil),             // 31: forge.v1.History
-	(*Proposal)(nil),            // 32: forge.v1.Proposal
+	(*Landing)(nil),             // 30: forge.v1.Landing
+	(*durationpb.Duration)(nil), // 31: google.protobuf.Duration
+	(*History)(nil),             // 32: forge.v1.History
+	(*Proposal)(nil),            // 33: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	11, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2630,16 +2658,17 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	27, // 34: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
 	28, // 35: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
 	29, // 36: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	30, // 37: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	31, // 38: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	31, // 39: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	19, // 40: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	32, // 41: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	30, // 37: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
+	31, // 38: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	32, // 39: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	32, // 40: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	19, // 41: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	33, // 42: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

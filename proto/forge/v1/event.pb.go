@@ -5090,6 +5090,7 @@ type MergeEnded struct {
 	xxx_hidden_Result      *MergeResult           `protobuf:"bytes,3,opt,name=result"`
 	xxx_hidden_Failure     *Failure               `protobuf:"bytes,4,opt,name=failure"`
 	xxx_hidden_Executor    Executor               `protobuf:"varint,5,opt,name=executor,enum=forge.v1.Executor"`
+	xxx_hidden_Look        int32                  `protobuf:"varint,6,opt,name=look"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5161,14 +5162,21 @@ func (x *MergeEnded) GetExecutor() Executor {
 	return Executor_EXECUTOR_UNSPECIFIED
 }
 
+func (x *MergeEnded) GetLook() int32 {
+	if x != nil {
+		return x.xxx_hidden_Look
+	}
+	return 0
+}
+
 func (x *MergeEnded) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
 }
 
 func (x *MergeEnded) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
 }
 
 func (x *MergeEnded) SetResult(v *MergeResult) {
@@ -5181,7 +5189,12 @@ func (x *MergeEnded) SetFailure(v *Failure) {
 
 func (x *MergeEnded) SetExecutor(v Executor) {
 	x.xxx_hidden_Executor = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *MergeEnded) SetLook(v int32) {
+	x.xxx_hidden_Look = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *MergeEnded) HasTask() bool {
@@ -5219,6 +5232,13 @@ func (x *MergeEnded) HasExecutor() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
+func (x *MergeEnded) HasLook() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
 func (x *MergeEnded) ClearTask() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Task = nil
@@ -5242,6 +5262,11 @@ func (x *MergeEnded) ClearExecutor() {
 	x.xxx_hidden_Executor = Executor_EXECUTOR_UNSPECIFIED
 }
 
+func (x *MergeEnded) ClearLook() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Look = 0
+}
+
 type MergeEnded_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -5255,6 +5280,9 @@ type MergeEnded_builder struct {
 	Failure *Failure
 	// executor is that of the merge's commands; unspecified if there were none.
 	Executor *Executor
+	// look counts what was told of a pull request: the newest counts. 0 where there
+	// is none.
+	Look *int32
 }
 
 func (b0 MergeEnded_builder) Build() *MergeEnded {
@@ -5262,18 +5290,22 @@ func (b0 MergeEnded_builder) Build() *MergeEnded {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
 		x.xxx_hidden_Number = *b.Number
 	}
 	x.xxx_hidden_Result = b.Result
 	x.xxx_hidden_Failure = b.Failure
 	if b.Executor != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 5)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_Executor = *b.Executor
+	}
+	if b.Look != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Look = *b.Look
 	}
 	return m0
 }
@@ -7560,14 +7592,15 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"unverified\x12\x17\n" +
 	"\amade_on\x18\x11 \x01(\tR\x06madeOn\x12(\n" +
 	"\x04pull\x18\x12 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12)\n" +
-	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\"\xc4\x01\n" +
+	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\"\xd8\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12-\n" +
 	"\x06result\x18\x03 \x01(\v2\x15.forge.v1.MergeResultR\x06result\x12+\n" +
 	"\afailure\x18\x04 \x01(\v2\x11.forge.v1.FailureR\afailure\x12.\n" +
-	"\bexecutor\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutor\"P\n" +
+	"\bexecutor\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\bexecutor\x12\x12\n" +
+	"\x04look\x18\x06 \x01(\x05R\x04look\"P\n" +
 	"\x10WithdrawRequests\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +

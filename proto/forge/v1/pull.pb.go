@@ -1921,6 +1921,188 @@ func (b0 PullReview_builder) Build() *PullReview {
 	return m0
 }
 
+// Landing is the merge of a pull request, and what its head was verified as.
+type Landing struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Commit      *string                `protobuf:"bytes,1,opt,name=commit"`
+	xxx_hidden_Head        *string                `protobuf:"bytes,2,opt,name=head"`
+	xxx_hidden_Parent      *string                `protobuf:"bytes,3,opt,name=parent"`
+	xxx_hidden_Tree        *string                `protobuf:"bytes,4,opt,name=tree"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Landing) Reset() {
+	*x = Landing{}
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Landing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Landing) ProtoMessage() {}
+
+func (x *Landing) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Landing) GetCommit() string {
+	if x != nil {
+		if x.xxx_hidden_Commit != nil {
+			return *x.xxx_hidden_Commit
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Landing) GetHead() string {
+	if x != nil {
+		if x.xxx_hidden_Head != nil {
+			return *x.xxx_hidden_Head
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Landing) GetParent() string {
+	if x != nil {
+		if x.xxx_hidden_Parent != nil {
+			return *x.xxx_hidden_Parent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Landing) GetTree() string {
+	if x != nil {
+		if x.xxx_hidden_Tree != nil {
+			return *x.xxx_hidden_Tree
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Landing) SetCommit(v string) {
+	x.xxx_hidden_Commit = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Landing) SetHead(v string) {
+	x.xxx_hidden_Head = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *Landing) SetParent(v string) {
+	x.xxx_hidden_Parent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Landing) SetTree(v string) {
+	x.xxx_hidden_Tree = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
+}
+
+func (x *Landing) HasCommit() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Landing) HasHead() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Landing) HasParent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Landing) HasTree() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Landing) ClearCommit() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Commit = nil
+}
+
+func (x *Landing) ClearHead() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Head = nil
+}
+
+func (x *Landing) ClearParent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Parent = nil
+}
+
+func (x *Landing) ClearTree() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Tree = nil
+}
+
+type Landing_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// commit: by which the forge merged it.
+	Commit *string
+	// head: the commit that was proposed.
+	Head *string
+	// parent: that of head.
+	Parent *string
+	// tree: that of head.
+	Tree *string
+}
+
+func (b0 Landing_builder) Build() *Landing {
+	m0 := &Landing{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Commit != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Commit = b.Commit
+	}
+	if b.Head != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_Head = b.Head
+	}
+	if b.Parent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_Parent = b.Parent
+	}
+	if b.Tree != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Tree = b.Tree
+	}
+	return m0
+}
+
 var File_forge_v1_pull_proto protoreflect.FileDescriptor
 
 const file_forge_v1_pull_proto_rawDesc = "" +
@@ -1986,7 +2168,12 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x03may\x18\x03 \x01(\bR\x03may\x12/\n" +
 	"\averdict\x18\x04 \x01(\x0e2\x15.forge.v1.PullVerdictR\averdict\x12\x16\n" +
 	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x12\n" +
-	"\x04text\x18\x06 \x01(\tR\x04text*j\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\"a\n" +
+	"\aLanding\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x12\n" +
+	"\x04head\x18\x02 \x01(\tR\x04head\x12\x16\n" +
+	"\x06parent\x18\x03 \x01(\tR\x06parent\x12\x12\n" +
+	"\x04tree\x18\x04 \x01(\tR\x04tree*j\n" +
 	"\tPullState\x12\x1a\n" +
 	"\x16PULL_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPULL_STATE_OPEN\x10\x01\x12\x15\n" +
@@ -2004,7 +2191,7 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x16PULL_VERDICT_COMMENTED\x10\x03B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_pull_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_forge_v1_pull_proto_goTypes = []any{
 	(PullState)(0),                // 0: forge.v1.PullState
 	(PullCheckState)(0),           // 1: forge.v1.PullCheckState
@@ -2016,7 +2203,8 @@ var file_forge_v1_pull_proto_goTypes = []any{
 	(*PullRequest)(nil),           // 7: forge.v1.PullRequest
 	(*PullCheck)(nil),             // 8: forge.v1.PullCheck
 	(*PullReview)(nil),            // 9: forge.v1.PullReview
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Landing)(nil),               // 10: forge.v1.Landing
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_forge_v1_pull_proto_depIdxs = []int32{
 	5,  // 0: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
@@ -2025,7 +2213,7 @@ var file_forge_v1_pull_proto_depIdxs = []int32{
 	0,  // 3: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
 	8,  // 4: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
 	9,  // 5: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
-	10, // 6: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
+	11, // 6: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
 	1,  // 7: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
 	2,  // 8: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
 	9,  // [9:9] is the sub-list for method output_type
@@ -2046,7 +2234,7 @@ func file_forge_v1_pull_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_pull_proto_rawDesc), len(file_forge_v1_pull_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -42,6 +42,8 @@ const (
 	Waiting_WAITING_PAUSED Waiting = 6
 	// Mend the base branch, which fails to verify; then it goes on by itself.
 	Waiting_WAITING_BASE Waiting = 7
+	// Retry a change whose pull request was closed, or its branch changed.
+	Waiting_WAITING_PULL_REQUEST Waiting = 8
 )
 
 // Enum value maps for Waiting.
@@ -55,6 +57,7 @@ var (
 		5: "WAITING_BUDGET",
 		6: "WAITING_PAUSED",
 		7: "WAITING_BASE",
+		8: "WAITING_PULL_REQUEST",
 	}
 	Waiting_value = map[string]int32{
 		"WAITING_UNSPECIFIED":   0,
@@ -65,6 +68,7 @@ var (
 		"WAITING_BUDGET":        5,
 		"WAITING_PAUSED":        6,
 		"WAITING_BASE":          7,
+		"WAITING_PULL_REQUEST":  8,
 	}
 )
 
@@ -2561,7 +2565,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x16\n" +
 	"\x06paused\x18\a \x01(\bR\x06paused\x12-\n" +
-	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps*\xb4\x01\n" +
+	"\boverlaps\x18\b \x03(\v2\x11.forge.v1.OverlapR\boverlaps*\xce\x01\n" +
 	"\aWaiting\x12\x17\n" +
 	"\x13WAITING_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAITING_APPROVAL\x10\x01\x12\x19\n" +
@@ -2570,7 +2574,8 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\rWAITING_DIRTY\x10\x04\x12\x12\n" +
 	"\x0eWAITING_BUDGET\x10\x05\x12\x12\n" +
 	"\x0eWAITING_PAUSED\x10\x06\x12\x10\n" +
-	"\fWAITING_BASE\x10\aB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\fWAITING_BASE\x10\a\x12\x18\n" +
+	"\x14WAITING_PULL_REQUEST\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)

@@ -49,6 +49,12 @@ const (
 	MergeOutcome_MERGE_OUTCOME_PROPOSED MergeOutcome = 9
 	// Branch has commits of another one, which are not overwritten.
 	MergeOutcome_MERGE_OUTCOME_EDITED MergeOutcome = 10
+	// The pull request was closed, or is to be merged elsewhere.
+	MergeOutcome_MERGE_OUTCOME_CLOSED MergeOutcome = 11
+	// Checks of the forge failed.
+	MergeOutcome_MERGE_OUTCOME_CHECKS_FAILED MergeOutcome = 12
+	// A person who may asks for changes at the pull request.
+	MergeOutcome_MERGE_OUTCOME_CHANGES_REQUESTED MergeOutcome = 13
 )
 
 // Enum value maps for MergeOutcome.
@@ -65,19 +71,25 @@ var (
 		8:  "MERGE_OUTCOME_OVERTAKEN",
 		9:  "MERGE_OUTCOME_PROPOSED",
 		10: "MERGE_OUTCOME_EDITED",
+		11: "MERGE_OUTCOME_CLOSED",
+		12: "MERGE_OUTCOME_CHECKS_FAILED",
+		13: "MERGE_OUTCOME_CHANGES_REQUESTED",
 	}
 	MergeOutcome_value = map[string]int32{
-		"MERGE_OUTCOME_UNSPECIFIED":   0,
-		"MERGE_OUTCOME_MERGED":        1,
-		"MERGE_OUTCOME_CONFLICT":      2,
-		"MERGE_OUTCOME_VERIFY_FAILED": 3,
-		"MERGE_OUTCOME_CHANGED":       4,
-		"MERGE_OUTCOME_DIRTY":         5,
-		"MERGE_OUTCOME_TRIED":         6,
-		"MERGE_OUTCOME_REFUSED":       7,
-		"MERGE_OUTCOME_OVERTAKEN":     8,
-		"MERGE_OUTCOME_PROPOSED":      9,
-		"MERGE_OUTCOME_EDITED":        10,
+		"MERGE_OUTCOME_UNSPECIFIED":       0,
+		"MERGE_OUTCOME_MERGED":            1,
+		"MERGE_OUTCOME_CONFLICT":          2,
+		"MERGE_OUTCOME_VERIFY_FAILED":     3,
+		"MERGE_OUTCOME_CHANGED":           4,
+		"MERGE_OUTCOME_DIRTY":             5,
+		"MERGE_OUTCOME_TRIED":             6,
+		"MERGE_OUTCOME_REFUSED":           7,
+		"MERGE_OUTCOME_OVERTAKEN":         8,
+		"MERGE_OUTCOME_PROPOSED":          9,
+		"MERGE_OUTCOME_EDITED":            10,
+		"MERGE_OUTCOME_CLOSED":            11,
+		"MERGE_OUTCOME_CHECKS_FAILED":     12,
+		"MERGE_OUTCOME_CHANGES_REQUESTED": 13,
 	}
 )
 
@@ -3288,6 +3300,8 @@ type MergeResult struct {
 	xxx_hidden_Refusal     *string                `protobuf:"bytes,9,opt,name=refusal"`
 	xxx_hidden_Branch      *string                `protobuf:"bytes,10,opt,name=branch"`
 	xxx_hidden_BaseBranch  *string                `protobuf:"bytes,11,opt,name=base_branch,json=baseBranch"`
+	xxx_hidden_Pull        *PullRequest           `protobuf:"bytes,12,opt,name=pull"`
+	xxx_hidden_Unproven    *string                `protobuf:"bytes,13,opt,name=unproven"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3419,29 +3433,46 @@ func (x *MergeResult) GetBaseBranch() string {
 	return ""
 }
 
+func (x *MergeResult) GetPull() *PullRequest {
+	if x != nil {
+		return x.xxx_hidden_Pull
+	}
+	return nil
+}
+
+func (x *MergeResult) GetUnproven() string {
+	if x != nil {
+		if x.xxx_hidden_Unproven != nil {
+			return *x.xxx_hidden_Unproven
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *MergeResult) SetOutcome(v MergeOutcome) {
 	x.xxx_hidden_Outcome = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
 }
 
 func (x *MergeResult) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
 }
 
 func (x *MergeResult) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
 }
 
 func (x *MergeResult) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
 }
 
 func (x *MergeResult) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
 }
 
 func (x *MergeResult) SetFiles(v []string) {
@@ -3458,17 +3489,26 @@ func (x *MergeResult) SetCandidate(v *Rebase) {
 
 func (x *MergeResult) SetRefusal(v string) {
 	x.xxx_hidden_Refusal = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 13)
 }
 
 func (x *MergeResult) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
 }
 
 func (x *MergeResult) SetBaseBranch(v string) {
 	x.xxx_hidden_BaseBranch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 11)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+}
+
+func (x *MergeResult) SetPull(v *PullRequest) {
+	x.xxx_hidden_Pull = v
+}
+
+func (x *MergeResult) SetUnproven(v string) {
+	x.xxx_hidden_Unproven = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
 }
 
 func (x *MergeResult) HasOutcome() bool {
@@ -3541,6 +3581,20 @@ func (x *MergeResult) HasBaseBranch() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
 }
 
+func (x *MergeResult) HasPull() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Pull != nil
+}
+
+func (x *MergeResult) HasUnproven() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *MergeResult) ClearOutcome() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Outcome = MergeOutcome_MERGE_OUTCOME_UNSPECIFIED
@@ -3589,6 +3643,15 @@ func (x *MergeResult) ClearBaseBranch() {
 	x.xxx_hidden_BaseBranch = nil
 }
 
+func (x *MergeResult) ClearPull() {
+	x.xxx_hidden_Pull = nil
+}
+
+func (x *MergeResult) ClearUnproven() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_Unproven = nil
+}
+
 type MergeResult_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3618,6 +3681,12 @@ type MergeResult_builder struct {
 	Branch *string
 	// base_branch is the branch to merge it into.
 	BaseBranch *string
+	// pull is the pull request of what waits, failed or is unwanted at the forge:
+	// with the checks that failed, or the reviews that ask for changes.
+	Pull *PullRequest
+	// unproven says why what the forge merged is not what was verified on its
+	// parent; empty if it is, and where it was pushed.
+	Unproven *string
 }
 
 func (b0 MergeResult_builder) Build() *MergeResult {
@@ -3625,39 +3694,44 @@ func (b0 MergeResult_builder) Build() *MergeResult {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
 		x.xxx_hidden_Outcome = *b.Outcome
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Candidate = b.Candidate
 	if b.Refusal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 13)
 		x.xxx_hidden_Refusal = b.Refusal
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.BaseBranch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 11)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
 		x.xxx_hidden_BaseBranch = b.BaseBranch
+	}
+	x.xxx_hidden_Pull = b.Pull
+	if b.Unproven != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		x.xxx_hidden_Unproven = b.Unproven
 	}
 	return m0
 }
@@ -5299,7 +5373,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
 	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
-	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xe7\x02\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xae\x03\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -5313,7 +5387,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x06branch\x18\n" +
 	" \x01(\tR\x06branch\x12\x1f\n" +
 	"\vbase_branch\x18\v \x01(\tR\n" +
-	"baseBranch\"a\n" +
+	"baseBranch\x12)\n" +
+	"\x04pull\x18\f \x01(\v2\x15.forge.v1.PullRequestR\x04pull\x12\x1a\n" +
+	"\bunproven\x18\r \x01(\tR\bunproven\"a\n" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
@@ -5371,7 +5447,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xbf\x02\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\x9f\x03\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
@@ -5384,7 +5460,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x17MERGE_OUTCOME_OVERTAKEN\x10\b\x12\x1a\n" +
 	"\x16MERGE_OUTCOME_PROPOSED\x10\t\x12\x18\n" +
 	"\x14MERGE_OUTCOME_EDITED\x10\n" +
-	"B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x12\x18\n" +
+	"\x14MERGE_OUTCOME_CLOSED\x10\v\x12\x1f\n" +
+	"\x1bMERGE_OUTCOME_CHECKS_FAILED\x10\f\x12#\n" +
+	"\x1fMERGE_OUTCOME_CHANGES_REQUESTED\x10\rB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
@@ -5480,26 +5559,27 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	0,  // 41: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	9,  // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	8,  // 43: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	42, // 44: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	22, // 45: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	22, // 46: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	22, // 47: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	18, // 48: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	17, // 49: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	16, // 50: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	15, // 51: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	15, // 52: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	14, // 53: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	13, // 54: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	43, // 55: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
-	15, // 56: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	44, // 57: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	36, // 58: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	33, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
+	42, // 45: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	22, // 46: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	22, // 47: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	22, // 48: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	18, // 49: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	17, // 50: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	16, // 51: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	15, // 52: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	15, // 53: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	14, // 54: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	13, // 55: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	43, // 56: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
+	15, // 57: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	44, // 58: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	36, // 59: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

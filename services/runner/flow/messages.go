@@ -136,6 +136,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
 		Scripted: s.Intent.Scripted(), Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Unverified: c.Unverified, MadeOn: c.MadeOn,
+		Pull: s.Policy.Pull, Facts: task.Pulled{Task: t}.Facts(&s.Intent, s.Policy.Pull, consent{s}.names(t), s.History.Usage.CostUSD),
 	}}
 }
 
@@ -223,7 +224,11 @@ func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	switch {
 	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
 		return rule.Ignore("task %s does not wait for merge %d", m.Task, m.Number)
-	case t.Stage == task.Merging && m.Number == t.Requests:
+	case (task.Pulled{Task: t}).Waits(m): // what was told before, and comes late, is out of date
+		if m.Result != nil && m.Result.Outcome.Waits() {
+			s.tasks(func(x *task.Turn) { t.AnsweredMerge(x, m.Result) })
+			return forge.Applied, nil
+		}
 	case m.Result != nil && m.Result.Outcome == forge.MergeDone:
 		s.tasks(func(x *task.Turn) { t.MergedLate(x, m.Result) })
 		return forge.Applied, nil

@@ -51,7 +51,7 @@ func sameOrigin(a, b forge.Origin) bool {
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),
-		Waiting:  s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.OverBudget) || len(s.Tasks.OfBase()) > 0,
+		Waiting:  s.Tasks.Has(task.Waiting) || s.Tasks.Has(task.Held) || s.Tasks.Has(task.OverBudget) || len(s.Tasks.OfBase()) > 0,
 		Disputed: s.Tasks.Has(task.Disputed), Blocked: s.Tasks.Has(task.Asking),
 	}
 }
@@ -227,7 +227,7 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
 	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded || s.Tasks.Has(task.Disputed)
 	s.heed(r, by)
-	for _, t := range s.Tasks.At(task.Waiting) {
+	for _, t := range append(s.Tasks.At(task.Waiting), s.Tasks.At(task.Held)...) {
 		s.tasks(t.FilesMoved)
 	}
 	for _, t := range s.Tasks.At(task.Red) {

@@ -33,7 +33,7 @@ import (
 //	CommitBudget      ledger
 //	AccountRefused    accounts    if the scheduler says that the run is active
 //	Result            accounts    of a probe; queue
-//	Result            queue       of a merge
+//	Result            queue       of a merge, or of what became of a pull request
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
 //	TimerFired        accounts    of a look at a red base branch; queue
 //	Pause             scheduler
@@ -172,6 +172,8 @@ func (p *Project) reported(m *forge.Result) (forge.Decision, error) {
 		return p.reflected(m)
 	case forge.StepProbe:
 		return p.probed(m)
+	case forge.StepOpenPull, forge.StepMergePull:
+		return p.looked(m)
 	default:
 		return p.merged(m)
 	}
@@ -191,6 +193,9 @@ func (p *Project) Pending() forge.Effects {
 	}
 	for _, q := range p.state.Queue.Trials() {
 		e.Commands = append(e.Commands, p.trialCommand(q))
+	}
+	for _, q := range p.state.Queue.Opening() {
+		e.Commands = append(e.Commands, p.openCommand(q))
 	}
 	if r := p.state.Reflection.Current; r != nil {
 		e.Commands = append(e.Commands, p.reflectCommand(r))
@@ -213,7 +218,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.Current == nil && p.state.Queue.Refused == nil && len(p.state.Queue.Trials()) == 0 && p.state.Accounts.Away.For == "" &&
+			Idle: p.state.Queue.IsIdle() && p.state.Accounts.Away.For == "" &&
 				p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
@@ -233,16 +238,14 @@ func (p *Project) Summary() forge.Summary {
 			s.Open = append(s.Open, m.Attempt())
 		}
 	}
-	for _, q := range p.state.Queue.Trials() {
-		s.Open = append(s.Open, q.Attempt())
-	}
+	s.Open = append(s.Open, p.state.Queue.Beside()...)
 	return s
 }
 
 // shared returns the length of the merge queue, and the account of the budgets.
 func (p *Project) shared() *forge.ProjectSummary {
 	queue, ledger := &p.state.Queue, &p.state.Ledger
-	merges := len(queue.Queued)
+	merges := len(queue.Queued) + len(queue.Proposed)
 	if queue.Current != nil {
 		merges++
 	}

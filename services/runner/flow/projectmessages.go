@@ -27,11 +27,20 @@ func (p *Project) events(out outbox.Messages) []forge.Event {
 
 // mergeCommand tells a worker to merge.
 func (p *Project) mergeCommand(m *mergequeue.Merge) forge.Command {
-	found, in := m.Finding()
-	return forge.Command{
-		To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt(),
-		Input: &forge.MergeInput{Change: m.Change, Tried: found, In: in},
+	c := forge.Command{To: forge.Key{Project: p.key.Project, Intent: m.Intent}, Attempt: m.Attempt()}
+	if m.Press {
+		_, c.Input = p.state.Queue.OpenAttempt(&m.Request)
+		return c
 	}
+	found, in := m.Finding()
+	c.Input = &forge.MergeInput{Change: m.Change, Tried: found, In: in, Landed: m.Landing}
+	return c
+}
+
+// openCommand tells a gateway to open the pull request of a change, or to bring it up to date.
+func (p *Project) openCommand(q *mergequeue.Request) forge.Command {
+	attempt, in := p.state.Queue.OpenAttempt(q)
+	return forge.Command{To: forge.Key{Project: p.key.Project, Intent: q.Intent}, Attempt: attempt, Input: in}
 }
 
 // trialCommand tells a worker to try a merge.

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
@@ -150,11 +152,26 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
 		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
 		p.state.Queue.Red = ""
+		if in.Unproven != "" {
+			p.state.Reflection.Submit(&p.out, mergequeue.Repair(r, in, p.now))
+		}
 	}
 	if !retryAt.IsZero() {
 		p.eff.Timers = append(p.eff.Timers, p.state.Queue.Timers(p.key)...)
 	}
 	p.startNextMerge()
+	return d, err
+}
+
+// looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.
+func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
+	before := p.state.Queue.Timers(p.key)
+	d, err := p.state.Queue.Looked(&p.out, r, p.now)
+	for _, t := range p.state.Queue.Timers(p.key) {
+		if !slices.Contains(before, t) {
+			p.eff.Timers = append(p.eff.Timers, t)
+		}
+	}
 	return d, err
 }
 
@@ -201,7 +218,7 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
 	}
-	if p.state.Queue.NextRound(fired) {
+	if p.state.Queue.NextRound(fired) || p.state.Queue.TryAgain(fired) {
 		p.startNextMerge()
 		return forge.Applied, nil
 	}
@@ -216,6 +233,9 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 // startNextMerge issues the next merge, if none is under way and the project is not
 // paused.
 func (p *Project) startNextMerge() {
+	for _, q := range p.state.Queue.Advance(&p.out) {
+		p.eff.Commands = append(p.eff.Commands, p.openCommand(q))
+	}
 	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {
 		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
 	}

@@ -46,17 +46,20 @@ type script struct {
 	hold    bool // keep notes between machines back
 	notes   []forge.Event
 	aliases map[string]forge.IntentID
-	after   func(to forge.Key) // after each event
-	untold  bool               // the project has no policy yet; in other scripts it was told before they begin
-	gates   bool               // the project keeps accounts that refuse calls; in other scripts it does not
-	by      rules.Version      // that decides
-	asks    bool               // the policy decides whether a person lets an intent be analyzed; in other scripts all are
+	after   func(to forge.Key)              // after each event
+	untold  bool                            // the project has no policy yet; in other scripts it was told before they begin
+	gates   bool                            // the project keeps accounts that refuse calls; in other scripts it does not
+	by      rules.Version                   // that decides
+	pulls   map[forge.TaskID]*forge.Command // the newest to open a pull request
+	numbers map[string]int                  // of pull requests, by their branches
+	asks    bool                            // the policy decides whether a person lets an intent be analyzed; in other scripts all are
 }
 
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
 		now: start, start: start, project: flow.NewProject(forge.Key{Project: "web"}),
+		pulls: map[forge.TaskID]*forge.Command{}, numbers: map[string]int{},
 		by: rules.Newest, intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
 }
@@ -146,6 +149,10 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 	if person := s.person(d.Cmd, id, arg, list); person != nil {
 		person.To = forge.Key{Project: "web", Intent: id}
 		s.send(*person)
+		return
+	}
+	if d.Cmd == "look" {
+		s.looked(t, d, forge.TaskID(s.id(first())), arg, list)
 		return
 	}
 	s.work(t, d, string(s.id(first())), arg, list)
@@ -302,6 +309,9 @@ func (s *script) send(ev forge.Event) forge.Decision {
 func (s *script) perform(eff forge.Effects) {
 	for _, c := range eff.Commands {
 		s.open = append(s.open, c)
+		if c.Attempt.Step == forge.StepOpenPull {
+			s.pulls[c.Attempt.Task] = &c
+		}
 		s.print("> %s", describeCommand(c))
 	}
 	for _, tm := range eff.Timers {

@@ -98,13 +98,13 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 9:
 		return forge.Event{Message: &forge.FilesLocked{Task: task, Number: n, Granted: rng.IntN(2) == 0}}
 	case 10:
-		return forge.Event{Message: &forge.MergeEnded{Task: task, Number: n, Result: &forge.MergeResult{Outcome: forge.MergeDone, Commit: word}}}
+		return forge.Event{Message: anyMergeEnded(rng, task, n, word)}
 	case 11:
 		return forge.Event{Message: &forge.AdmitRun{Run: n}}
 	case 12:
 		return forge.Event{Message: &forge.RunPlanned{Run: n, DependsOn: []forge.IntentID{"a", "b", "c"}[:rng.IntN(4)]}}
 	case 13:
-		return forge.Event{Message: &forge.QueueMerge{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}}}
+		return forge.Event{Message: &forge.QueueMerge{Run: n, Task: task, Number: rng.IntN(6), Files: []string{word}, Pull: anyPull(rng)}}
 	case 14:
 		return forge.Event{Message: &forge.LockFiles{Run: n, Task: task, Number: rng.IntN(6), Conflicts: []string{word}, Files: []string{word}}}
 	case 15:
@@ -216,6 +216,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		r.Attempt = open[rng.IntN(len(open))]
 	} else if m := l.state.Queue.Current; m != nil && rng.IntN(2) == 0 {
 		r.Attempt = m.Attempt()
+	} else if beside := l.state.Queue.Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
+		r.Attempt = beside[rng.IntN(len(beside))]
 	} else if x := l.state.Reflection.Current; x != nil && rng.IntN(2) == 0 {
 		r.Attempt = x.Attempt()
 	}
@@ -232,6 +234,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		if rng.IntN(3) == 0 {
 			p := forge.DefaultPolicy()
 			p.Budget, p.Fallbacks = anyBudget(rng), rng.IntN(3)
+			p.Pull = anyPull(rng)
 			p.StrongerImplement = []forge.Stronger{{Model: word}, {Effort: word}}[:rng.IntN(3)]
 			p.BestOfTwo.When = []string{"complex", "rejected"}[:rng.IntN(3)]
 			p.Second.By.Agent, p.Second.When = word, []forge.Risk{forge.RiskLow, forge.RiskMed, "x"}[:rng.IntN(4)]
@@ -276,18 +279,52 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	case forge.StepMerge:
 		r.Output = &forge.MergeResult{Outcome: []forge.MergeOutcome{
 			forge.MergeDone, forge.MergePatchChanged, forge.MergeConflict, forge.MergeDirty, forge.MergeVerifyFailed, forge.MergeRefused, forge.MergeOvertaken, "?",
-		}[rng.IntN(6)]}
+			forge.MergeProposed, forge.MergeProposed, forge.MergeEdited,
+		}[rng.IntN(11)], Branch: "x", BaseBranch: "main", Commit: word, Unproven: []string{"", word}[rng.IntN(2)]}
 	case forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge:
 		anyProgress(rng, s, r, word)
 	case forge.StepProbe:
 		r.Output = &forge.Probed{}
 	case forge.StepOpenPull, forge.StepMergePull:
-		r.Output = &forge.PullRequest{Number: 1, Head: word, State: []forge.PullState{forge.PullOpen, forge.PullMerged, forge.PullClosed, "?"}[rng.IntN(4)]}
+		r.Output = anyLook(rng, word)
 	case forge.StepReflect:
 		proposals := []forge.Intent{{Settings: forge.Settings{Title: "fix " + word, Body: "b"}}, {Settings: forge.Settings{Title: "fix"}}}
 		r.Output = &forge.Reflection{Read: []string{"a/1"}, Proposals: proposals[:rng.IntN(3)]}
 	}
 	return r
+}
+
+// anyPull is, now and then, the policy of a project whose changes are merged by pull requests.
+func anyPull(rng *rand.Rand) *forge.PullPolicy {
+	if rng.IntN(3) == 0 {
+		return nil
+	}
+	return &forge.PullPolicy{By: []string{"forge", "people"}[rng.IntN(2)], Branch: "x"}
+}
+
+// anyLook is what a gateway may see of a pull request, or say that it saw.
+func anyLook(rng *rand.Rand, word string) *forge.PullRequest {
+	states := []forge.PullState{forge.PullOpen, forge.PullOpen, forge.PullMerged, forge.PullClosed, "?"}
+	checks := []forge.PullCheck{
+		{Name: "a", State: forge.PullCheckPassed}, {Name: "b", State: []forge.PullCheckState{forge.PullCheckPending, forge.PullCheckFailed, "?"}[rng.IntN(3)]},
+	}
+	reviews := []forge.PullReview{{
+		Person: "ada", Account: word, May: rng.IntN(2) == 0, Commit: word, Verdict: []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[rng.IntN(2)],
+	}}
+	return &forge.PullRequest{
+		Number: 1 + rng.IntN(8)/7, Branch: "x", Base: []string{"main", "main", "main", word}[rng.IntN(4)], Head: word, State: states[rng.IntN(len(states))],
+		Checks: checks[:rng.IntN(3)], Reviews: reviews[:rng.IntN(2)], Behind: rng.IntN(3) == 0, Seen: time.Unix(int64(rng.IntN(2000)), 0).UTC(),
+	}
+}
+
+// anyMergeEnded is what a project may tell of a merge.
+func anyMergeEnded(rng *rand.Rand, task forge.TaskID, n int, word string) *forge.MergeEnded {
+	outcomes := []forge.MergeOutcome{
+		forge.MergeDone, forge.MergeClosed, forge.MergeEdited, forge.MergeProposed, forge.MergeChecksFailed, forge.MergeUnwanted, "?",
+	}
+	return &forge.MergeEnded{
+		Task: task, Number: n, Look: rng.IntN(4), Result: &forge.MergeResult{Outcome: outcomes[rng.IntN(len(outcomes))], Commit: word, Pull: anyLook(rng, word)},
+	}
 }
 
 // anyClaims answers what was asked, well or badly.

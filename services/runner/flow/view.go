@@ -56,7 +56,7 @@ func (s *Intent) Summary() forge.Summary {
 		switch t.Stage {
 		case task.Done, task.Pending:
 			continue
-		case task.Waiting, task.OverBudget, task.Asking, task.Red:
+		case task.Waiting, task.Held, task.OverBudget, task.Asking, task.Red:
 			sum.Reason = t.Failure
 		case task.Disputed:
 			sum.Reason = t.Failure
@@ -138,6 +138,8 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingPaused, "paused"
 	case s.Tasks.Has(task.Waiting):
 		return forge.WaitingDirty, "waits for your files"
+	case s.Tasks.Has(task.Held):
+		return forge.WaitingPull, "waits for you at its pull request"
 	case s.overBudgetNow() && !s.Policy.Reading:
 		return forge.WaitingBudget, "waits for budget"
 	// After what waits for this intent alone: a person who settles that comes back to the account.

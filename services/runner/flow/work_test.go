@@ -155,6 +155,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		switch out.Outcome {
 		case "", forge.MergeDone:
 			out.Outcome, out.Commit, out.Parent, out.Tree = forge.MergeDone, commit("merged"), commit("tip"), commit("tree")
+			out.Unproven = spaced(arg("unproven"))
 			if d.HasArg("trials") {
 				out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: true})
 			}
@@ -169,8 +170,14 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
 		case forge.MergeRefused:
 			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
-		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited:
+		case forge.MergeProposed:
+			proposedOf(out, &c, arg("on"))
+		case forge.MergeEdited:
+			out.Branch = "forge/" + string(c.Attempt.Task)
+		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
 		}
+	case forge.StepOpenPull, forge.StepMergePull:
+		r.Output = s.look(t, d, c.Attempt.Task, arg, list)
 	case forge.StepReflect:
 		out := &forge.Reflection{}
 		r.Output = out
@@ -352,6 +359,7 @@ func describeCommand(c forge.Command) string {
 	if merge := c.Merge().Change; merge != nil {
 		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
+	b.WriteString(describePull(&c))
 	if c.Rebase().VerifyInMerge {
 		b.WriteString(" may leave verify")
 	}

@@ -22,6 +22,8 @@ type commit struct {
 	parent string
 	// by is the merge that put it on the base branch.
 	by forge.Attempt
+	// unproven says that a forge merged it, on another parent than the one that it was verified on.
+	unproven bool
 }
 
 // repo models a base branch. Two changes conflict if they touch one file.

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
 
@@ -55,6 +56,9 @@ func (w *world) populate() {
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
 	w.money.best = bestOf(w.seed)
+	if w.outside = outside.New(w.seed); w.outside != nil {
+		w.money.pull = w.outside.Policy
+	}
 	w.crowd()
 }
 
@@ -73,6 +77,7 @@ func (s *workers) init() {
 func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
+		w.forgeActs()
 	}
 	for w.submit() {
 	}
@@ -89,7 +94,8 @@ func (w *world) play() error {
 	w.reconcile()
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
 		w.disturb()
-		if w.deliver() || w.work() || w.take(false) || w.fire() || w.help(true) || w.take(true) {
+		w.forgeActs()
+		if w.deliver() || w.work() || w.take(false) || w.forgeCalms() || w.fire() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())

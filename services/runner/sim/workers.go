@@ -157,6 +157,8 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 			return &forge.Result{Output: w.try(c)}
 		}
 		return w.merge(c)
+	case forge.StepOpenPull, forge.StepMergePull:
+		return w.atForge(c)
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:
@@ -383,6 +385,9 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 	if !w.wanted(c) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "nobody wants it any more"}}
 	}
+	if r := w.proposes(c, head); r != nil {
+		return r
+	}
 	if r := w.refusal(head, head.id != merge.Head); r != nil {
 		return r
 	}
@@ -399,7 +404,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 
 // mergedAs returns the result of a merge that took place.
 func (w *world) mergedAs(c *commit) *forge.MergeResult {
-	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch, Tree: w.repo.content(c.id)}
+	return &forge.MergeResult{Outcome: forge.MergeDone, Commit: c.id, Parent: c.parent, PatchID: c.patch, Tree: w.repo.content(c.id), Unproven: c.why()}
 }
 
 // reconcile does an implementer's start: it reports the merges on the base branch

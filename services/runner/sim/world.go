@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
@@ -40,7 +41,9 @@ type world struct {
 	// versions are those of the rules that runners know; nil: all know the newest.
 	versions *versions.Versions
 	origin   origins.Origin
-	looks    facts.Looks
+	// outside is the forge; nil where changes are pushed.
+	outside *outside.Forge
+	looks   facts.Looks
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }
@@ -98,6 +101,8 @@ type progress struct {
 	steps int
 	// bound is the largest number of actions after the faults stopped.
 	bound int
+	// looksTaken counts the looks that arrived.
+	looksTaken int
 	// firstViolation is the first one that checkDecision found; nil if there is
 	// none.
 	firstViolation error
@@ -270,7 +275,7 @@ func (s *streams) arm(t forge.Timer) {
 func (s *streams) purge(key forge.Key) {
 	kept := s.commands[:0]
 	for _, c := range s.commands {
-		if c.To == key && c.Attempt.Step != forge.StepMerge && c.Attempt.Step != forge.StepReflect && c.Attempt.Step != forge.StepProbe {
+		if c.To == key && !c.Attempt.Step.OfProject() {
 			delete(s.issued, c.ID())
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/notify"
@@ -52,12 +53,20 @@ type RunConfig struct {
 	Sandbox demand.Demand
 }
 
+// errPulls is the error of a run whose changes are to be merged by pull requests: there is no gateway here that could open one, and the change
+// would wait for it without end.
+var errPulls = errors.New(config.FileName + ": merge.how is pull_request, which takes the services with a gateway that has an account at the forge; " +
+	"a run on its own has none: let the services work on it, or remove merge.how")
+
 // Run works on everything that can go on without a person, and returns when
 // nothing is left (with Only: of that intent), or, with Watch, when ctx ends.
 // If ctx ends before, agents are ended and their work is kept for the next run.
 // Nothing is left running. Error: *natsd.HeldError when another run goes on
 // here.
 func Run(ctx context.Context, cfg RunConfig) (*Outcome, error) {
+	if cfg.Base.Config.Merge.How == config.MergePull {
+		return nil, errPulls
+	}
 	s, err := openRun(ctx, cfg.Repo, cfg.Log)
 	if err != nil {
 		return nil, err

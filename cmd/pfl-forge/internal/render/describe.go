@@ -306,7 +306,17 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return verifyFailed("verify failed in the merge", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
 		return "the base branch moved and the change with it: it is reviewed again", Plain
-	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited: // no answers to a task
+	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
+	case forge.MergeProposed:
+		return "goes on at its pull request", Plain
+	case forge.MergeEdited:
+		return "another one has changed the branch of its pull request, which is not overwritten", Attention
+	case forge.MergeClosed:
+		return "its pull request was closed, or is to be merged elsewhere", Attention
+	case forge.MergeChecksFailed:
+		return "checks of the forge failed on its pull request", Bad
+	case forge.MergeUnwanted:
+		return "changes are asked for at its pull request", Attention
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}

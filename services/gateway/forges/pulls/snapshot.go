@@ -223,7 +223,8 @@ func (l *look) missing() string {
 	return ""
 }
 
-// blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would.
+// blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would. That it is behind
+// its base, which the forge may mind as well, is said by itself: the rules put a change on the tip if nothing else is in its way.
 func (k *Keeper) blocked(l *look) string {
 	for _, s := range l.statuses {
 		// Whoever may write can write a status of our name: what it says is not what we found.
@@ -248,9 +249,6 @@ func (k *Keeper) blocked(l *look) string {
 	}
 	if approvals < l.protection.Approvals {
 		return fmt.Sprintf("it has %d of %d approvals", approvals, l.protection.Approvals)
-	}
-	if l.protection.UpToDate && l.behind {
-		return "it is behind its base"
 	}
 	return ""
 }

@@ -104,6 +104,12 @@ func (s *State) other() int {
 
 // next returns the index of the change to merge next; -1 if none may be.
 func (s *State) next() int {
+	if i := slices.IndexFunc(s.Queued, func(q *Request) bool { return q.Landing != nil }); i >= 0 {
+		return i // it is on the base branch already
+	}
+	if i := slices.IndexFunc(s.Queued, func(q *Request) bool { return q.Press && s.mayMerge(q) }); i >= 0 {
+		return i // that takes a moment
+	}
 	if f := s.Refused; f != nil && f.Second {
 		if i := s.other(); i >= 0 {
 			return i
@@ -151,7 +157,7 @@ func (s *State) Timers(project forge.Key) (list []forge.Timer) {
 	if s.Refused.rests() {
 		list = append(list, forge.Timer{To: project, Key: refusalTimer, At: s.Refused.NextAt})
 	}
-	return list
+	return append(list, pulls{s}.timers(project)...)
 }
 
 // First returns the intent of the oldest change that is not merged; empty if there is none.

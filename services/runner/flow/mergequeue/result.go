@@ -25,8 +25,11 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	forge.MergeVerifyFailed: {},
 	forge.MergeRefused:      {}, // never an answer: see refused
 	forge.MergeOvertaken:    {}, // the same: see overtaken
-	forge.MergeProposed:     {}, // never asked for: config refuses pull requests
-	forge.MergeEdited:       {}, // the same
+	forge.MergeProposed:     {}, // no end: see pulls
+	forge.MergeEdited:       {},
+	forge.MergeClosed:       {}, // this and those below are no results of a merge: see pulls
+	forge.MergeChecksFailed: {},
+	forge.MergeUnwanted:     {},
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
@@ -44,9 +47,13 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		return time.Time{}, d, err
 	}
 	f := r.Failure()
+	byPull := m.Change.Pull != nil
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
-	case !r.Answers() || in.Outcome == forge.MergeTried || in.Outcome == forge.MergeProposed || in.Outcome == forge.MergeEdited:
+	case in.Outcome == forge.MergeProposed && byPull && m.Landing == nil:
+		pulls{s}.proposed(out, m, in, r.Executor)
+		return time.Time{}, forge.Applied, nil
+	case !r.Answers() || !ends(in.Outcome, byPull):
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
 	case in.Outcome == forge.MergeOvertaken:
 		turns{s}.overtaken(out, m)
@@ -74,9 +81,22 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	return time.Time{}, forge.Applied, nil
 }
 
+// ends reports whether a merge can end so, by a pull request or by a push.
+func ends(o forge.MergeOutcome, byPull bool) bool {
+	switch o {
+	case forge.MergeTried, forge.MergeProposed, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
+		return false
+	case forge.MergeEdited:
+		return byPull
+	case forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeRefused, forge.MergeOvertaken,
+		forge.MergeDirty:
+	}
+	return true // what a newer version may say is told to the task
+}
+
 // close ends the merge that is under way and answers the task.
 func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
-	r := s.Current.Request
+	r, claim := s.Current.Request, s.Current.Claim
 	s.Current = nil
 	s.ended(&r, answer.Result)
 	if answer.Result != nil {
@@ -87,9 +107,15 @@ func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 		if after.moved {
 			s.moved(r.Files)
 			s.accepted()
+			pulls{s}.baseMoved()
 		}
 	}
 	if t := s.Tasks[r.Intent][r.Task]; t != nil {
+		if t.Pull != nil {
+			t.Pull.Claims = max(t.Pull.Claims, claim)
+			t.Pull.Looks++
+			answer.Look = t.Pull.Looks
+		}
 		t.Answer = answer
 	}
 	answerMerge(out, r.Intent, answer)
@@ -125,6 +151,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	s.ended(&Request{Task: task, Number: r.Attempt.Number}, in)
 	s.dropTask(task)
 	s.moved(t.Files)
+	pulls{s}.baseMoved()
 	answerMerge(out, id, t.Answer)
 	return forge.Applied, nil
 }

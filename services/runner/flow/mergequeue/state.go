@@ -29,11 +29,19 @@ type State struct {
 	Red string
 	// Refused is that the origin refuses pushes; nil if it does not.
 	Refused *Refusal
+	// Proposed are the changes that wait for their pull requests, in their order.
+	Proposed []*Request
+	// Front is the only one of them that may be put on a tip that has moved.
+	Front Ref
+	// Landed are the tasks whose pull requests are merged, and not in the queue to be proved yet.
+	Landed []TaskRef
 	// Overtaken is the change that the base branch overtook last, until the next merge begins.
 	Overtaken Ref
 
 	// void are trials to cancel, since the last Couple.
 	void []forge.Attempt
+	// toOpen are the requests whose pull requests are to be opened, since the last Advance.
+	toOpen []*Request
 }
 
 // Task is the queue's memory of one task. A snapshot leaves out what is zero.
@@ -48,6 +56,8 @@ type Task struct {
 	Denied int `json:"denied,omitzero"`
 	// Withdrawn is the number of the newest request that was withdrawn.
 	Withdrawn int `json:"withdrawn,omitzero"`
+	// Pull is its pull request; nil before the first.
+	Pull *Pull `json:"pull,omitzero"`
 }
 
 // merged reports whether the task's change is on the base branch.
@@ -71,6 +81,11 @@ type Request struct {
 	MergedSince []string
 	// Car is its place in the train; nil as long as it has none.
 	Car *Car
+
+	// Press says that the forge is to be asked to merge its pull request.
+	Press bool
+	// Landing is the merge by the forge that is only to be proved; nil otherwise.
+	Landing *forge.Landing
 
 	// Order is the place among all requests to merge, by Orders.
 	Order int
@@ -103,7 +118,11 @@ type Merge struct {
 
 // Attempt returns the attempt that the worker's result has to be about.
 func (m *Merge) Attempt() forge.Attempt {
-	return forge.Attempt{Task: m.Task, Step: forge.StepMerge, Number: m.Number, Claim: m.Claim}
+	step := forge.StepMerge
+	if m.Press {
+		step = forge.StepMergePull
+	}
+	return forge.Attempt{Task: m.Task, Step: step, Number: m.Number, Claim: m.Claim}
 }
 
 // TimerKey returns the key of the timer that fires at RetryAt.
@@ -140,14 +159,22 @@ func (s *State) drop(which func(*Request) bool) {
 	if s.Current != nil && which(&s.Current.Request) {
 		s.Current.Gone = true
 	}
+	s.Proposed = slices.DeleteFunc(s.Proposed, which)
 	s.Waiting = slices.DeleteFunc(s.Waiting, which)
 	s.Locks = slices.DeleteFunc(s.Locks, which)
 }
 
-// dropQueued removes requests to merge, and cancels their trials.
+// dropTaskQueued removes a task's requests to merge that wait for their turn, or at the forge.
+func (s *State) dropTaskQueued(t forge.TaskID) {
+	is := func(q *Request) bool { return q.Task == t }
+	s.dropQueued(is)
+	s.Proposed = slices.DeleteFunc(s.Proposed, is)
+}
+
+// dropQueued removes requests to merge, and cancels their trials. What the forge has merged is proved all the same.
 func (s *State) dropQueued(which func(*Request) bool) {
 	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool {
-		gone := which(q)
+		gone := which(q) && q.Landing == nil
 		if gone {
 			s.uncouple(q)
 		}
@@ -171,6 +198,9 @@ func (s *State) Forget(id forge.IntentID, done bool) {
 	for _, t := range s.Tasks[id] {
 		t.Files = nil
 		if t.merged() {
+			t.Pull = nil
+		}
+		if t.merged() {
 			short := *t.Answer
 			short.Result = &forge.MergeResult{Outcome: forge.MergeDone, Commit: t.Answer.Result.Commit}
 			t.Answer = &short
@@ -184,6 +214,11 @@ func (s *State) Repeat(out *outbox.Messages) {
 	for _, l := range s.Locks {
 		answerLock(out, l.Intent, l.Task, l.Number, true)
 	}
+	for _, q := range s.Proposed {
+		if a := s.Tasks[q.Intent][q.Task].Answer; a != nil && a.Number == q.Number {
+			answerMerge(out, q.Intent, a)
+		}
+	}
 }
 
 // answerLock tells an intent whether a task of it has the lock.
@@ -193,5 +228,9 @@ func answerLock(out *outbox.Messages, id forge.IntentID, t forge.TaskID, number 
 
 // answerMerge tells an intent how a merge ended.
 func answerMerge(out *outbox.Messages, id forge.IntentID, answer *forge.MergeEnded) {
-	out.Add(id, fmt.Sprintf("merged/%s/%d", answer.Task, answer.Number), answer)
+	event := fmt.Sprintf("merged/%s/%d", answer.Task, answer.Number)
+	if answer.Look > 0 { // of one request there may be several
+		event += fmt.Sprintf("/%d", answer.Look)
+	}
+	out.Add(id, event, answer)
 }

@@ -170,7 +170,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	free := s.parallel()
 	if s.Current != nil {
 		free--
-		if !s.Current.Car.is(Stopped) {
+		if !s.Current.Car.is(Stopped) && s.Current.Change.Pull == nil {
 			ahead = append(ahead, s.Current.ref())
 		}
 	}
@@ -212,11 +212,11 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 func (s *State) parallel() int { return max(s.Parallel, 1) }
 
 // train returns the requests that have a place in the train. The others are not tried: what is known of them stays, because
-// a file lock may come and go while nothing changes ahead of them. It is longer than what is tried
+// a file lock may come and go while nothing changes ahead of them. What waits for a pull request is none of it: nobody knows when that is merged. It is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
 func (s *State) train() (list []*Request) {
 	for _, q := range s.Queued {
-		if s.parallel() > 1 && len(list) < windows*s.parallel() && s.mayMerge(q) {
+		if s.parallel() > 1 && len(list) < windows*s.parallel() && q.Change.Pull == nil && s.mayMerge(q) {
 			list = append(list, q)
 		} else if q.Car.is(Trying) {
 			s.uncouple(q)

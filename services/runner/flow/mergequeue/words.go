@@ -3,6 +3,7 @@ package mergequeue
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // maxPlaces bounds the changes whose places are told: the summary of a project is part of each of its records, so what
@@ -32,10 +33,26 @@ func (s *State) Places() map[string]string {
 		n++
 		places[string(q.Task)] = fmt.Sprintf("%s in the merge queue%s", ordinal(n), s.waitsFor(q)+q.moved())
 	}
+	for _, q := range s.Proposed[:min(len(s.Proposed), maxPlaces)] {
+		places[string(q.Task)] = s.Tasks[q.Intent][q.Task].Pull.words()
+	}
 	if len(places) == 0 {
 		return nil
 	}
 	return places
+}
+
+// words says what the pull request waits for.
+func (p *Pull) words() string {
+	switch {
+	case !p.RetryAt.IsZero():
+		return "the forge is asked again at " + p.RetryAt.UTC().Format(time.DateTime) + " UTC"
+	case p.Opening && p.Number == 0:
+		return "its pull request is opened"
+	case p.Opening || p.Seen == nil:
+		return fmt.Sprintf("pull request %d is brought up to date", p.Number)
+	}
+	return fmt.Sprintf("pull request %d %s", p.Number, p.Words(p.Change.Pull, p.Seen))
 }
 
 // waitsFor says how far the trial of a request is, or who holds a file of it. A change that has stopped is not said

@@ -8,12 +8,14 @@
 //	                   +--> foreign    it is not the pull request of this change: nothing follows
 //	                   +--> elsewhere  it is to be merged, or was, into another branch: waits for a person
 //	                   +--> merged     whoever did that; what was merged is proved from the repository
+//	                   +--> outdated   its head is one that was pushed before: the forge has not seen the newest push yet
 //	                   +--> edited     another one moved the head branch: it is never overwritten
 //	a look ----------->+--> closed     waits for a person; one who opens it again is seen by the next look
 //	                   +--> unwanted   a person who may asks for changes
 //	                   +--> failing    a check that has to pass failed
 //	                   +--> pending    a check that has to pass has not ended
 //	                   +--> blocked    the forge would not merge it yet, as where an approval is missing
+//	                   +--> behind     nothing is in its way but that the base branch has moved: it has to be put on the tip
 //	                   +--> ready      it may be merged, as long as its head is the one that was looked at
 //
 // The first that holds counts, from the top. What is merged is a fact also where the head is another one: the rest of the rules
@@ -23,11 +25,16 @@
 // repository. So a look counts only if its number, or where that is not known yet its branches, are those of the change, whatever the
 // gateway takes it for. A review
 // counts only if the forge lets its author decide and the operator knows who that is: everyone may press "approve" or "request changes"
-// on a public repository. A check counts by its name, and one that is named and not there has not ended. Where none are named, one at
+// on a public repository. An approval counts for the patch that it was given for, on whatever base that is, and for no other: where all that
+// there are were given for another one, a new one is waited for. A wish is heard once. Only who wished can take it back, so
+// one that the change was made again for is waited for, and does not have it made again.
+// A check counts by its name, and one that is named and not there has not ended. Where none are named, one at
 // least has to be there: a forge shows none until its CI has begun.
 package pull
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -44,6 +51,8 @@ const (
 	Elsewhere Standing = "elsewhere"
 	// Merged is on the base branch.
 	Merged Standing = "merged"
+	// Outdated has a head that was pushed before the present one.
+	Outdated Standing = "outdated"
 	// Edited has another head than the one that was pushed.
 	Edited Standing = "edited"
 	// Closed is not merged, and not open.
@@ -56,6 +65,8 @@ const (
 	Pending Standing = "pending"
 	// Blocked is held up by the forge.
 	Blocked Standing = "blocked"
+	// Behind has to be put on the tip of the base branch, and nothing else.
+	Behind Standing = "behind"
 	// Ready may be merged.
 	Ready Standing = "ready"
 )
@@ -66,8 +77,65 @@ type Ours struct {
 	Branch, Base string
 	// Head is the commit that was pushed last.
 	Head string
+	// Patch identifies the change of Head, whatever it is based on.
+	Patch string
 	// Number is that of the pull request; 0 until it is known.
 	Number int
+	// Former are the heads before Head, the newest last.
+	Former []Head
+	// Heard are the wishes that the change was made again for.
+	Heard []Wish
+}
+
+// maxKept bounds the former heads and the wishes that are kept: older ones are shown by no look that matters.
+const maxKept = 32
+
+// Head is a commit that was pushed for the change.
+type Head struct{ Commit, Patch string }
+
+// Wish names what a review asks for: who, of which commit, and a digest of the words.
+type Wish struct{ Account, Commit, Digest string }
+
+// wishOf returns the name of a review's wish.
+func wishOf(r *forge.PullReview) Wish {
+	sum := sha256.Sum256([]byte(r.Text))
+	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
+}
+
+// Push notes that the head branch was pushed.
+func (o *Ours) Push(commit, patch string) {
+	if o.Head != "" && o.Head != commit {
+		o.Former = keep(append(slices.Clip(o.Former), Head{o.Head, o.Patch}))
+	}
+	o.Head, o.Patch = commit, patch
+}
+
+// Hear notes that the change is made again for all that a look shows to be asked for.
+func (o *Ours) Hear(seen *forge.PullRequest) {
+	for _, r := range o.Wishes(seen) {
+		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)))
+	}
+}
+
+// keep returns the newest entries of a list.
+func keep[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
+
+// isFormer reports whether a commit was pushed for the change before the present one.
+func (o *Ours) isFormer(commit string) bool {
+	return commit != o.Head && slices.ContainsFunc(o.Former, func(h Head) bool { return h.Commit == commit })
+}
+
+// patchOf returns the change of a head; empty if it is none of ours.
+func (o *Ours) patchOf(commit string) string {
+	if commit == o.Head {
+		return o.Patch
+	}
+	for _, h := range o.Former {
+		if h.Commit == commit {
+			return h.Patch
+		}
+	}
+	return ""
 }
 
 // foreign reports whether a look saw another pull request. Only the number is for ever: the head branch may be deleted after a merge,
@@ -89,20 +157,75 @@ func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 		return Elsewhere
 	case seen.State == forge.PullMerged:
 		return Merged
-	case seen.Head != o.Head || seen.Branch != o.Branch && seen.Branch != "":
+	case seen.State == forge.PullOpen && o.isFormer(seen.Head):
+		return Outdated
+	case seen.Head != o.Head && !o.isFormer(seen.Head) || seen.Branch != o.Branch && seen.Branch != "":
 		return Edited
 	case seen.State == forge.PullClosed:
 		return Closed
-	case len(Wishes(seen)) > 0:
+	case len(o.Wishes(seen)) > 0:
 		return Unwanted
 	case len(failing) > 0:
 		return Failing
 	case pending:
 		return Pending
-	case seen.Blocked != "":
+	case o.blocked(seen) != "":
 		return Blocked
+	case seen.Behind:
+		return Behind
 	}
 	return Ready
+}
+
+// blocked returns why a pull request may not be merged although its checks passed; empty if it may.
+func (o *Ours) blocked(seen *forge.PullRequest) string {
+	approved, another := false, false
+	for i := range seen.Reviews {
+		switch r := &seen.Reviews[i]; {
+		case r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested: // a heard one: the others are wishes
+			return r.Person + " asked for changes, and has not said yet whether these are they"
+		case r.Verdict != forge.PullApproved || !r.May:
+		case o.Patch != "" && o.patchOf(r.Commit) == o.Patch:
+			approved = true
+		default:
+			another = true
+		}
+	}
+	if seen.Blocked == "" && another && !approved {
+		return "what was approved is another change"
+	}
+	return seen.Blocked
+}
+
+// Words says, for a person, what a pull request waits for.
+func (o *Ours) Words(p *forge.PullPolicy, seen *forge.PullRequest) string {
+	switch o.Standing(p, seen) {
+	case Elsewhere:
+		return "is to be merged into " + seen.Base
+	case Edited:
+		return "has commits of another one on its branch"
+	case Closed:
+		if seen.By == "" {
+			return "was closed"
+		}
+		return "was closed by " + seen.By
+	case Unwanted:
+		return "is asked to be changed"
+	case Failing:
+		return "has checks that failed"
+	case Pending:
+		return "waits for its checks"
+	case Blocked:
+		return "waits: " + o.blocked(seen)
+	case Behind:
+		return "waits to be put on the tip of the base branch"
+	case Ready:
+		return "waits to be merged"
+	case Merged:
+		return "is merged"
+	case Outdated, Foreign:
+	}
+	return "waits for the forge to show what was pushed"
 }
 
 // IsNews reports whether a look says more than the one before it: it is not older, and saw something else. Where clocks of two
@@ -118,11 +241,12 @@ func same(a, b *forge.PullRequest) bool {
 		slices.Equal(a.Checks, b.Checks) && slices.Equal(a.Reviews, b.Reviews)
 }
 
-// Wishes returns the reviews by which people who may ask for changes, of whatever commit: only they themselves take that back.
-func Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
-	for _, r := range seen.Reviews {
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested {
-			list = append(list, r)
+// Wishes returns the reviews by which people who may ask for changes, of whatever commit, and that were not heard yet.
+func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
+	for i := range seen.Reviews {
+		r := &seen.Reviews[i]
+		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !slices.Contains(o.Heard, wishOf(r)) {
+			list = append(list, *r)
 		}
 	}
 	return list

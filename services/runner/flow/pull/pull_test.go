@@ -2,6 +2,7 @@ package pull_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,49 @@ func green() *forge.PullRequest {
 	}
 }
 
-var ours = pull.Ours{Branch: "forge/a-001", Base: "main", Head: "h1", Number: 7}
+var ours = pull.Ours{
+	Branch: "forge/a-001", Base: "main", Head: "h1", Patch: "p1", Number: 7, Former: []pull.Head{{Commit: "h0", Patch: "p0"}, {Commit: "h00", Patch: "p1"}},
+}
+
+// approvals returns approvals of commits, by one who may.
+func approvals(commits ...string) (list []forge.PullReview) {
+	for _, c := range commits {
+		list = append(list, forge.PullReview{Person: "grace", Account: "grace1" + c, May: true, Verdict: forge.PullApproved, Commit: c})
+	}
+	return list
+}
+
+// TestWishesAreHeardOnce: what a change was made again for stays at the forge until its author takes it back. It keeps the change from being
+// merged, and does not have it made again; other words, or the same of a new commit, are another wish.
+func TestWishesAreHeardOnce(t *testing.T) {
+	o, seen := ours, green()
+	seen.Reviews = []forge.PullReview{{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "shorter"}}
+	o.Hear(seen)
+	o.Push("h2", "p2")
+	seen.Head = "h2"
+	if got := o.Standing(&forge.PullPolicy{}, seen); got != pull.Blocked || len(o.Wishes(seen)) > 0 {
+		t.Errorf("once heard: %s", got)
+	}
+	if got := o.Words(&forge.PullPolicy{}, seen); !strings.Contains(got, "ada asked for changes") {
+		t.Errorf("it %s", got)
+	}
+	for name, change := range map[string]func(*forge.PullReview){
+		"of the new commit": func(r *forge.PullReview) { r.Commit = "h2" },
+		"in other words":    func(r *forge.PullReview) { r.Text = "much shorter" },
+		"by another one":    func(r *forge.PullReview) { r.Account = "grace1" },
+	} {
+		seen := *seen
+		seen.Reviews = slices.Clone(seen.Reviews)
+		change(&seen.Reviews[0])
+		if got := o.Standing(&forge.PullPolicy{}, &seen); got != pull.Unwanted {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	seen.Reviews[0].Verdict, seen.Reviews[0].Commit = forge.PullApproved, "h2"
+	if got := o.Standing(&forge.PullPolicy{}, seen); got != pull.Ready {
+		t.Errorf("taken back: %s", got)
+	}
+}
 
 // TestStanding changes one thing of a pull request that is ready, and says what follows.
 func TestStanding(t *testing.T) {
@@ -52,9 +95,18 @@ func TestStanding(t *testing.T) {
 		"failing and pending": {func(p *forge.PullRequest) {
 			p.Checks[0].State, p.Checks[1].State = forge.PullCheckPending, forge.PullCheckFailed
 		}, pull.Failing},
-		"pending":                  {func(p *forge.PullRequest) { p.Checks[1].State = forge.PullCheckPending }, pull.Pending},
-		"in a state that is newer": {func(p *forge.PullRequest) { p.Checks[1].State = "parked" }, pull.Pending},
-		"blocked":                  {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
+		"pending":                       {func(p *forge.PullRequest) { p.Checks[1].State = forge.PullCheckPending }, pull.Pending},
+		"in a state that is newer":      {func(p *forge.PullRequest) { p.Checks[1].State = "parked" }, pull.Pending},
+		"a head that was pushed before": {func(p *forge.PullRequest) { p.Head = "h0" }, pull.Outdated},
+		"closed with such a head":       {func(p *forge.PullRequest) { p.Head, p.State = "h0", forge.PullClosed }, pull.Closed},
+		"behind":                        {func(p *forge.PullRequest) { p.Behind = true }, pull.Behind},
+		"behind and blocked":            {func(p *forge.PullRequest) { p.Behind, p.Blocked = true, "an approval is missing" }, pull.Blocked},
+		"approved":                      {func(p *forge.PullRequest) { p.Reviews = approvals("h1") }, pull.Ready},
+		"the same patch was approved":   {func(p *forge.PullRequest) { p.Reviews = approvals("h00") }, pull.Ready},
+		"another patch was approved":    {func(p *forge.PullRequest) { p.Reviews = approvals("h0") }, pull.Blocked},
+		"both were":                     {func(p *forge.PullRequest) { p.Reviews = approvals("h0", "h1") }, pull.Ready},
+		"another one's commit was":      {func(p *forge.PullRequest) { p.Reviews = approvals("h9") }, pull.Blocked},
+		"blocked":                       {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
 	} {
 		seen := green()
 		test.change(seen)

@@ -168,6 +168,15 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 }
 
+// Submit proposes an intent of the rules' own, and sends it until it exists. One that was proposed before is not proposed again.
+func (s *State) Submit(out *outbox.Messages, in *forge.Intent) {
+	if slices.ContainsFunc(s.Proposals, func(p Proposal) bool { return p.ID == in.ID }) {
+		return
+	}
+	s.Proposals = rule.Last(append(slices.Clip(s.Proposals), Proposal{ID: in.ID, Title: in.Title, Intent: in}), maxProposals)
+	submit(out, in)
+}
+
 // submit sends a proposal to its own machine, as a submission.
 func submit(out *outbox.Messages, in *forge.Intent) {
 	out.Add(in.ID, "proposal/"+string(in.ID), &forge.Submit{Intent: *in})

@@ -92,6 +92,14 @@ const (
 	ReviewAgain = "review-again"
 	// MergedLate: a merge that was given up turned out to have been made.
 	MergedLate = "merged-late"
+	// PullHeld: the pull request was closed, is to be merged elsewhere, or another one has changed its branch.
+	PullHeld = "pull-request-held"
+	// ChecksFailed: checks of the forge failed on the pull request; their output is the feedback.
+	ChecksFailed = "checks-failed"
+	// ChangesWanted: a person who may asks for changes at the pull request; their words are the feedback.
+	ChangesWanted = "changes-requested"
+	// Unproven: what the forge merged is not what was verified on its parent.
+	Unproven = "merged-unproven"
 	// Protected: the review approved a change of protected paths; a person has
 	// to approve it as well.
 	Protected = "protected-paths"

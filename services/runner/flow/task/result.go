@@ -222,7 +222,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 	switch m.Outcome {
 	case forge.MergeDone:
 		Fault{t}.flaky(x, m.Verify, m.Tree)
-		merged(t, m)
+		merged(x, t, m)
 		t.step(x, Input{On: Merged})
 	case forge.MergeConflict:
 		t.step(x, Input{On: Conflict, Conflicts: m.Files, Files: t.Candidate.Files})
@@ -241,6 +241,8 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head
 		t.step(x, Input{On: Changed, Detail: "the rebased change is not the one that was reviewed"})
+	case forge.MergeClosed, forge.MergeEdited, forge.MergeProposed, forge.MergeChecksFailed, forge.MergeUnwanted:
+		Pulled{t}.answered(x, m)
 	case forge.MergeDirty:
 		files := strings.Join(m.Files, ", ")
 		t.step(x, Input{
@@ -258,12 +260,17 @@ func (t *Task) CannotMerge(x *Turn, why string) { t.step(x, Input{On: MergeFaile
 // MergedLate takes a merge that had been given up: the change is on the base
 // branch, so the task is done whatever was decided meanwhile.
 func (t *Task) MergedLate(x *Turn, m *forge.MergeResult) {
-	merged(t, m)
+	merged(x, t, m)
 	t.step(x, Input{On: MergedLate, Detail: m.Commit})
 }
 
-// merged notes the commit of a task on the base branch.
-func merged(t *Task, m *forge.MergeResult) { t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit }
+// merged notes the commit of a task on the base branch, and whether it is another than what was verified.
+func merged(x *Turn, t *Task, m *forge.MergeResult) {
+	t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit
+	if m.Unproven != "" {
+		x.Adjust(rule.Unproven, t.ID, m.Unproven)
+	}
+}
 
 // FilesMoved asks for the merge again after a person's files were in its way.
 func (t *Task) FilesMoved(x *Turn) { t.step(x, Input{On: FilesMoved}) }

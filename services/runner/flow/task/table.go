@@ -33,6 +33,8 @@ const (
 	Merging Stage = "merging"
 	// Waiting waits for a person to move files out of the way of the merge.
 	Waiting Stage = "waiting"
+	// Held waits for a person to look at its pull request.
+	Held Stage = "held"
 	// Protected waits for a person to approve a change of protected paths.
 	Protected Stage = "protected"
 	// Disputed waits for a person to decide between two reviewers.
@@ -113,6 +115,14 @@ const (
 	FilesInTheWay On = "a person's files are in the way"
 	// FilesMoved: a person says retry.
 	FilesMoved On = "retry"
+	// PullHeld: its pull request was closed, is to be merged elsewhere, or another one has changed its branch.
+	PullHeld On = "its pull request waits for a person"
+	// PullFreed: that is over.
+	PullFreed On = "its pull request goes on"
+	// ChecksFailed: checks of the forge failed on it.
+	ChecksFailed On = "checks of the forge failed"
+	// ChangesWanted: a person who may asks for changes at its pull request.
+	ChangesWanted On = "changes requested"
 	// MergeFailed: the merge failed for a reason that the task cannot mend.
 	MergeFailed On = "cannot be merged"
 	// Locked: the project granted the file lock.
@@ -225,6 +235,11 @@ var Merges = Table{
 	{From: Red, On: LookAgain, To: Rebasing}, // for the diagram: the timer repeats the step
 	{From: Red, On: VerifyFailed, To: Implementing, Rule: rule.VerifyFailed, Spends: true},
 	{From: Merging, On: FilesInTheWay, To: Waiting, Rule: rule.Dirty},
+	{From: Merging, On: PullHeld, To: Held, Rule: rule.PullHeld},
+	{From: Held, On: PullFreed, To: Merging}, // for the diagram: the request goes on
+	{From: Held, On: FilesMoved, To: Merging},
+	{From: Merging, On: ChecksFailed, To: Implementing, Rule: rule.ChecksFailed, Spends: true},
+	{From: Merging, On: ChangesWanted, To: Implementing, Rule: rule.ChangesWanted},
 	{From: Merging, On: MergeFailed, To: Failed},
 	{From: Waiting, On: FilesMoved, To: Merging},
 	{From: Locking, On: Locked, To: Implementing, Rule: rule.Reimplement},

@@ -63,6 +63,8 @@ type Task struct {
 	// Requests is the number of the newest request to the project. An answer with
 	// another number is out of date.
 	Requests int
+	// Look is the newest that the project told of the pull request of that; see forge.MergeEnded.
+	Look int
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool
@@ -224,7 +226,7 @@ func (t *Task) enter(x *Turn, row Row, in Input) {
 		t.merge(x)
 	case Red:
 		Fault{t}.wait(x, in.Why)
-	case Waiting, Protected, OverBudget, Asking, Disputed:
+	case Waiting, Held, Protected, OverBudget, Asking, Disputed:
 		t.Stage, t.Failure = row.To, in.Why
 	case Done:
 		if row.On == MergedLate {
@@ -284,7 +286,7 @@ func (t *Task) Again(x *Turn, step forge.Step) {
 // merge asks the project to merge exactly what was verified and approved.
 func (t *Task) merge(x *Turn) {
 	t.Merges++
-	if t.Merges > maxMerges {
+	if t.Merges-t.Wishes > maxMerges {
 		t.fail(x, fmt.Sprintf("the base branch moved %d times while the change was being merged", maxMerges))
 		return
 	}

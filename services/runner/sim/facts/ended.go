@@ -56,6 +56,8 @@ func OpenTwice(open []forge.Attempt) forge.TaskID {
 func DecisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 	a := r.Attempt
 	switch {
+	case a.Step.Service() == "gateway":
+		return "" // what was seen of a pull request is told by results of the attempt that opened it
 	case a.Step != forge.StepMerge && !open[a]:
 		return "" // it only tells its costs
 	case a.Step != forge.StepMerge:

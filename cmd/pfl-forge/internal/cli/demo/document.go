@@ -76,7 +76,7 @@ func demoDecision(v *forge.View) []string {
 				return []string{"answer", id, fmt.Sprint(n + 1), c.SuggestedAnswers[0]}
 			}
 		}
-	case forge.WaitingDirty, forge.WaitingFailed, forge.WaitingBudget, forge.WaitingPaused, forge.WaitingBase:
+	case forge.WaitingDirty, forge.WaitingFailed, forge.WaitingBudget, forge.WaitingPaused, forge.WaitingBase, forge.WaitingPull:
 	}
 	return []string{"show", id}
 }

@@ -168,6 +168,8 @@ func (i *Item) Why() string {
 		return cmp.Or(reason, "needs your answers")
 	case forge.WaitingDirty:
 		return kit.WithReason("waits for your files", reason)
+	case forge.WaitingPull:
+		return cmp.Or(reason, "waits for you at its pull request")
 	case forge.WaitingBudget:
 		return kit.WithReason("waits for budget", reason)
 	case forge.WaitingBase:

@@ -109,7 +109,7 @@ var Answer = &Choice{
 var Retry = &Choice{
 	Key: 't', Name: "retry", Done: "retried", GoesOn: true,
 	Help:  "run again what failed or waits; asks for instructions or a budget first",
-	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget, forge.WaitingBase),
+	Fits:  waits(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBudget, forge.WaitingBase, forge.WaitingPull),
 	Needs: retryNeeds,
 	Sure:  func(s *forge.Summary) string { return "Retry " + named(s) + "?" },
 	typed: retryTyped,

@@ -20,7 +20,7 @@ func Commands(s *forge.Summary) []string {
 		list = append(list, "pfl-forge show "+id)
 	}
 	switch s.Waiting {
-	case forge.WaitingDirty, forge.WaitingPaused, forge.WaitingFailed, forge.WaitingBase:
+	case forge.WaitingDirty, forge.WaitingPaused, forge.WaitingFailed, forge.WaitingBase, forge.WaitingPull:
 		const most = 3
 		for _, t := range s.Tasks[:min(most, len(s.Tasks))] {
 			list = append(list, "pfl-forge show "+string(t.ID))

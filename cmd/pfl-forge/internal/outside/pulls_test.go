@@ -1,0 +1,264 @@
+package outside
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/jobs/repotest"
+	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/analyzer"
+	"github.com/pfl-forge/pfl-forge/services/gateway"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/implementer"
+	"github.com/pfl-forge/pfl-forge/services/reviewer"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// pullWorld is an installation whose project merges by pull requests: a forge with a repository of git whose main is protected, and all services but
+// the reflector, on one server. The change is that of a recipe, which adds a line each time.
+type pullWorld struct {
+	*forgeWorld
+
+	fake *forgetest.Fake
+	// settings has the folder with the settings of the gateway.
+	settings string
+}
+
+// pullSettings are those of the project; %s stands for who merges.
+const pullSettings = `agent: claude
+verify: [test -f note.txt]
+merge: {how: pull_request, by: %s, method: squash, checks: [ci/unit]}
+recipes:
+  note:
+    title: Note it
+    run: echo noted >> note.txt
+    check: grep -q noted note.txt
+`
+
+// newPullWorld starts everything but the gateway.
+func newPullWorld(t *testing.T, by string) *pullWorld {
+	t.Helper()
+	fake := forgetest.NewFake()
+	t.Cleanup(fake.Close)
+	w := &pullWorld{fake: fake, settings: t.TempDir(), forgeWorld: &forgeWorld{
+		t: t, nats: bustest.StartServer(t), url: fake.URL(), ids: map[string]int64{}, repo: "root1/web",
+		tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
+	}}
+	w.as("root1", http.MethodPost, "/user/repos", object{"name": "web", "auto_init": true}, nil)
+	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/bot", object{"permission": "admin"}, nil)
+	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
+	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/labels", object{"name": "forge", "color": "#00aabb"}, nil)
+	for user := range w.tokens {
+		var got struct{ ID int64 }
+		w.as(user, http.MethodGet, "/user", nil, &got)
+		w.ids[user] = got.ID
+	}
+	clone := t.TempDir()
+	w.git("", "clone", "-q", fake.Dir(w.repo), clone)
+	if err := os.WriteFile(filepath.Join(clone, "pfl-forge.yaml"), fmt.Appendf(nil, pullSettings, by), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.git(clone, "add", "-A")
+	w.git(clone, "commit", "-q", "-m", "settings")
+	w.git(clone, "push", "-q", "origin", "HEAD:main")
+	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/branch_protections", object{
+		"rule_name": "main", "enable_status_check": true, "status_check_contexts": []string{"pfl-forge/verify", "pfl-forge/review", "ci/unit"},
+		"required_approvals": 1, "block_on_outdated_branch": true, "dismiss_stale_approvals": true, "block_on_rejected_reviews": true,
+	}, nil)
+	w.services()
+	return w
+}
+
+// git runs git as a person who is no one of the installation.
+func (w *pullWorld) git(dir string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(wait.Context(w.t), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=ada", "GIT_AUTHOR_EMAIL=ada@localhost", "GIT_COMMITTER_NAME=ada", "GIT_COMMITTER_EMAIL=ada@localhost",
+		"GIT_CONFIG_GLOBAL=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// services runs a runner, an analyzer, an implementer and a reviewer until the test ends.
+func (w *pullWorld) services() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	ready := make(chan struct{})
+	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	decides := w.nats.Connect(w.t)
+	running.Go(func() {
+		if err := runner.Run(ctx, runner.Config{Bus: decides, Log: log, Serve: true, Ready: func() { close(ready) }}); err != nil {
+			w.t.Error(err)
+		}
+	})
+	wait.For(w.t, ready)
+	repos, b := repotest.Clone(w.t, w.fake.Dir(w.repo)), w.nats.Connect(w.t)
+	analyze, review := analyzer.New(repos, log), reviewer.New(repos, "one", nil)
+	implement := implementer.New(implementer.Config{Repositories: repos, Bus: b, Replica: "one", Log: log})
+	for _, s := range []struct {
+		handlers []service.Handler
+		run      func(context.Context, *service.Worker) error
+	}{{analyze.Handlers(), analyze.Run}, {implement.Handlers(), implement.Run}, {review.Handlers(), review.Run}} {
+		running.Go(func() {
+			_ = s.run(ctx, &service.Worker{Bus: b, Replica: "one", Log: log, Handlers: s.handlers, Parallel: 2, Grace: time.Millisecond, LogDir: w.t.TempDir()})
+		})
+	}
+	w.t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// gateway runs a gateway that watches issues and keeps pull requests, until what it returns is called, or the test ends.
+func (w *pullWorld) gateway() (stop func()) {
+	w.t.Helper()
+	for name, text := range map[string]string{
+		"token":       w.tokens["bot"],
+		"intake.yaml": "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low, recipe: note, as: person}\n",
+		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: gitea, url: %q, token_file: token, repositories: [%q], "+
+			"rules: intake.yaml, people: {ada: %d}, pull_requests: {shop: %q}}\n", w.url, w.repo, w.ids["ada"], w.repo),
+	} {
+		if err := os.WriteFile(filepath.Join(w.settings, name), []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	b := w.nats.Connect(w.t)
+	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	g, err := gateway.New(gateway.Config{
+		Settings: &gateway.Settings{Listen: "127.0.0.1:0", Forges: filepath.Join(w.settings, "forges.yaml")}, Bus: b, Log: log, Replica: "gate",
+		Worker: func(h ...service.Handler) *service.Worker {
+			return &service.Worker{Bus: b, Replica: "gate", Log: log, Handlers: h, Parallel: 1, Grace: time.Millisecond}
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := wait.For(w.t, ended); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// pull is a pull request as its forge shows it.
+type pull struct {
+	Number             int64
+	Title, Body, State string
+	Merged             bool
+	MergeCommit        string `json:"merge_commit_sha"`
+	Head               struct{ Ref, SHA string }
+}
+
+// pull waits for the only pull request to be as it should.
+func (w *pullWorld) pull(what string, is func(*pull) bool) (p pull) {
+	w.t.Helper()
+	wait.Until(w.t, "the pull request "+what, func() bool {
+		var all []pull
+		w.as("root1", http.MethodGet, "/repos/"+w.repo+"/pulls?state=all&base_branch=main&limit=50", nil, &all)
+		if len(all) > 1 {
+			w.t.Fatalf("there are %d pull requests", len(all))
+		}
+		if len(all) == 0 {
+			return false
+		}
+		p = all[0]
+		return is(&p)
+	})
+	return p
+}
+
+// check has the forge's own check say something about a commit.
+func (w *pullWorld) check(head, state string) {
+	w.t.Helper()
+	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/statuses/"+head, object{"context": "ci/unit", "state": state, "description": "2 of 7 failed"}, nil)
+}
+
+// review has ada review the pull request.
+func (w *pullWorld) review(p *pull, event, body string) {
+	w.t.Helper()
+	w.as("ada", http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), object{"event": event, "body": body}, nil)
+}
+
+// intent returns the summary and the view of the only intent.
+func (w *pullWorld) intent() forge.Summary {
+	w.t.Helper()
+	list, err := w.nats.Connect(w.t).Journal.Summaries(wait.Context(w.t), "shop")
+	if err != nil || len(list) != 1 {
+		w.t.Fatalf("there are %d intents, %v", len(list), err)
+	}
+	return list[0]
+}
+
+// waits waits for the project to say what the only change in the queue waits for.
+func (w *pullWorld) waits(text string) {
+	w.t.Helper()
+	b := w.nats.Connect(w.t)
+	wait.Until(w.t, "the project says "+text, func() bool {
+		records, _, err := b.Journal.Load(wait.Context(w.t), forge.Key{Project: "shop"})
+		return err == nil && strings.Contains(fmt.Sprint(records[len(records)-1].Summary.Project.Queue), text)
+	})
+}
+
+// TestIssueToMergedPullRequest: a labelled issue becomes an intent, the intent a verified and reviewed change on a branch, and that a pull request whose
+// text and statuses say what was found. A check of the forge fails, then ada asks for changes: each has the change made again in the same pull request.
+// When she approves and the check passes, the forge merges exactly that commit, the merge is proved, and the issue is closed. Between any two of these
+// the gateway is killed, and another one goes on.
+func TestIssueToMergedPullRequest(t *testing.T) {
+	w := newPullWorld(t, "forge")
+	issue := w.open()
+	stop := w.gateway()
+	// Nothing tells the gateway but its first sweep.
+	again := func() { stop(); stop = w.gateway() }
+	first := w.pull("is opened", func(p *pull) bool { return p.State == "open" })
+	if first.Head.Ref == "" || !strings.Contains(first.Body, "Mend it.") {
+		t.Errorf("it is %+v", first)
+	}
+	w.check(first.Head.SHA, "failure")
+	again()
+	second := w.pull("is made again after its check", func(p *pull) bool { return p.Head.SHA != first.Head.SHA })
+	w.check(second.Head.SHA, "success")
+	w.review(&second, "REQUEST_CHANGES", "One line more.")
+	again()
+	third := w.pull("is made again for ada", func(p *pull) bool { return p.Head.SHA != second.Head.SHA })
+	w.check(third.Head.SHA, "success")
+	again()
+	w.waits("ada asked for changes")
+	w.review(&third, "APPROVED", "Good.")
+	again()
+	merged := w.pull("is merged", func(p *pull) bool { return p.Merged })
+	var got struct{ State string }
+	wait.Until(t, "the issue is closed", func() bool {
+		w.as("root1", http.MethodGet, issue, nil, &got)
+		return got.State == "closed"
+	})
+	if s := w.intent(); s.Status != forge.StatusDone {
+		t.Errorf("the intent is %s: %s", s.Status, s.Reason)
+	}
+	dir := w.fake.Dir(w.repo)
+	if main := w.git(dir, "rev-parse", "main"); main != merged.MergeCommit {
+		t.Errorf("main is at %s, and it was merged as %s", main, merged.MergeCommit)
+	}
+	if w.git(dir, "rev-parse", "main^{tree}") != w.git(dir, "rev-parse", third.Head.SHA+"^{tree}") || w.git(dir, "show", "main:note.txt") != "noted\nnoted\nnoted" {
+		t.Error("what was merged is not what was verified")
+	}
+}

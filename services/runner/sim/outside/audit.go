@@ -1,0 +1,139 @@
+package outside
+
+import (
+	"fmt"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Audit is what is known of the pull requests of a world without the rules.
+type Audit struct {
+	// Stopped counts what people and checks did that may have stopped a change which was put on the tip.
+	Stopped int
+	// restacks counts the pushes that did nothing but put a change on another tip, each a run of the checks of the forge.
+	restacks int
+	// seen are the newest looks that the project took, by task.
+	seen map[forge.TaskID]*forge.PullRequest
+	// patches has the patch of each commit that was proposed.
+	patches map[string]string
+	// opens are the head branches of the pull requests that were asked for, by task.
+	opens map[forge.TaskID]string
+	// heard are the wishes that a task was told of, by the event that told them.
+	heard map[string]string
+}
+
+// pushed counts a push.
+func (a *Audit) pushed(same bool) {
+	if same {
+		a.restacks++
+	}
+}
+
+// Check returns an error if a record of the project has the forge merge what was not seen to be ready: the very commit, open, with its checks
+// passed, asked to be changed by no person who may, and approved as this patch if it was approved at all.
+func (a *Audit) Check(rec *forge.Record) error {
+	if a.seen == nil {
+		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
+		a.heard = map[string]string{}
+	}
+	for i := range rec.Events {
+		r := forge.As[*forge.Result](rec.Events[i].Message)
+		if r == nil {
+			continue
+		}
+		if m := forge.As[*forge.MergeResult](r.Output); m != nil && m.Outcome == forge.MergeProposed {
+			a.patches[m.Commit] = m.PatchID
+		}
+		if p := forge.As[*forge.PullRequest](r.Output); p != nil {
+			if last := a.seen[r.Attempt.Task]; last == nil || !p.Seen.Before(last.Seen) {
+				a.seen[r.Attempt.Task] = p
+			}
+		}
+	}
+	if err := a.wishes(rec); err != nil {
+		return err
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		switch c.Attempt.Step {
+		case forge.StepOpenPull:
+			if branch, known := a.opens[c.Attempt.Task]; known && branch != c.Pull().Branch {
+				return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
+			}
+			a.opens[c.Attempt.Task] = c.Pull().Branch
+		case forge.StepMergePull:
+			if why := a.unready(c); why != "" {
+				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// wishes returns an error if a task is told twice to make its change again for the same words of a person about the same commit.
+func (a *Audit) wishes(rec *forge.Record) error {
+	for i := range rec.Effects.Outbox {
+		ev := &rec.Effects.Outbox[i]
+		m := forge.As[*forge.MergeEnded](ev.Message)
+		if m == nil || m.Result == nil || m.Result.Outcome != forge.MergeUnwanted {
+			continue
+		}
+		for _, r := range m.Result.Pull.Reviews {
+			wish := fmt.Sprintf("%s: %s of %s: %s", m.Task, r.Account, r.Commit, r.Text)
+			if before := a.heard[wish]; before != "" && before != ev.ID {
+				return fmt.Errorf("%s is made again twice for the same wish, %s", m.Task, wish)
+			}
+			a.heard[wish] = ev.ID
+		}
+	}
+	return nil
+}
+
+// unready returns why what is to be merged was not seen to be ready; empty if it was.
+func (a *Audit) unready(c *forge.Command) string {
+	in, p := c.Pull(), a.seen[c.Attempt.Task]
+	switch {
+	case p == nil:
+		return "nobody looked at it"
+	case p.Head != in.Head:
+		return "what was seen last is " + p.Head
+	case p.State != forge.PullOpen:
+		return "it is " + string(p.State)
+	case failing(p):
+		return "its checks have not passed"
+	case p.Behind:
+		return "it is behind"
+	}
+	approved, ours := false, false
+	for _, r := range p.Reviews {
+		switch {
+		case r.May && r.Verdict == forge.PullChangesRequested:
+			return r.Person + " asks for changes"
+		case r.May && r.Verdict == forge.PullApproved:
+			approved = true
+			ours = ours || a.patches[r.Commit] == in.PatchID
+		}
+	}
+	if approved && !ours {
+		return "another patch was approved"
+	}
+	return ""
+}
+
+// End returns an error if, at the end, a pull request is merged and its task is not, or more runs of the checks of the forge were caused than
+// follow from the moves of the base branch: each puts one other change on the new tip, unless something stops that.
+func (f *Forge) End(moves, retries int, done func(forge.TaskID) bool) error {
+	if f == nil {
+		return nil
+	}
+	for _, p := range f.pulls {
+		if p.State == forge.PullMerged && !done(p.attempt.Task) {
+			return fmt.Errorf("pull request %d of %s is merged, and nothing says so", p.Number, p.attempt.Task)
+		}
+	}
+	if most := moves + f.Stopped + retries; f.restacks > most {
+		return fmt.Errorf("the checks of the forge ran %d times more than for each change once; want at most %d", f.restacks, most)
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+// Package outside is the forge of a world whose changes are merged by pull requests, with the gateway that looks at it and the people
+// who press its buttons.
+//
+// It is not in our hands: looks get lost, come twice, late and in another order; people merge, close, open again, push to our branches, ask for
+// changes and approve, whether or not they may; checks end when they like, and fail. When the faults stop, checks pass, each look is told, and people
+// are willing: they open again what they closed, take back what they pushed, and say that the changes they asked for were made.
+package outside
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Forge is the forge of one world. A nil one is that of a world whose changes are pushed.
+type Forge struct {
+	rng *rand.Rand
+	// Policy is that of the project.
+	Policy *forge.PullPolicy
+	// approvals says that an approval is needed. The forge counts those of any commit.
+	approvals bool
+	// reopens says that people open again at the forge what they closed.
+	reopens bool
+	// acts counts what happened.
+	acts int
+
+	branches map[string]*branch
+	pulls    []*pull
+	// told are looks on their way.
+	told []*forge.Result
+
+	// Audit is what the checker goes by.
+	Audit
+}
+
+// branch is a head branch.
+type branch struct {
+	head, parent, patch string
+	// ours is the commit that was pushed by an implementer last.
+	ours string
+}
+
+// pull is a pull request.
+type pull struct {
+	forge.PullRequest
+
+	// to and attempt are those of the step that made it.
+	to      forge.Key
+	attempt forge.Attempt
+	// on is the commit that Checks and CI are of.
+	on string
+	// last is what was told last.
+	last string
+}
+
+// New returns the forge of a world; nil in most.
+func New(seed uint64) *Forge {
+	if seed%16 != 3 {
+		return nil
+	}
+	f := &Forge{rng: rand.New(rand.NewPCG(seed, 14)), branches: map[string]*branch{}}
+	f.Policy = &forge.PullPolicy{Method: "fast-forward", By: "forge", Branch: "forge/{task}"}
+	if f.rng.IntN(3) == 0 {
+		f.Policy.By = "people"
+	}
+	if f.rng.IntN(2) == 0 {
+		f.Policy.Checks = []string{"build"}
+	}
+	f.approvals, f.reopens = f.rng.IntN(3) == 0, f.rng.IntN(2) == 0
+	return f
+}
+
+// Push takes that an implementer pushes a candidate to the branch of its task. It returns false, and does nothing, if another one has pushed there.
+func (f *Forge) Push(task forge.TaskID, head, parent, patch string) (name string, ok bool) {
+	name = "forge/" + string(task)
+	b := f.branches[name]
+	if b == nil {
+		b = &branch{}
+		f.branches[name] = b
+	}
+	if b.head != "" && b.head != b.ours && b.head != head {
+		return name, false
+	}
+	if b.head != head {
+		f.pushed(b.patch == patch)
+	}
+	*b = branch{head: head, parent: parent, patch: patch, ours: head}
+	return name, true
+}
+
+// Do carries out a step of the gateway and returns its answer. merge puts the head on the base branch.
+func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head string) string) forge.Output {
+	in := c.Pull()
+	p := f.find(in.Branch)
+	b := f.branches[in.Branch]
+	switch {
+	case c.Attempt.Step == forge.StepOpenPull && p == nil:
+		if b == nil || b.head != in.Head {
+			return &forge.Failure{Reason: forge.FailConfig, Message: "the branch was changed by another one"}
+		}
+		p = &pull{PullRequest: forge.PullRequest{
+			Number: len(f.pulls) + 1, Branch: in.Branch, Base: in.Base, State: forge.PullOpen,
+		}}
+		f.pulls = append(f.pulls, p)
+	case p == nil:
+		return &forge.Failure{Reason: forge.FailConfig, Message: "there is no pull request"}
+	case c.Attempt.Step == forge.StepOpenPull && p.State == forge.PullClosed && in.Number == p.Number:
+		p.State, p.By = forge.PullOpen, ""
+	}
+	if c.Attempt.Step == forge.StepOpenPull {
+		p.to, p.attempt = c.To, c.Attempt
+	}
+	s := f.look(p, tip, now)
+	if c.Attempt.Step == forge.StepMergePull && s.State == forge.PullOpen && s.Head == in.Head && !s.Behind {
+		if s.Blocked == "" && !failing(s) {
+			p.merge(merge, "pfl-forge")
+		}
+		return f.look(p, tip, now)
+	}
+	return s
+}
+
+// failing reports whether a check has not passed.
+func failing(p *forge.PullRequest) bool {
+	for _, c := range p.Checks {
+		if c.State != forge.PullCheckPassed {
+			return true
+		}
+	}
+	return len(p.Checks) == 0
+}
+
+// merge puts the head on the base branch, and reports whether that is possible: not if it conflicts with what is there.
+func (p *pull) merge(merge func(head string) string, by string) bool {
+	commit := merge(p.Head)
+	if commit == "" {
+		return false
+	}
+	p.State, p.By, p.MergeCommit = forge.PullMerged, by, commit
+	return true
+}
+
+// find returns the pull request of a branch; nil if there is none.
+func (f *Forge) find(name string) *pull {
+	for _, p := range f.pulls {
+		if p.Branch == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// look returns everything that the forge shows of a pull request.
+func (f *Forge) look(p *pull, tip string, now time.Time) *forge.PullRequest {
+	if b := f.branches[p.Branch]; p.State != forge.PullMerged {
+		if p.Head = b.head; p.on != p.Head { // a run of the checks for each head
+			p.on, p.Checks = p.Head, []forge.PullCheck{{Name: "build", State: forge.PullCheckPending}}
+		}
+		p.Behind = b.parent != tip
+	}
+	s := p.PullRequest
+	s.Checks = append([]forge.PullCheck(nil), p.Checks...)
+	s.Reviews = append([]forge.PullReview(nil), p.Reviews...)
+	s.Seen = now
+	if s.State != forge.PullOpen {
+		s.Behind = false
+		return &s
+	}
+	if f.approvals && !approved(p) {
+		s.Blocked = "it has 0 of 1 approvals"
+	}
+	return &s
+}
+
+// open returns the pull requests that are not merged.
+func (f *Forge) open() (list []*pull) {
+	for _, p := range f.pulls {
+		if p.State != forge.PullMerged {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// approved reports whether the forge counts an approval.
+func approved(p *pull) bool {
+	for _, r := range p.Reviews {
+		if r.Verdict == forge.PullApproved && r.May {
+			return true
+		}
+	}
+	return false
+}
+
+// tell sends a look on its way, if it shows anything that was not told.
+func (f *Forge) tell(p *pull, tip string, now time.Time) bool {
+	s := f.look(p, tip, now)
+	content := s.Content()
+	text := fmt.Sprintf("%+v %+v", content, p.attempt)
+	if text == p.last || p.attempt == (forge.Attempt{}) {
+		return false
+	}
+	p.last = text
+	f.told = append(f.told, &forge.Result{To: p.to, Attempt: p.attempt, Replica: "g1", Output: s})
+	return true
+}
+
+// wild is how often something happens before people and checks are willing.
+const wild = 60
+
+// Wild reports whether anything may happen still.
+func (f *Forge) Wild() bool { return f != nil && f.acts < wild && len(f.open()) > 0 }
+
+// Heard returns the next look that arrives; nil if none does. While there are faults it may be any, and come again.
+func (f *Forge) Heard() *forge.Result {
+	faults := f.Wild()
+	if f == nil || len(f.told) == 0 {
+		return nil
+	}
+	i := 0
+	if faults {
+		i = f.rng.IntN(len(f.told))
+	}
+	r := f.told[i]
+	if !faults || f.rng.IntN(4) > 0 {
+		f.told = append(f.told[:i], f.told[i+1:]...)
+	}
+	if faults && f.rng.IntN(4) == 0 {
+		f.numbered(r).last = "" // lost: the next sweep looks again
+		return nil
+	}
+	return r
+}
+
+// numbered returns the pull request of a look.
+func (f *Forge) numbered(r *forge.Result) *pull {
+	return f.pulls[forge.As[*forge.PullRequest](r.Output).Number-1]
+}
+
+// Calm has the forge go on while nothing else goes wrong, and returns false if there is nothing to do: all checks pass, all looks are told, and
+// people are willing. merge puts what a person merges on the base branch.
+func (f *Forge) Calm(tip string, now time.Time, merge func(head string) string) bool {
+	for _, p := range f.pulls {
+		if f.calm(p, tip, now, merge) || f.tell(p, tip, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// calm lets people and checks do the next thing about a pull request, and returns false if there is none.
+func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string) string) bool {
+	b := f.branches[p.Branch]
+	if p.State == forge.PullMerged {
+		return false
+	}
+	if b.head != b.ours {
+		b.head = b.ours // whoever pushed takes it back
+		return true
+	}
+	if p.State == forge.PullClosed {
+		if f.reopens {
+			p.State, p.By = forge.PullOpen, ""
+		}
+		return f.reopens // otherwise a person retries the intent, which has to wait for that
+	}
+	s := f.look(p, tip, now)
+	for i, c := range p.Checks {
+		if c.State != forge.PullCheckPassed {
+			p.Checks[i].State = forge.PullCheckPassed
+			return true
+		}
+	}
+	for i, r := range p.Reviews { // of whatever commit: they look at what is there now
+		if r.May && r.Commit != s.Head {
+			p.Reviews[i].Verdict, p.Reviews[i].Commit = forge.PullApproved, s.Head
+			return true
+		}
+	}
+	if f.approvals && !approved(p) {
+		p.review("grace", true, forge.PullApproved, "")
+		return true
+	}
+	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(p) {
+		return p.merge(merge, "ada")
+	}
+	return false
+}
+
+// asked reports whether a person who may asks for changes.
+func asked(p *pull) bool {
+	for _, r := range p.Reviews {
+		if r.May && r.Verdict == forge.PullChangesRequested {
+			return true
+		}
+	}
+	return false
+}
+
+// review writes the newest review of an account.
+func (p *pull) review(who string, may bool, v forge.PullVerdict, text string) {
+	r := forge.PullReview{Person: who, Account: who + "-1", May: may, Verdict: v, Commit: p.Head, Text: text}
+	for i := range p.Reviews {
+		if p.Reviews[i].Account == r.Account {
+			p.Reviews[i] = r
+			return
+		}
+	}
+	p.Reviews = append(p.Reviews, r)
+}
+
+// Act lets anything happen at the forge, now and then. merge puts what a person merges on the base branch, whatever that is; commit returns the
+// name of a new commit of another one.
+func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, commit func() string) {
+	open := f.open()
+	if f.rng.IntN(2) > 0 {
+		return
+	}
+	f.acts++
+	p := open[f.rng.IntN(len(open))]
+	b := f.branches[p.Branch]
+	f.look(p, tip, now)
+	switch n := f.rng.IntN(40); {
+	case n < 12: // checks end
+		for i := range p.Checks {
+			p.Checks[i].State = forge.PullCheckPassed
+			if f.rng.IntN(6) == 0 {
+				p.Checks[i] = forge.PullCheck{Name: "build", State: forge.PullCheckFailed, Output: "FAIL"}
+				f.Stopped++
+			}
+		}
+	case n < 16:
+		p.review("grace", true, forge.PullApproved, "")
+	case n == 16:
+		p.review("ada", true, forge.PullChangesRequested, fmt.Sprintf("shorter, by %d", f.rng.IntN(3)))
+		f.Stopped++
+	case n == 17: // a stranger, whom nobody has to heed
+		p.review("", false, []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[f.rng.IntN(2)], "no")
+	case n == 18 && p.State == forge.PullOpen:
+		p.State, p.By = forge.PullClosed, "ada"
+		f.Stopped++
+	case n == 19 && p.State == forge.PullClosed:
+		p.State, p.By = forge.PullOpen, ""
+	case n == 20 && p.State == forge.PullOpen: // a person pushes to our branch
+		b.head = commit()
+		f.Stopped++
+	case n == 21:
+		b.head = b.ours // and takes it back
+	case n == 22 && p.State == forge.PullOpen && b.head == b.ours: // a person merges, whether or not it passed, and wherever the base branch is
+		if p.merge(merge, "ada") {
+			f.Stopped++
+		}
+	}
+	if f.rng.IntN(2) == 0 {
+		f.tell(p, tip, now)
+	}
+}
