@@ -41,8 +41,9 @@ type forgeWorld struct {
 	url    string
 	tokens map[string]string
 	repo   string
-	// dialect says how the forge is spoken to.
+	// dialect says how the forge is spoken to, and bot is our account there.
 	dialect hooks.Kind
+	bot     string
 	// nothing has the analyzer find that there is nothing to do.
 	nothing atomic.Bool
 	// others are watched beside repo, and before it.
@@ -124,7 +125,7 @@ func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgete
 // newForgeWorld starts everything but the watcher.
 func newForgeWorld(t *testing.T, url string, tokens map[string]string) *forgeWorld {
 	t.Helper()
-	w := &forgeWorld{t: t, dialect: hooks.Gitea, nats: bustest.StartServer(t), url: url, tokens: tokens, ids: map[string]int64{}}
+	w := &forgeWorld{t: t, dialect: hooks.Gitea, bot: "bot", nats: bustest.StartServer(t), url: url, tokens: tokens, ids: map[string]int64{}}
 	name := fmt.Sprintf("w%d", time.Now().UnixNano())
 	w.repo = "root1/" + name
 	w.as("root1", http.MethodPost, "/user/repos", object{"name": name, "auto_init": true}, nil)
@@ -132,6 +133,9 @@ func newForgeWorld(t *testing.T, url string, tokens map[string]string) *forgeWor
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
 	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/labels", object{"name": "forge", "color": "#00aabb"}, nil)
 	for user := range tokens {
+		if user == "ada2" { // there is none of that name yet
+			continue
+		}
 		var got struct{ ID int64 }
 		w.as(user, http.MethodGet, "/user", nil, &got)
 		w.ids[user] = got.ID
@@ -260,7 +264,7 @@ func (w *forgeWorld) ours(issue string) (bodies []string) {
 	}
 	w.as("root1", http.MethodGet, issue+"/comments", nil, &list)
 	for _, c := range list {
-		if c.User.Login == "bot" {
+		if c.User.Login == w.bot {
 			bodies = append(bodies, c.Body)
 		}
 	}

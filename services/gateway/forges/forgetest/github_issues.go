@@ -73,14 +73,14 @@ func (f hubIssues) permission(q *request) (int, any) {
 }
 
 // hubIssue returns an issue as GitHub does.
-func (f *Hub) hubIssue(i *issue) object {
+func (f *Hub) hubIssue(r *repo, i *issue) object {
 	labels := []object{}
 	for _, l := range i.labels {
 		labels = append(labels, object{"name": l})
 	}
 	o := object{
 		"number": i.number, "title": i.title, "body": i.body, "user": f.hubUser(i.by), "labels": labels, "state": i.state,
-		"created_at": i.created, "updated_at": i.edited,
+		"created_at": i.created, "updated_at": i.edited, "repository_url": f.srv.URL + hubAPI + "/repos/" + r.name,
 	}
 	if i.body == "" {
 		o["body"] = nil
@@ -105,14 +105,14 @@ func (f hubIssues) list(q *request) (int, any) {
 	var out []object
 	for _, i := range list {
 		if state := want.Get("state"); !i.edited.Before(since) && (state == "all" || state == i.state) {
-			out = append(out, f.hubIssue(i))
+			out = append(out, f.hubIssue(q.repo, i))
 		}
 	}
 	return http.StatusOK, hubPage(q, out)
 }
 
 // show returns an issue.
-func (f hubIssues) show(q *request) (int, any) { return http.StatusOK, f.hubIssue(q.issue) }
+func (f hubIssues) show(q *request) (int, any) { return http.StatusOK, f.hubIssue(q.repo, q.issue) }
 
 // edit changes an issue.
 func (f hubIssues) edit(q *request) (int, any) {
@@ -120,7 +120,7 @@ func (f hubIssues) edit(q *request) (int, any) {
 	if status >= http.StatusBadRequest {
 		return says(status, "Must have admin rights to Repository.")
 	}
-	return http.StatusOK, f.hubIssue(q.issue)
+	return http.StatusOK, f.hubIssue(q.repo, q.issue)
 }
 
 // events returns a page of what happened to an issue, the oldest first.
@@ -201,7 +201,7 @@ func (f hubIssues) label(q *request) (int, any) {
 		}
 	}
 	_, _ = f.Fake.label(q)
-	return http.StatusOK, f.hubIssue(q.issue)["labels"]
+	return http.StatusOK, f.hubIssue(q.repo, q.issue)["labels"]
 }
 
 // showLabel returns a label of the repository.

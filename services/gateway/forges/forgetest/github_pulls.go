@@ -22,8 +22,9 @@ func invalid(reason string) (int, any) {
 
 // hubPull returns a pull request as GitHub does.
 func (f *Hub) hubPull(r *repo, i *issue) object {
-	o, p := f.hubIssue(i), i.pull
+	o, p := f.hubIssue(r, i), i.pull
 	delete(o, "pull_request")
+	delete(o, "repository_url")
 	where := object{"id": r.id, "full_name": r.name}
 	o["node_id"], o["draft"], o["merged"] = fmt.Sprintf("PR_%d_%d", r.id, i.number), p.draft, p.merge != ""
 	o["html_url"] = fmt.Sprintf("%s/%s/pull/%d", f.srv.URL, r.name, i.number)
@@ -376,7 +377,7 @@ func (f *Hub) hubSend(q *request, i *issue, h hook, event, id string, told objec
 	case i.pull != nil && event != commented:
 		o["pull_request"] = f.hubPull(q.repo, i)
 	default:
-		o["issue"] = f.hubIssue(i)
+		o["issue"] = f.hubIssue(q.repo, i)
 	}
 	body, err := json.Marshal(o)
 	if err != nil {

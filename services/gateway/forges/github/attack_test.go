@@ -2,12 +2,14 @@ package github_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -81,7 +83,7 @@ func TestSuspended(t *testing.T) {
 func TestAnotherInstallation(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
-	w.makeRepo("eve", "web")
+	w.makeRepo("eve")
 	w.as("eve", "POST", "/repos/eve/web/issues", `{"title": "T", "body": "B"}`)
 	ours := w.fake.Hub.Install("Iv1", &key().PublicKey, repo)
 	theirs := w.fake.Hub.Install("Iv1", &key().PublicKey, "eve/web")
@@ -137,7 +139,7 @@ func TestRenamedRepository(t *testing.T) {
 			if _, err := c.Say(ctx, repo, 1, "x"); err != nil {
 				t.Errorf("a comment: %v", err)
 			}
-			w.makeRepo("root1", "web")
+			w.makeRepo("root1")
 			w.as("root1", "POST", "/repos/"+repo+"/issues", `{"title": "Another", "body": "B"}`)
 			clients := []*github.Client{c}
 			if anew != nil { // a gateway that was started again knows no number, but the App its repositories
@@ -171,6 +173,25 @@ func TestRenamedUser(t *testing.T) {
 	}
 	if i, err := c.Issue(ctx, repo, 1); err != nil || i.Author.ID != before.ID || i.Author.Login != "ada2" {
 		t.Errorf("the author is %+v, %v", i.Author, err)
+	}
+}
+
+// TestTransferredIssue: an issue that was transferred is none of ours any more, although its former place leads to it and it has the same number.
+func TestTransferredIssue(t *testing.T) {
+	w := newWorld(t)
+	c, ctx := w.bot(), wait.Context(t)
+	w.makeRepo("eve")
+	for _, in := range []string{repo, "eve/web"} {
+		w.as("eve", "POST", "/repos/"+in+"/issues", `{"title": "T", "body": "B"}`)
+	}
+	w.fake.Script(forgetest.Fault{
+		Part: "/issues/1", Status: http.StatusMovedPermanently, Header: http.Header{"Location": {w.fake.URL() + "/api/v3/repos/eve/web/issues/1"}},
+	})
+	if i, err := c.Issue(ctx, repo, 1); !errors.Is(err, forges.ErrNotFound) {
+		t.Errorf("it is %+v, %v", i, err)
+	}
+	if _, err := c.Issue(ctx, repo, 1); err != nil {
+		t.Errorf("one that is there: %v", err)
 	}
 }
 

@@ -82,17 +82,17 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, fake: forgetest.NewFake(), at: newClock()}
 	t.Cleanup(w.fake.Close)
-	w.makeRepo("root1", "web")
+	w.makeRepo("root1")
 	w.as("root1", "PUT", "/repos/"+repo+"/collaborators/bot", `{"permission": "admin"}`)
 	w.as("root1", "PUT", "/repos/"+repo+"/collaborators/ada", `{"permission": "write"}`)
 	w.as("root1", "POST", "/repos/"+repo+"/labels", `{"name": "forge"}`)
 	return w
 }
 
-// makeRepo has a person make a repository.
-func (w *world) makeRepo(user, name string) {
+// makeRepo has a person make a repository of the name web.
+func (w *world) makeRepo(user string) {
 	w.t.Helper()
-	w.as(user, "POST", "/user/repos", `{"name": "`+name+`"}`)
+	w.as(user, "POST", "/user/repos", `{"name": "web"}`)
 }
 
 // as has a person act, by Gitea's API of the fake.
@@ -175,6 +175,12 @@ func TestLimits(t *testing.T) {
 		if _, err := c.Self(wait.Context(t)); err != nil {
 			t.Errorf("%s: after its end: %v", what, err)
 		}
+	}
+	p, ofPulls := w.pull() // GraphQL has the limit of the same account
+	w.fake.Script(forgetest.Fault{Part: "/graphql", Status: 403, Header: http.Header{"Retry-After": {"90"}}, Message: secondary})
+	err := ofPulls.EditPull(wait.Context(t), repo, p.Number, forges.PullText{Title: "T", Draft: true})
+	if _, again := ofPulls.Self(wait.Context(t)); !w.parkedUntil(err, 90*time.Second) || !w.parkedUntil(again, 90*time.Second) {
+		t.Errorf("by GraphQL: %v, and then %v", err, again)
 	}
 	c := w.bot()
 	w.fake.Script(forgetest.Fault{Status: 403, Message: "Resource not accessible by personal access token"})

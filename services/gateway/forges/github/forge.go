@@ -39,6 +39,8 @@ type (
 		Updated time.Time   `json:"updated_at"`
 		// Pull is there for a pull request, which is an issue, too.
 		Pull *struct{} `json:"pull_request"`
+		// Repository is the address of the one that it is in.
+		Repository string `json:"repository_url"`
 	}
 	commentJSON struct {
 		ID      int64     `json:"id"`
@@ -107,8 +109,10 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	if err := c.Call(ctx, http.MethodGet, path, nil, &i); err != nil {
 		return forges.Issue{}, err
 	}
-	// One that was transferred answers as the issue that it is in another repository.
-	if i.Pull != nil || i.Number != number {
+	// One that was transferred answers as the issue that it is in another repository, whose people
+	// are others.
+	elsewhere := i.Repository != "" && !strings.HasSuffix(strings.ToLower(i.Repository), "/repos/"+strings.ToLower(repo.Name))
+	if i.Pull != nil || i.Number != number || elsewhere {
 		return forges.Issue{}, fmt.Errorf("%s: %w", path, forges.ErrNotFound)
 	}
 	out := forges.Issue{

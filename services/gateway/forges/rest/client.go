@@ -13,10 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
 // Config says how a forge is spoken to.
@@ -32,9 +29,11 @@ type Config struct {
 	// Renew is told that the forge does not take an authorization any more, and says whether
 	// another one may be had; nil if there is only one.
 	Renew func(authorization string) bool
-	// Follow has redirects on the forge itself followed, Keep answers with an ETag kept, and
-	// Hold nothing asked until a limit ends.
-	Follow, Keep, Hold bool
+	// Follow has redirects on the forge itself followed, and Keep answers with an ETag kept.
+	Follow, Keep bool
+	// Hold has nothing asked until a limit ends, by all clients that share it; nil for one that is
+	// asked all the same.
+	Hold *Hold
 	// Limited reports whether a refusal by 403 is a limit, although no header says so; nil if
 	// headers always do.
 	Limited func(message string) bool
@@ -52,10 +51,6 @@ type Client struct {
 	cfg  Config
 	http *http.Client
 	kept store
-
-	mu sync.Mutex
-	// held is the limit that the forge told last, and until when.
-	held forges.ParkedError
 }
 
 const (
@@ -124,7 +119,7 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 
 // ask is Call, and returns the answer as well.
 func (c *Client) ask(ctx context.Context, method, path string, in, out any) (*answer, error) {
-	if err := c.holding(); err != nil {
+	if err := c.cfg.Hold.holding(c.cfg.Now()); err != nil {
 		return nil, err
 	}
 	var body []byte

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/term"
@@ -56,7 +57,7 @@ func (c *Client) refusal(a *answer) error {
 		if !usedUp && !after && unmarked { // the header's end is that of another limit
 			d = unsaid
 		}
-		return c.hold(c.parked(d, "the limits of the forge are used up"))
+		return c.cfg.Hold.until(c.parked(d, "the limits of the forge are used up"))
 	case code < http.StatusBadRequest:
 		return fmt.Errorf("the forge answers with a redirect (%d); its url may be another one", code)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
@@ -85,22 +86,35 @@ func (c *Client) parked(d time.Duration, reason string) *forges.ParkedError {
 	return &forges.ParkedError{Until: c.cfg.Now().Add(d), Reason: reason}
 }
 
-// hold has nothing asked until a limit ends.
-func (c *Client) hold(p *forges.ParkedError) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cfg.Hold && p.Until.After(c.held.Until) {
-		c.held = *p
+// Hold is the limit of an account that holds now. The zero value is none.
+type Hold struct {
+	mu sync.Mutex
+	// held is the one that the forge told last, and until when.
+	held forges.ParkedError
+}
+
+// until has nothing asked until a limit ends.
+func (h *Hold) until(p *forges.ParkedError) error {
+	if h == nil {
+		return p
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.Until.After(h.held.Until) {
+		h.held = *p
 	}
 	return p
 }
 
-// holding returns the limit that holds still; nil if none does.
-func (c *Client) holding() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cfg.Now().Before(c.held.Until) {
-		p := c.held
+// holding returns the limit that holds at a time; nil if none does.
+func (h *Hold) holding(now time.Time) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Before(h.held.Until) {
+		p := h.held
 		return &p
 	}
 	return nil
