@@ -216,7 +216,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		r.Attempt = open[rng.IntN(len(open))]
 	} else if m := l.state.Queue.Current; m != nil && rng.IntN(2) == 0 {
 		r.Attempt = m.Attempt()
-	} else if beside := l.state.Queue.Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
+	} else if beside := l.pulls().Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
 		r.Attempt = beside[rng.IntN(len(beside))]
 	} else if x := l.state.Reflection.Current; x != nil && rng.IntN(2) == 0 {
 		r.Attempt = x.Attempt()

@@ -9,6 +9,9 @@ import (
 
 // In every sixteenth world changes are merged by pull requests: see package outside. It takes nothing from the chances of the others.
 
+// atForge are the actions of a world at its forge.
+type atForge struct{ *world }
+
 // proposes pushes a candidate to the branch of its task, where the change is merged by a pull request. It returns nil where it is pushed to
 // the base branch.
 func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
@@ -26,15 +29,15 @@ func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
 	}}
 }
 
-// atForge is what a gateway does for the project.
-func (w worker) atForge(c *forge.Command) *forge.Result {
+// step carries out a step of a gateway.
+func (w atForge) step(c *forge.Command) *forge.Result {
 	w.now = w.now.Add(time.Millisecond)
 	return &forge.Result{Output: w.outside.Do(c, w.repo.tip(), w.now, w.landed)}
 }
 
 // landed puts the head of a pull request on the base branch, as a forge does: on the tip, wherever that is, unless it conflicts with it. It returns
 // the commit there; empty if there is none.
-func (w *world) landed(head string) string {
+func (w atForge) landed(head string) string {
 	n, known := w.repo.heads[head]
 	if !known || w.repo.merged(n.task) != nil || len(w.repo.conflicts(n)) > 0 {
 		return ""
@@ -57,7 +60,7 @@ func (c *commit) why() string {
 
 // forgeActs lets something happen at the forge, and a look arrive. It goes on for a while after the other faults stopped, since most changes are
 // proposed then.
-func (w *world) forgeActs() {
+func (w atForge) forgeActs() {
 	if !w.outside.Wild() {
 		return
 	}
@@ -67,7 +70,7 @@ func (w *world) forgeActs() {
 }
 
 // hears puts the next look that arrives on the stream, and returns false if none does.
-func (w *world) hears() bool {
+func (w atForge) hears() bool {
 	r := w.outside.Heard()
 	if r == nil {
 		return false
@@ -80,7 +83,7 @@ func (w *world) hears() bool {
 }
 
 // forgeCalms has the forge go on after the faults stopped, and returns false if nothing is left to do there.
-func (w *world) forgeCalms() bool {
+func (w atForge) forgeCalms() bool {
 	if w.outside == nil {
 		return false
 	}

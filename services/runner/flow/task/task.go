@@ -41,6 +41,14 @@ type Meeting struct {
 	Reports int
 }
 
+// Waited is the newest request of a task to its project.
+type Waited struct {
+	// Requests is its number. An answer with another number is out of date.
+	Requests int
+	// Look is the newest message about its pull request; see forge.MergeEnded.
+	Look int
+}
+
 // Task is the state of one task.
 type Task struct {
 	// Task is the part that views and commands show.
@@ -60,11 +68,8 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Requests is the number of the newest request to the project. An answer with
-	// another number is out of date.
-	Requests int
-	// Look is the newest that the project told of the pull request of that; see forge.MergeEnded.
-	Look int
+	// Waited has the newest request to the project.
+	Waited
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool
