@@ -309,7 +309,8 @@ func anyLook(rng *rand.Rand, word string) *forge.PullRequest {
 		{Name: "a", State: forge.PullCheckPassed}, {Name: "b", State: []forge.PullCheckState{forge.PullCheckPending, forge.PullCheckFailed, "?"}[rng.IntN(3)]},
 	}
 	reviews := []forge.PullReview{{
-		Person: "ada", Account: word, May: rng.IntN(2) == 0, Commit: word, Verdict: []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[rng.IntN(2)],
+		Person: "ada", Account: word, May: rng.IntN(2) == 0, Commit: word,
+		Verdict: []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[rng.IntN(2)],
 	}}
 	return &forge.PullRequest{
 		Number: 1 + rng.IntN(8)/7, Branch: "x", Base: []string{"main", "main", "main", word}[rng.IntN(4)], Head: word, State: states[rng.IntN(len(states))],

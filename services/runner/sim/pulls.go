@@ -45,13 +45,15 @@ func (w atForge) landed(head string) string {
 	if n.parent != w.repo.tip() {
 		n.id, n.parent, n.unproven = w.repo.id(), w.repo.tip(), true
 	}
-	w.repo.push(n)
+	if !w.repo.push(n) {
+		return ""
+	}
 	w.log("%s is on the base branch as %s", n.task, n.id)
 	return n.id
 }
 
 // why says that a forge merged a change on another parent than the one that it was verified on; empty if it did not.
-func (c *commit) why() string {
+func (c commit) why() string {
 	if c.unproven {
 		return "its parent is another"
 	}
@@ -78,7 +80,7 @@ func (w atForge) hears() bool {
 	w.looksTaken++
 	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: fmt.Sprintf("look/%d", w.looksTaken), To: r.Machine(), Message: r}})
 	p := forge.As[*forge.PullRequest](r.Output)
-	w.log("a look at %s: %s at %s, checks %v, reviews %v, blocked %q, behind %t, seen %s", r.Attempt, p.State, p.Head, p.Checks, p.Reviews, p.Blocked, p.Behind, p.Seen)
+	w.log("a look at %s: %s at %s, checks %v, reviews %v, blocked %q, behind %t", r.Attempt, p.State, p.Head, p.Checks, p.Reviews, p.Blocked, p.Behind)
 	return true
 }
 

@@ -33,7 +33,9 @@ func TestPullRequestWorlds(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range []forge.MergeOutcome{forge.MergeDone, forge.MergeUnwanted, forge.MergeChecksFailed, forge.MergeClosed, forge.MergeEdited, forge.MergeProposed} {
+	for _, o := range []forge.MergeOutcome{
+		forge.MergeDone, forge.MergeUnwanted, forge.MergeChecksFailed, forge.MergeClosed, forge.MergeEdited, forge.MergeProposed,
+	} {
 		if told[o] < worlds/10 {
 			t.Errorf("in %d worlds tasks were told %q %d times", worlds, o, told[o])
 		}

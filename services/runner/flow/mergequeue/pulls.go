@@ -116,7 +116,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	}
 	p.Push(in.Commit, in.PatchID)
 	p.Parent, p.Tree, p.Change, p.Claims, p.Moved = in.Parent, in.Tree, m.Change, m.Claim, false
-	if !(turns{s.State}).isWanted(m) {
+	if !turns(s).isWanted(m) {
 		s.close(out, &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: &forge.Failure{
 			Reason: forge.FailKilled, Message: "the pull request is not wanted any more",
 		}})
@@ -174,26 +174,20 @@ func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (for
 	if t == nil || t.Pull == nil || r.IsStart() {
 		return rule.Ignore("%s has no pull request that is known", task)
 	}
-	p, m := t.Pull, s.Current
-	pressed := m != nil && m.Attempt() == r.Attempt
+	p := t.Pull
+	pressed := s.Current != nil && s.Current.Attempt() == r.Attempt
 	opened := p.Opening && p.RetryAt.IsZero() && p.attempt(task) == r.Attempt
-	seen, failure := forge.As[*forge.PullRequest](r.Output), r.Failure()
-	if seen != nil && p.Standing(p.Change.Pull, seen) == pull.Foreign {
-		seen, failure = nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "what was seen is another pull request"}
-	}
+	seen, failure := p.read(r, now)
 	switch {
 	case (pressed || opened) && seen == nil:
-		if failure == nil {
-			failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
-		}
 		s.failed(out, p, task, failure, now)
 		return forge.Applied, nil
 	case seen == nil:
 		return rule.Ignore("attempt %s is not open", r.Attempt)
-	case !pressed && !opened && !pull.IsNews(p.Seen, bounded(seen, now)):
+	case !pressed && !opened && !pull.IsNews(p.Seen, seen):
 		return rule.Ignore("nothing of that pull request is new")
 	}
-	if seen = bounded(seen, now); p.Seen == nil || !seen.Seen.Before(p.Seen.Seen) {
+	if p.Seen == nil || !seen.Seen.Before(p.Seen.Seen) {
 		p.Seen = seen
 	}
 	p.Number = seen.Number
@@ -201,18 +195,38 @@ func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (for
 		p.Opening, p.Errors = false, 0
 	}
 	if pressed {
-		if p.Seen.State != forge.PullMerged {
-			// That it is open still is no reason to ask at once again: the forge
-			// may take a moment, or not say what is in the way.
-			p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
-			p.Errors++
-		}
-		s.rest()
+		s.pressed(p, now)
 	}
 	if p.Seen.State == forge.PullMerged {
 		s.merged(TaskRef{id, task})
 	}
 	return forge.Applied, nil
+}
+
+// read returns the look that a result holds, or why it holds none of this
+// pull request.
+func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.Failure) {
+	seen, failure := forge.As[*forge.PullRequest](r.Output), r.Failure()
+	switch {
+	case failure != nil:
+		return nil, failure
+	case seen == nil:
+		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+	case p.Standing(p.Change.Pull, seen) == pull.Foreign:
+		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "what was seen is another pull request"}
+	}
+	return bounded(seen, now), nil
+}
+
+// pressed takes that the forge was asked to merge. That it is open still is no
+// reason to ask at once again: the forge may take a moment, or not say what is
+// in the way.
+func (s Pulls) pressed(p *Pull, now time.Time) {
+	if p.Seen.State != forge.PullMerged {
+		p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
+		p.Errors++
+	}
+	s.rest()
 }
 
 // bounded returns a look with a time that is not after the present: a gateway

@@ -142,7 +142,7 @@ func (t Pulled) Facts(in *forge.Intent, p *forge.PullPolicy, approvers []string,
 			f.Commands = append(f.Commands, run.Command)
 		}
 	}
-	if last := (Pair{t.Task}).Last(); len(last) > 0 { // a second reviewer answers the same requirements
+	if last := Pair(t).Last(); len(last) > 0 { // a second reviewer answers the same requirements
 		for _, c := range last[0].Claims {
 			f.Requirements = append(f.Requirements, requirement(&c))
 		}

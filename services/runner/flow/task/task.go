@@ -55,6 +55,8 @@ type Task struct {
 	forge.Task
 	// Spent has the counters of this run that have a bound.
 	Spent
+	// Waited has the newest request to the project.
+	Waited
 	// Meeting has the overlaps with other tasks.
 	Meeting
 	// Seconded is about reviews that take more than one answer.
@@ -68,8 +70,6 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Waited has the newest request to the project.
-	Waited
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool

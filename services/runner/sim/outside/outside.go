@@ -21,6 +21,9 @@ import (
 // Forge is the forge of one world. A nil one is that of a world whose changes
 // are pushed.
 type Forge struct {
+	// Audit is for the checker.
+	Audit
+
 	rng *rand.Rand
 	// Policy is that of the project.
 	Policy *forge.PullPolicy
@@ -36,9 +39,6 @@ type Forge struct {
 	pulls    []*pull
 	// told are looks on their way.
 	told []*forge.Result
-
-	// Audit is for the checker.
-	Audit
 }
 
 // branch is a head branch.
