@@ -314,9 +314,6 @@ const (
 	MergeDirty        MergeOutcome = "dirty"             // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
-// Waits reports whether the request to merge goes on: for a person, or for a pull request that a person was asked about before.
-func (o MergeOutcome) Waits() bool { return o == MergeClosed || o == MergeEdited || o == MergeProposed }
-
 // MergeResult is the output of a merge that was tried.
 type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
@@ -337,8 +334,8 @@ type MergeResult struct {
 	Refusal   string // what the origin said when it refused the push, on one line
 	// Branch is the head branch of a pull request, and BaseBranch the one to merge it into, of a change that is proposed or edited.
 	Branch, BaseBranch string
-	Pull               *PullRequest // of what waits, failed or is unwanted at the forge: the checks that failed, or the reviews that ask
-	Unproven           string       // why what the forge merged is not what was verified on its parent; empty if it is, and where it was pushed
+	Pull               *PullRequest // of a change that waits, failed or is unwanted at the forge: with the checks that failed, or the reviews that ask
+	Unproven           string       // why the commit that the forge merged is another than was verified on its parent; empty if it is the same
 }
 
 // Reflection is the answer of reflect.
@@ -422,38 +419,26 @@ type Stronger struct {
 
 // Approvals says how many people have to approve, and whether a requester may.
 type Approvals struct {
-	// Count is how many different people have to approve; 0 stands for 1.
-	Count int
-	// NotRequester says that a requester of an intent may not approve it.
-	NotRequester bool
-	// Persons is how many people could approve at all; 0 if that is not known.
-	Persons int
-	// Commit is the one of the base branch whose file says so.
-	Commit string
+	Count        int    // how many different people have to approve; 0 stands for 1.
+	NotRequester bool   // whether a requester of an intent may not approve it
+	Persons      int    // how many people could approve at all; 0 if that is not known.
+	Commit       string // the one of the base branch whose file says so.
 }
 
 // ReflectionPolicy bounds the work that reflection adds by itself.
 type ReflectionPolicy struct {
-	// Off turns reflection off.
-	Off bool
-	// MaxGeneration bounds the reflections between an intent and the wish of a person.
-	MaxGeneration int
-	// ProposalsADay bounds the proposals of the project on one day, UTC.
-	ProposalsADay int
-	// ProposalsATime bounds the proposals of one reflection.
-	ProposalsATime int
+	Off            bool // turns reflection off.
+	MaxGeneration  int  // bounds the reflections between an intent and the wish of a person.
+	ProposalsADay  int  // bounds the proposals of the project on one day, UTC.
+	ProposalsATime int  // bounds the proposals of one reflection.
 }
 
 // Budget bounds the cost of agents, in US dollars; 0 is no bound.
 type Budget struct {
-	// IntentUSD bounds one intent, in all its runs.
-	IntentUSD float64
-	// ProjectUSD bounds all intents of the project.
-	ProjectUSD float64
-	// DayUSD bounds all intents of the project on one day, UTC.
-	DayUSD float64
-	// CallUSD is reserved for one call; 0 stands for DefaultCallUSD.
-	CallUSD float64
+	IntentUSD  float64 // bounds one intent, in all its runs.
+	ProjectUSD float64 // bounds all intents of the project.
+	DayUSD     float64 // bounds all intents of the project on one day, UTC.
+	CallUSD    float64 // reserved for one call; 0 stands for DefaultCallUSD.
 }
 
 // DefaultCallUSD is reserved for one call while a budget is in force, in US dollars.

@@ -202,7 +202,7 @@ type MergeEnded struct {
 	Result   *MergeResult // the outcome of the merge; nil if it could not be tried
 	Failure  *Failure     // why the merge could not be tried; otherwise nil
 	Executor Executor     // that of the merge's commands; empty if there were none
-	Look     int          // counts what was told of a pull request: the newest counts. 0 where there is none
+	Look     int          // numbers the message about a pull request: the newest counts. 0 where there is none
 }
 
 // WithdrawRequests takes back what a task asked of its project, and releases its file lock.

@@ -109,10 +109,10 @@ const (
 	PullCommented        PullVerdict = "commented" // which decides nothing
 )
 
-// Landing is the merge of a pull request, and what its head was verified as.
+// Landing is the merge of a pull request by its forge, which is to be proved.
 type Landing struct {
-	Commit             string // by which the forge merged it
-	Head, Parent, Tree string // the commit that was proposed, with its parent and tree
+	Commit             string // by which the forge says that it merged
+	Head, Parent, Tree string // the commit that was proposed, its parent and tree
 }
 
 // Content returns everything that a look saw, without when that was.

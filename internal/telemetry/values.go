@@ -9,8 +9,8 @@ var (
 		forge.StatusRejected, forge.StatusCancelled,
 	}
 	waitings = []forge.Waiting{
-		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull,
-		forge.WaitingBudget, forge.WaitingPaused,
+		forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase,
+		forge.WaitingBudget, forge.WaitingPull, forge.WaitingPaused,
 	}
 	losses = []PodLoss{
 		PodNotStarted, PodEvicted, PodOutOfMemory, PodPreempted, PodDeadline, PodNode, PodDeleted, PodConnection,

@@ -44,18 +44,13 @@ func (i *Implementer) merge(ctx context.Context, cmd forge.Command, progress ser
 	})
 }
 
-// moveBase moves the base branch to the change, unless an earlier attempt has done
-// so.
+// moveBase moves the base branch to the change, unless an earlier attempt has done so.
 func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	if err := j.Refresh(ctx); err != nil {
 		return err
 	}
 	if landed := j.Command.Merge().Landed; landed != nil {
-		out, err := proposal.Prove(ctx, j, landed)
-		if err == nil {
-			j.Result.Output = out
-		}
-		return err
+		return proposal.Prove(ctx, j, landed)
 	}
 	l := j.Command.Merge().Change
 	base, head, err := change(ctx, j, l.Base, l.Head)
@@ -88,9 +83,8 @@ func overtaken(ctx context.Context, j *jobs.Job) error {
 	return nil
 }
 
-// addApprover returns the commit to merge with the person in its message who approved
-// since it was verified. Tree, parent, author and dates are the same, and so is the
-// commit whenever it is made again.
+// addApprover returns the commit to merge with the person in its message who approved since it was verified. Tree, parent, author and dates
+// are the same, and so is the commit whenever it is made again.
 func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID, error) {
 	if j.Command.Merge().Change.Approver == "" {
 		return head, nil
@@ -146,9 +140,8 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	return done, nil
 }
 
-// anew returns the statements about a change that was verified on another base. None
-// are left if all of it is there already: that commit is not of this merge, and has proofs of
-// its own.
+// anew returns the statements about a change that was verified on another base. None are left if all of it is there already: that commit is
+// not of this merge, and has proofs of its own.
 func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 	if moved.Statement == "" {
 		return nil
@@ -156,8 +149,7 @@ func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 	return proof.Instead(statements, moved.Statement)
 }
 
-// obstacle returns why a change that was rebased onto a new tip cannot be merged
-// there; nil if it can.
+// obstacle returns why a change that was rebased onto a new tip cannot be merged there; nil if it can.
 func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
 	case len(moved.Conflicts) > 0:
@@ -206,11 +198,7 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case j.Command.Merge().Change.Pull == nil:
-	case l.Commit == l.Parent: // all of it is on the base branch already
-		return r, nil
-	default:
+	if j.Command.Merge().Change.Pull != nil {
 		return proposal.Push(ctx, j, base, r)
 	}
 	_, err = j.Store.Merge(ctx, base, l.Parent, l.Commit)

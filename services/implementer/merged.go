@@ -2,18 +2,16 @@ package implementer
 
 import (
 	"context"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
 
-// earlierMerge returns the result of an earlier attempt to merge the task, if it
-// moved the base branch, and nil otherwise. A merge that the change was made on top
-// of does not count: the change came later.
+// earlierMerge returns the result of an earlier attempt to merge the task, if it moved the base branch, and nil otherwise. A merge that the
+// change was made on top of does not count: the change came later.
 func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.PendingMerges(ctx, j.Intent())
 	if err != nil {
@@ -41,25 +39,13 @@ func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OI
 	return nil, nil //nolint:nilnil // it is not merged
 }
 
-// isMerged reports whether a merge is on the base branch with the given tip. A commit
-// that is missing here cannot be. Neither is one that the branch reaches by a merge commit alone: that is a forge's way to merge it on another
-// parent, and so another tree may be there.
+// isMerged reports whether a merge is on the base branch with the given tip. A commit that is missing here cannot be.
 func isMerged(ctx context.Context, r *jobs.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil
 	}
-	if on, err := r.Store.IsAncestor(ctx, l.Commit, tip); err != nil || !on {
-		return false, err
-	}
-	if l.Commit == l.Parent {
-		return true, nil
-	}
-	line, err := r.Store.Log(ctx, l.Parent, tip, maxLine)
-	return len(line) == maxLine || slices.ContainsFunc(line, func(c objects.LogLine) bool { return c.Commit == l.Commit }), err
+	return proposal.OnLine(ctx, r.Store, l.Parent, l.Commit, tip)
 }
-
-// maxLine bounds the commits that are looked through for a merge. One that is further back is taken to be on the branch's own line.
-const maxLine = 10_000
 
 // mergeResult returns the result of a merge that is on the base branch.
 func mergeResult(ctx context.Context, r *jobs.Repository, l store.PendingMerge) (*forge.MergeResult, error) {

@@ -3,41 +3,48 @@ package proposal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
-// Prove returns what the forge merged: a fact, whoever asked it to. It compares that with what was verified: the first parent of the merge has
-// to be the commit that it was verified on, and its tree the one that was verified. That holds for a fast-forward, for a squash, for commits
-// made anew and for a merge commit alike, whose names differ and whose trees do not. Where it does not hold, the result says why, and a
-// person, or an intent, has to look at the base branch.
+// Prove reports the merge that a forge made: a fact, whoever asked it to. It
+// compares that with the change that was verified: the first parent has to be
+// the commit that it was verified on, and its tree the one that was verified.
+// That holds for a fast-forward, for a squash, for commits made anew and for a
+// merge commit alike, whose names differ and whose trees do not. Where it does
+// not hold, the result says why, and a person, or an intent, has to look at the
+// base branch.
 //
-// It counts nothing of what the forge says but the name of the commit: that commit has to be on the base branch, as it is fetched.
-func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) (*forge.MergeResult, error) {
+// It counts nothing of what the forge says but the name of the commit: that
+// commit has to be on the base branch, as it is fetched.
+func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
 	commit, err := jobs.OID("landed", landed.Commit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	on := j.Store.Has(ctx, commit)
 	if on {
 		if on, err = j.Store.IsAncestor(ctx, commit, j.Tip); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if !on {
-		return nil, agent.Fail(forge.FailRepository, "the forge says that commit %s was merged, and the base branch at %s does not have it",
+		return agent.Fail(forge.FailRepository, "the forge says that commit %s was merged, and the base branch at %s does not have it",
 			commit.Short(), j.Tip.Short())
 	}
 	line, err := j.Store.Log(ctx, "", commit, 2)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	tree, err := j.Store.Tree(ctx, commit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(commit), Tree: string(tree), PatchID: j.Command.Merge().Change.PatchID}
 	if len(line) > 1 {
@@ -49,7 +56,8 @@ func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) (*forge.Merg
 	case r.Tree != landed.Tree:
 		r.Unproven = fmt.Sprintf("its tree is %s, and that of commit %s, which was verified, is %s", short(r.Tree), short(landed.Head), short(landed.Tree))
 	}
-	return r, nil
+	j.Result.Output = r
+	return nil
 }
 
 // short returns the name of a commit or tree for people.
@@ -58,4 +66,21 @@ func short(name string) string {
 		return "none"
 	}
 	return git.OID(name).Short()
+}
+
+// maxLine bounds the commits that are looked through for a merge. One that is
+// further back is taken to be on the branch's own line.
+const maxLine = 10_000
+
+// OnLine reports whether a commit is on the own line of history of the branch
+// with a tip, after its parent. One that the branch reaches by a merge commit
+// alone is not: that is a forge's way to merge it on another parent, and so
+// another tree may be there.
+func OnLine(ctx context.Context, s *store.Store, parent, commit, tip git.OID) (bool, error) {
+	if on, err := s.IsAncestor(ctx, commit, tip); err != nil || !on {
+		return false, err
+	}
+	line, err := s.Log(ctx, parent, tip, maxLine)
+	on := commit == parent || len(line) == maxLine || slices.ContainsFunc(line, func(c objects.LogLine) bool { return c.Commit == commit })
+	return on, err
 }

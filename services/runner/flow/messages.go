@@ -225,7 +225,7 @@ func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	case t == nil || m.Number > t.Requests || t.Stage == task.Done:
 		return rule.Ignore("task %s does not wait for merge %d", m.Task, m.Number)
 	case (task.Pulled{Task: t}).Waits(m): // what was told before, and comes late, is out of date
-		if m.Result != nil && m.Result.Outcome.Waits() {
+		if m.Result != nil && task.GoesOn(m.Result) {
 			s.tasks(func(x *task.Turn) { t.AnsweredMerge(x, m.Result) })
 			return forge.Applied, nil
 		}

@@ -185,20 +185,20 @@ func (p *Project) reported(m *forge.Result) (forge.Decision, error) {
 func (p *Project) Pending() forge.Effects {
 	var e forge.Effects
 	if m := p.state.Queue.Current; m != nil && !m.IsPaused() { // one that stopped goes on when the origin answers
-		e.Commands = append(e.Commands, p.mergeCommand(m))
+		e.Commands = append(e.Commands, p.commands().Merge(m))
 	}
 	e.Timers = p.state.Queue.Timers(p.key)
 	if t := p.state.Accounts.LookTimer(p.key); t != nil {
 		e.Timers = append(e.Timers, *t)
 	}
 	for _, q := range p.state.Queue.Trials() {
-		e.Commands = append(e.Commands, p.trialCommand(q))
+		e.Commands = append(e.Commands, p.commands().Trial(q))
 	}
-	for _, q := range p.state.Queue.Opening() {
-		e.Commands = append(e.Commands, p.openCommand(q))
+	for _, q := range p.pulls().Opening() {
+		e.Commands = append(e.Commands, p.commands().Open(q))
 	}
 	if r := p.state.Reflection.Current; r != nil {
-		e.Commands = append(e.Commands, p.reflectCommand(r))
+		e.Commands = append(e.Commands, r.Command(p.key.Project))
 	}
 	if c := p.state.Accounts.Away.Command(p.key); c != nil {
 		e.Commands = append(e.Commands, *c)
@@ -218,7 +218,7 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.state.Queue.IsIdle() && p.state.Accounts.Away.For == "" &&
+			Idle: p.pulls().IsIdle() && p.state.Accounts.Away.For == "" &&
 				p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
@@ -238,7 +238,7 @@ func (p *Project) Summary() forge.Summary {
 			s.Open = append(s.Open, m.Attempt())
 		}
 	}
-	s.Open = append(s.Open, p.state.Queue.Beside()...)
+	s.Open = append(s.Open, p.pulls().Beside()...)
 	return s
 }
 

@@ -163,10 +163,18 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	return d, err
 }
 
+// pulls returns the rules about pull requests.
+func (p *Project) pulls() mergequeue.Pulls { return mergequeue.Pulls{State: &p.state.Queue} }
+
+// commands makes those of the queue.
+func (p *Project) commands() mergequeue.Commands {
+	return mergequeue.Commands{State: &p.state.Queue, Project: p.key.Project}
+}
+
 // looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.
 func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
 	before := p.state.Queue.Timers(p.key)
-	d, err := p.state.Queue.Looked(&p.out, r, p.now)
+	d, err := p.pulls().Looked(&p.out, r, p.now)
 	for _, t := range p.state.Queue.Timers(p.key) {
 		if !slices.Contains(before, t) {
 			p.eff.Timers = append(p.eff.Timers, t)
@@ -204,7 +212,7 @@ func (p *Project) goOn() {
 		return
 	}
 	if m := p.state.Queue.GoOn(); m != nil {
-		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+		p.eff.Commands = append(p.eff.Commands, p.commands().Merge(m))
 	}
 }
 
@@ -218,7 +226,7 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
 	}
-	if p.state.Queue.NextRound(fired) || p.state.Queue.TryAgain(fired) {
+	if p.state.Queue.NextRound(fired) || p.pulls().TryAgain(fired) {
 		p.startNextMerge()
 		return forge.Applied, nil
 	}
@@ -226,18 +234,18 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if m == nil {
 		return rule.Ignore("no timer %q is set for %s", fired.Key, fired.At)
 	}
-	p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+	p.eff.Commands = append(p.eff.Commands, p.commands().Merge(m))
 	return forge.Applied, nil
 }
 
 // startNextMerge issues the next merge, if none is under way and the project is not
 // paused.
 func (p *Project) startNextMerge() {
-	for _, q := range p.state.Queue.Advance(&p.out) {
-		p.eff.Commands = append(p.eff.Commands, p.openCommand(q))
+	for _, q := range p.pulls().Advance(&p.out) {
+		p.eff.Commands = append(p.eff.Commands, p.commands().Open(q))
 	}
 	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {
-		p.eff.Commands = append(p.eff.Commands, p.mergeCommand(m))
+		p.eff.Commands = append(p.eff.Commands, p.commands().Merge(m))
 	}
 }
 
@@ -250,7 +258,7 @@ func (p *Project) couple() {
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)
 	p.startNextMerge()
 	for _, q := range issue {
-		p.eff.Commands = append(p.eff.Commands, p.trialCommand(q))
+		p.eff.Commands = append(p.eff.Commands, p.commands().Trial(q))
 	}
 }
 
@@ -260,7 +268,7 @@ func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
 	again, d, err := p.state.Reflection.Result(&p.out, r, p.context())
 	switch {
 	case again != nil:
-		p.eff.Commands = append(p.eff.Commands, p.reflectCommand(again))
+		p.eff.Commands = append(p.eff.Commands, again.Command(p.key.Project))
 	case d == forge.Applied:
 		p.state.Ledger.ReleaseReflection(&p.out, p.now)
 	}
@@ -277,7 +285,7 @@ func (p *Project) reflectIfDue() {
 		case refusal != "":
 			p.state.Reflection.Skip(&p.out, refusal, !own, p.context())
 		default:
-			p.eff.Commands = append(p.eff.Commands, p.reflectCommand(p.state.Reflection.Start(usd, p.context())))
+			p.eff.Commands = append(p.eff.Commands, p.state.Reflection.Start(usd, p.context()).Command(p.key.Project))
 		}
 	}
 }

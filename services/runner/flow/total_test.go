@@ -216,7 +216,7 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 		r.Attempt = open[rng.IntN(len(open))]
 	} else if m := l.state.Queue.Current; m != nil && rng.IntN(2) == 0 {
 		r.Attempt = m.Attempt()
-	} else if beside := l.state.Queue.Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
+	} else if beside := l.pulls().Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
 		r.Attempt = beside[rng.IntN(len(beside))]
 	} else if x := l.state.Reflection.Current; x != nil && rng.IntN(2) == 0 {
 		r.Attempt = x.Attempt()
@@ -309,7 +309,8 @@ func anyLook(rng *rand.Rand, word string) *forge.PullRequest {
 		{Name: "a", State: forge.PullCheckPassed}, {Name: "b", State: []forge.PullCheckState{forge.PullCheckPending, forge.PullCheckFailed, "?"}[rng.IntN(3)]},
 	}
 	reviews := []forge.PullReview{{
-		Person: "ada", Account: word, May: rng.IntN(2) == 0, Commit: word, Verdict: []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[rng.IntN(2)],
+		Person: "ada", Account: word, May: rng.IntN(2) == 0, Commit: word,
+		Verdict: []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[rng.IntN(2)],
 	}}
 	return &forge.PullRequest{
 		Number: 1 + rng.IntN(8)/7, Branch: "x", Base: []string{"main", "main", "main", word}[rng.IntN(4)], Head: word, State: states[rng.IntN(len(states))],

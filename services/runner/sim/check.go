@@ -20,7 +20,8 @@ type checker struct{ *world }
 // check returns the first invariant that does not hold at the end of a run.
 func (w checker) check() error {
 	for _, check := range []func() error{
-		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkBest, w.checkAsked, w.checkMoney, w.checkBounds, w.checkPulls,
+		w.checkEnded, w.checkReplay, w.checkDecidedOnce, w.checkCommits, w.checkMeasured, w.checkPairs, w.checkBest, w.checkAsked, w.checkMoney, w.checkBounds,
+		w.checkPulls,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -58,17 +59,26 @@ func (w checker) checkEnded() error {
 		if err := facts.CheckBlocked(w.journal[key], w.intents(), w.summary); err != nil {
 			return err
 		}
-		if !w.people.outsiders && w.outside == nil { // whoever merges a pull request is one, too
-			for _, h := range view.History {
-				if h.Outcome == forge.OutcomeEscalated {
-					return fmt.Errorf("%s lost to its siblings: %s", id, h.FailureReason)
-				}
-			}
+		if err := w.checkLost(view); err != nil {
+			return err
 		}
 	}
 	project := w.summary(forge.Key{Project: project})
 	if !project.Idle || len(project.Open) > 0 {
 		return fmt.Errorf("the project never settles: %s", w.state())
+	}
+	return nil
+}
+
+// checkLost returns an error if an intent lost a conflict to its siblings. Whoever merges a pull request is an outsider, too.
+func (w checker) checkLost(view *forge.View) error {
+	if w.people.outsiders || w.outside != nil {
+		return nil
+	}
+	for _, h := range view.History {
+		if h.Outcome == forge.OutcomeEscalated {
+			return fmt.Errorf("%s lost to its siblings: %s", view.Intent.ID, h.FailureReason)
+		}
 	}
 	return nil
 }

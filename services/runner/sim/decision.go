@@ -20,12 +20,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		return err
 	}
 	if key.IsProject() {
-		if w.outside != nil {
-			if err := w.outside.Check(rec); err != nil {
-				return err
-			}
-		}
-		return w.workers.train.Check(rec)
+		return errors.Join(w.outside.Check(rec), w.workers.train.Check(rec))
 	}
 	know := w.known[key]
 	if know == nil {

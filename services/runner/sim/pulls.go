@@ -9,6 +9,9 @@ import (
 
 // In every sixteenth world changes are merged by pull requests: see package outside. It takes nothing from the chances of the others.
 
+// atForge are the actions of a world at its forge.
+type atForge struct{ *world }
+
 // proposes pushes a candidate to the branch of its task, where the change is merged by a pull request. It returns nil where it is pushed to
 // the base branch.
 func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
@@ -26,15 +29,15 @@ func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
 	}}
 }
 
-// atForge is what a gateway does for the project.
-func (w worker) atForge(c *forge.Command) *forge.Result {
+// step carries out a step of a gateway.
+func (w atForge) step(c *forge.Command) *forge.Result {
 	w.now = w.now.Add(time.Millisecond)
 	return &forge.Result{Output: w.outside.Do(c, w.repo.tip(), w.now, w.landed)}
 }
 
 // landed puts the head of a pull request on the base branch, as a forge does: on the tip, wherever that is, unless it conflicts with it. It returns
 // the commit there; empty if there is none.
-func (w *world) landed(head string) string {
+func (w atForge) landed(head string) string {
 	n, known := w.repo.heads[head]
 	if !known || w.repo.merged(n.task) != nil || len(w.repo.conflicts(n)) > 0 {
 		return ""
@@ -42,13 +45,15 @@ func (w *world) landed(head string) string {
 	if n.parent != w.repo.tip() {
 		n.id, n.parent, n.unproven = w.repo.id(), w.repo.tip(), true
 	}
-	w.repo.push(n)
+	if !w.repo.push(n) {
+		return ""
+	}
 	w.log("%s is on the base branch as %s", n.task, n.id)
 	return n.id
 }
 
 // why says that a forge merged a change on another parent than the one that it was verified on; empty if it did not.
-func (c *commit) why() string {
+func (c commit) why() string {
 	if c.unproven {
 		return "its parent is another"
 	}
@@ -57,7 +62,7 @@ func (c *commit) why() string {
 
 // forgeActs lets something happen at the forge, and a look arrive. It goes on for a while after the other faults stopped, since most changes are
 // proposed then.
-func (w *world) forgeActs() {
+func (w atForge) forgeActs() {
 	if !w.outside.Wild() {
 		return
 	}
@@ -67,7 +72,7 @@ func (w *world) forgeActs() {
 }
 
 // hears puts the next look that arrives on the stream, and returns false if none does.
-func (w *world) hears() bool {
+func (w atForge) hears() bool {
 	r := w.outside.Heard()
 	if r == nil {
 		return false
@@ -75,12 +80,12 @@ func (w *world) hears() bool {
 	w.looksTaken++
 	w.inputs = append(w.inputs, &input{Event: forge.Event{ID: fmt.Sprintf("look/%d", w.looksTaken), To: r.Machine(), Message: r}})
 	p := forge.As[*forge.PullRequest](r.Output)
-	w.log("a look at %s: %s at %s, checks %v, reviews %v, blocked %q, behind %t, seen %s", r.Attempt, p.State, p.Head, p.Checks, p.Reviews, p.Blocked, p.Behind, p.Seen)
+	w.log("a look at %s: %s at %s, checks %v, reviews %v, blocked %q, behind %t", r.Attempt, p.State, p.Head, p.Checks, p.Reviews, p.Blocked, p.Behind)
 	return true
 }
 
 // forgeCalms has the forge go on after the faults stopped, and returns false if nothing is left to do there.
-func (w *world) forgeCalms() bool {
+func (w atForge) forgeCalms() bool {
 	if w.outside == nil {
 		return false
 	}

@@ -77,7 +77,7 @@ func (s *workers) init() {
 func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
-		w.forgeActs()
+		atForge{w}.forgeActs()
 	}
 	for w.submit() {
 	}
@@ -94,8 +94,8 @@ func (w *world) play() error {
 	w.reconcile()
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
 		w.disturb()
-		w.forgeActs()
-		if w.deliver() || w.work() || w.take(false) || w.forgeCalms() || w.fire() || w.help(true) || w.take(true) {
+		atForge{w}.forgeActs()
+		if w.deliver() || w.work() || w.take(false) || (atForge{w}).forgeCalms() || w.fire() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())

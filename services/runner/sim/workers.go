@@ -158,7 +158,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		}
 		return w.merge(c)
 	case forge.StepOpenPull, forge.StepMergePull:
-		return w.atForge(c)
+		return atForge(w).step(c)
 	case forge.StepReflect:
 		return &forge.Result{Output: w.reflection(c)}
 	case forge.StepAudit, forge.StepObserve, forge.StepAbstract:

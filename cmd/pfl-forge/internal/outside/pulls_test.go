@@ -209,7 +209,7 @@ func (w *pullWorld) intent() forge.Summary {
 	return list[0]
 }
 
-// waits waits for the project to say what the only change in the queue waits for.
+// waits returns when the project says why the only change in the queue waits.
 func (w *pullWorld) waits(text string) {
 	w.t.Helper()
 	b := w.nats.Connect(w.t)
@@ -258,7 +258,8 @@ func TestIssueToMergedPullRequest(t *testing.T) {
 	if main := w.git(dir, "rev-parse", "main"); main != merged.MergeCommit {
 		t.Errorf("main is at %s, and it was merged as %s", main, merged.MergeCommit)
 	}
-	if w.git(dir, "rev-parse", "main^{tree}") != w.git(dir, "rev-parse", third.Head.SHA+"^{tree}") || w.git(dir, "show", "main:note.txt") != "noted\nnoted\nnoted" {
+	tree := w.git(dir, "rev-parse", third.Head.SHA+"^{tree}")
+	if w.git(dir, "rev-parse", "main^{tree}") != tree || w.git(dir, "show", "main:note.txt") != "noted\nnoted\nnoted" {
 		t.Error("what was merged is not what was verified")
 	}
 }

@@ -35,7 +35,7 @@ var rules = map[string]string{
 	"chosen":             "one of the two changes goes on, by what is known of both",
 	"escalate":           "a conflict although it was first in the queue; a person has to look",
 	"review-again":       "the rebased change differs from the one that was reviewed",
-	"pull-request-held":  "the pull request was closed, is to be merged elsewhere, or its branch was changed by another one; a person decides",
+	"pull-request-held":  "the pull request was closed, moved, or changed by another one; a person decides",
 	"checks-failed":      "checks of the forge failed on the pull request; their output is the feedback for the next attempt",
 	"changes-requested":  "a person asked for changes at the pull request; their words are the feedback for the next attempt",
 	"merged-unproven":    "what the forge merged is not what was verified on its parent",

@@ -10,8 +10,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// A change that is merged by a pull request waits for people and for checks of the forge, for hours. So it does not keep the place of the merge
-// that is under way meanwhile. Its merge command ends with the change on its branch, and from then on it is one of the proposed ones:
+// A change that is merged by a pull request waits for people and for checks of
+// the forge, for hours. So it does not keep the place of the merge that is under
+// way meanwhile. Its merge command ends with the change on its branch, and from
+// then on it is one of the proposed ones:
 //
 //	            proposed              ready, up to date               merged
 //	Current ---------------> Proposed -------------------> merge_pull --------> Landing --> merged, and proved
@@ -22,14 +24,18 @@ import (
 //	                          +--- checks failed, changes asked for: the change is made again
 //	                          +--- closed, edited by another one: waits for a person, and goes on when that is over
 //
-// Nothing follows from what happens, only from what was seen last (package pull): Advance compares that with where each change is, after every
-// event. A look that is lost, late, doubled or out of order costs time and nothing else.
+// Nothing follows from what happens, only from what was seen last (package
+// pull): Advance compares that with where each change is, after every event. A
+// look that is lost, late, doubled or out of order costs time and nothing else.
 //
-// A merge moves the base branch under all others. To put each of them on the new tip at once would have the forge check n changes n times. So
-// only one of them, the front, is put there, when nothing else is in its way, and none other until it is merged or stopped by something. n pull
-// requests that nothing stops cost n checks when they are opened and at most n - 1 more.
+// A merge moves the base branch under all others. To put each of them on the new
+// tip at once would have the forge check n changes n times. So only one of them,
+// the front, is put there, when nothing else is in its way, and none other until
+// it is merged or stopped by something. n pull requests that nothing stops cost
+// n checks when they are opened and at most n - 1 more.
 
-// Pull is the pull request of a task, as far as the queue knows it. The task has one for all of its changes.
+// Pull is the pull request of a task, as far as the queue knows it. The task has
+// one for all of its changes.
 type Pull struct {
 	pull.Ours
 
@@ -37,20 +43,23 @@ type Pull struct {
 	Change *forge.QueueMerge
 	// Parent and Tree are those of the head.
 	Parent, Tree string
-	// Opens counts the attempts to open it or to bring it up to date; Opening says that the newest one is not answered.
+	// Opens counts the attempts to open it or to bring it up to date; Opening
+	// says that the newest one is not answered.
 	Opens   int
 	Opening bool
 	// Claims is the newest claim of a merge of Change.
 	Claims int
-	// Errors counts what failed in a row, at the forge and not by the change.
+	// Errors counts the failures in a row of attempts at the forge.
 	Errors int
 	// RetryAt is when the next attempt is made at what failed; zero if none did.
 	RetryAt time.Time
-	// Seen is what was seen last; nil before the first look.
+	// Seen is the newest look; nil before the first.
 	Seen *forge.PullRequest
-	// Moved says that the base branch has moved since the change was put on it, whatever was seen.
+	// Moved says that the base branch has moved since the change was put on it,
+	// whatever was seen.
 	Moved bool
-	// Looks counts what its task was told of it, and Held is what it was told to wait for a person because of; empty if it is not.
+	// Looks counts the messages to its task. Held is the outcome by which it was
+	// told to wait for a person; empty if it need not.
 	Looks int
 	Held  forge.MergeOutcome
 }
@@ -61,11 +70,11 @@ type TaskRef struct {
 	Task   forge.TaskID
 }
 
-// pulls are the rules of a queue about pull requests.
-type pulls struct{ *State }
+// Pulls are the rules of a queue about pull requests.
+type Pulls struct{ *State }
 
 // of returns the pull request of a request that was proposed.
-func (s pulls) of(q *Request) *Pull { return s.Tasks[q.Intent][q.Task].Pull }
+func (s Pulls) of(q *Request) *Pull { return s.Tasks[q.Intent][q.Task].Pull }
 
 // attempt returns the newest attempt to open it.
 func (p *Pull) attempt(t forge.TaskID) forge.Attempt {
@@ -82,8 +91,8 @@ func (p *Pull) standing() pull.Standing {
 	}
 }
 
-// Input returns the input of the steps open_pull and merge_pull.
-func (p *Pull) Input() *forge.PullInput {
+// input returns the input of the steps open_pull and merge_pull.
+func (p *Pull) input() *forge.PullInput {
 	in := &forge.PullInput{
 		Branch: p.Branch, Base: p.Base, Head: p.Head, Parent: p.Parent, PatchID: p.Patch, Title: p.Change.Title, Number: p.Number, Policy: *p.Change.Pull,
 	}
@@ -93,8 +102,9 @@ func (p *Pull) Input() *forge.PullInput {
 	return in
 }
 
-// proposed takes that the change under way is on its branch, and has its pull request opened, or brought up to date.
-func (s pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, executor forge.Executor) {
+// proposed takes that the change under way is on its branch, and has its pull
+// request opened, or brought up to date.
+func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, executor forge.Executor) {
 	t := s.Tasks[m.Intent][m.Task]
 	p := t.Pull
 	if p == nil || p.Branch != in.Branch || p.Base != in.BaseBranch {
@@ -106,9 +116,9 @@ func (s pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	}
 	p.Push(in.Commit, in.PatchID)
 	p.Parent, p.Tree, p.Change, p.Claims, p.Moved = in.Parent, in.Tree, m.Change, m.Claim, false
-	if !(turns{s.State}).isWanted(m) {
+	if !turns(s).isWanted(m) {
 		s.close(out, &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: &forge.Failure{
-			Reason: forge.FailKilled, Message: "nobody waits for the pull request any more",
+			Reason: forge.FailKilled, Message: "the pull request is not wanted any more",
 		}})
 		return
 	}
@@ -121,7 +131,7 @@ func (s pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 }
 
 // rest takes the change under way out of its place, to the proposed ones.
-func (s pulls) rest() *Request {
+func (s Pulls) rest() *Request {
 	q := s.Current.Request
 	q.Car, q.Press = &Car{Claims: s.Current.Claim}, false
 	s.Current = nil
@@ -130,7 +140,7 @@ func (s pulls) rest() *Request {
 }
 
 // propose puts a request to the proposed ones, in their order.
-func (s pulls) propose(q *Request) { s.Proposed = insert(s.Proposed, q) }
+func (s Pulls) propose(q *Request) { s.Proposed = insert(s.Proposed, q) }
 
 // insert puts a request into a list at its place.
 func insert(list []*Request, q *Request) []*Request {
@@ -139,7 +149,7 @@ func insert(list []*Request, q *Request) []*Request {
 }
 
 // open has the next attempt made to open the pull request of a request.
-func (s pulls) open(q *Request) {
+func (s Pulls) open(q *Request) {
 	p := s.of(q)
 	p.Opening, p.RetryAt = true, time.Time{}
 	p.Opens++
@@ -147,48 +157,37 @@ func (s pulls) open(q *Request) {
 }
 
 // Opening returns the requests whose pull requests are being opened.
-func (s *State) Opening() (list []*Request) {
+func (s Pulls) Opening() (list []*Request) {
 	for _, q := range s.Proposed {
-		if p := (pulls{s}).of(q); p.Opening && p.RetryAt.IsZero() {
+		if p := s.of(q); p.Opening && p.RetryAt.IsZero() {
 			list = append(list, q)
 		}
 	}
 	return list
 }
 
-// OpenAttempt returns the newest attempt to open the pull request of a proposed request, and what it is to do.
-func (s *State) OpenAttempt(q *Request) (forge.Attempt, *forge.PullInput) {
-	p := pulls{s}.of(q)
-	return p.attempt(q.Task), p.Input()
-}
-
-// Looked takes what a gateway reports of a pull request: the end of an attempt to open or to merge it, or what was seen of it since.
-func (s *State) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (forge.Decision, error) {
+// Looked takes a gateway's report on a pull request: the end of an attempt to
+// open or to merge it, or a later look.
+func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (forge.Decision, error) {
 	id, task := r.To.Intent, r.Attempt.Task
 	t := s.Tasks[id][task]
 	if t == nil || t.Pull == nil || r.IsStart() {
 		return rule.Ignore("%s has no pull request that is known", task)
 	}
-	p, m := t.Pull, s.Current
-	pressed := m != nil && m.Attempt() == r.Attempt
+	p := t.Pull
+	pressed := s.Current != nil && s.Current.Attempt() == r.Attempt
 	opened := p.Opening && p.RetryAt.IsZero() && p.attempt(task) == r.Attempt
-	seen, failure := forge.As[*forge.PullRequest](r.Output), r.Failure()
-	if seen != nil && p.Standing(p.Change.Pull, seen) == pull.Foreign {
-		seen, failure = nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "what was seen is another pull request"}
-	}
+	seen, failure := p.read(r, now)
 	switch {
 	case (pressed || opened) && seen == nil:
-		if failure == nil {
-			failure = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
-		}
-		pulls{s}.failed(out, p, task, failure, now)
+		s.failed(out, p, task, failure, now)
 		return forge.Applied, nil
 	case seen == nil:
 		return rule.Ignore("attempt %s is not open", r.Attempt)
-	case !pressed && !opened && !pull.IsNews(p.Seen, bounded(seen, now)):
+	case !pressed && !opened && !pull.IsNews(p.Seen, seen):
 		return rule.Ignore("nothing of that pull request is new")
 	}
-	if seen = bounded(seen, now); p.Seen == nil || !seen.Seen.Before(p.Seen.Seen) {
+	if p.Seen == nil || !seen.Seen.Before(p.Seen.Seen) {
 		p.Seen = seen
 	}
 	p.Number = seen.Number
@@ -196,20 +195,42 @@ func (s *State) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (fo
 		p.Opening, p.Errors = false, 0
 	}
 	if pressed {
-		if p.Seen.State != forge.PullMerged {
-			// That it is open still is no reason to ask at once again: the forge may take a moment, or not say what is in the way.
-			p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
-			p.Errors++
-		}
-		pulls{s}.rest()
+		s.pressed(p, now)
 	}
 	if p.Seen.State == forge.PullMerged {
-		pulls{s}.merged(TaskRef{id, task})
+		s.merged(TaskRef{id, task})
 	}
 	return forge.Applied, nil
 }
 
-// bounded returns a look with a time that is not after the present: a gateway with a clock in the future would have all others not heard.
+// read returns the look that a result holds, or why it holds none of this
+// pull request.
+func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.Failure) {
+	seen, failure := forge.As[*forge.PullRequest](r.Output), r.Failure()
+	switch {
+	case failure != nil:
+		return nil, failure
+	case seen == nil:
+		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
+	case p.Standing(p.Change.Pull, seen) == pull.Foreign:
+		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "what was seen is another pull request"}
+	}
+	return bounded(seen, now), nil
+}
+
+// pressed takes that the forge was asked to merge. That it is open still is no
+// reason to ask at once again: the forge may take a moment, or not say what is
+// in the way.
+func (s Pulls) pressed(p *Pull, now time.Time) {
+	if p.Seen.State != forge.PullMerged {
+		p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
+		p.Errors++
+	}
+	s.rest()
+}
+
+// bounded returns a look with a time that is not after the present: a gateway
+// with a clock in the future would have all others not heard.
 func bounded(seen *forge.PullRequest, now time.Time) *forge.PullRequest {
 	if !seen.Seen.After(now) {
 		return seen
@@ -219,9 +240,10 @@ func bounded(seen *forge.PullRequest, now time.Time) *forge.PullRequest {
 	return &at
 }
 
-// failed takes that an attempt at the forge failed: it is made again later, unless a person has to do something first. That a forge
-// is away, for however long, fails no change.
-func (s pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge.Failure, now time.Time) {
+// failed takes that an attempt at the forge failed: it is made again later,
+// unless a person has to do something first. That a forge is away, for however
+// long, fails no change.
+func (s Pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge.Failure, now time.Time) {
 	m := s.Current
 	pressed := m != nil && m.Task == task && m.Press
 	if rule.GivesUp(f.Reason) {
@@ -251,15 +273,16 @@ func (s pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge
 // timerKey returns the key of the timer that fires at RetryAt.
 func timerKey(t forge.TaskID) string { return "pull/" + string(t) }
 
-// TryAgain lets an attempt at the forge be made again because its timer fired, and reports whether it does.
-func (s *State) TryAgain(fired *forge.TimerFired) bool {
+// TryAgain lets an attempt at the forge be made again because its timer fired,
+// and reports whether it does.
+func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
 	for _, q := range s.Proposed {
-		p := pulls{s}.of(q)
+		p := s.of(q)
 		if p.RetryAt.IsZero() || timerKey(q.Task) != fired.Key || !p.RetryAt.Equal(fired.At) {
 			continue
 		}
 		if p.RetryAt = (time.Time{}); p.Opening {
-			pulls{s}.open(q)
+			s.open(q)
 		}
 		return true
 	}
@@ -267,7 +290,7 @@ func (s *State) TryAgain(fired *forge.TimerFired) bool {
 }
 
 // timers returns those that are set of pull requests.
-func (s pulls) timers(project forge.Key) (list []forge.Timer) {
+func (s Pulls) timers(project forge.Key) (list []forge.Timer) {
 	for _, q := range s.Proposed {
 		if at := s.of(q).RetryAt; !at.IsZero() {
 			list = append(list, forge.Timer{To: project, Key: timerKey(q.Task), At: at})
@@ -276,16 +299,17 @@ func (s pulls) timers(project forge.Key) (list []forge.Timer) {
 	return list
 }
 
-// merged notes that the pull request of a task is merged, by whomever. It is proved when the merge under way, if that is the task's own,
-// has ended.
-func (s pulls) merged(ref TaskRef) {
+// merged notes that the pull request of a task is merged, by whomever. It is
+// proved when the merge under way, if that is the task's own, has ended.
+func (s Pulls) merged(ref TaskRef) {
 	if !slices.Contains(s.Landed, ref) {
 		s.Landed = append(s.Landed, ref)
 	}
 }
 
-// prove puts what the forge merged in front of all others: it is on the base branch already.
-func (s pulls) prove() {
+// prove puts the changes that the forge merged in front of all others: they are
+// on the base branch already.
+func (s Pulls) prove() {
 	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && s.task(q.Intent, q.Task).merged() })
 	s.Landed = slices.DeleteFunc(s.Landed, func(ref TaskRef) bool {
 		t := s.Tasks[ref.Intent][ref.Task]
@@ -296,7 +320,7 @@ func (s pulls) prove() {
 			return false
 		}
 		p := t.Pull
-		s.dropTaskQueued(ref.Task)
+		s.drop(ref.Task)
 		commit := p.Seen.MergeCommit
 		if commit == "" {
 			commit = p.Seen.Head
@@ -309,179 +333,36 @@ func (s pulls) prove() {
 	})
 }
 
-// Advance has everything follow from what was last seen of the pull requests. It has to be called after every step, before StartNext. It
-// returns the requests whose pull requests are to be opened.
-func (s *State) Advance(out *outbox.Messages) (open []*Request) {
-	x := pulls{s}
-	// What waits to be merged by the forge may be merged only as long as it may be, and what waits to be put on the tip may have to wait for
-	// another one that goes first: both are asked anew.
-	for _, q := range slices.Clone(s.Queued) {
-		if q.Landing == nil && (q.Press || q.ref() == s.Front) {
-			if q.Press = false; q.ref() == s.Front {
-				s.Front = Ref{}
-			}
-			s.Queued = slices.DeleteFunc(s.Queued, func(o *Request) bool { return o == q })
-			x.propose(q)
-		}
-	}
-	for _, q := range slices.Clone(s.Proposed) {
-		x.judge(out, q)
-	}
-	x.prove()
-	x.press()
-	x.restack()
-	open, s.toOpen = s.toOpen, nil
-	return slices.DeleteFunc(open, func(q *Request) bool { return !slices.Contains(s.Proposed, q) })
-}
-
-// judge ends a proposed request whose change has to be made again, has one wait that a person has to look at, and lets one go on
-// that no person has to look at any more.
-func (s pulls) judge(out *outbox.Messages, q *Request) {
-	p := s.of(q)
-	if p.Opening || p.Seen == nil {
-		return
-	}
-	seen := *p.Seen
-	seen.Checks, seen.Reviews = nil, nil
-	result := &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen}
-	switch p.standing() {
-	case pull.Merged:
-		s.merged(TaskRef{q.Intent, q.Task})
-	case pull.Unwanted:
-		result.Outcome, seen.Reviews = forge.MergeUnwanted, p.Wishes(p.Seen)
-		p.Hear(p.Seen)
-		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
-	case pull.Failing:
-		result.Outcome, seen.Checks = forge.MergeChecksFailed, pull.Failed(q.Change.Pull, p.Seen)
-		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
-	case pull.Closed, pull.Elsewhere:
-		s.hold(out, q, forge.MergeClosed, result)
-	case pull.Edited:
-		s.hold(out, q, forge.MergeEdited, result)
-	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready:
-		s.hold(out, q, "", result)
-	}
-}
-
-// hold tells a task that a person has to look at its pull request, or, without an outcome, that none has to any more. Each is told once.
-func (s pulls) hold(out *outbox.Messages, q *Request, why forge.MergeOutcome, result *forge.MergeResult) {
-	p := s.of(q)
-	if p.Held == why {
-		return
-	}
-	p.Held = why
-	if result.Outcome = why; why == "" {
-		result.Outcome = forge.MergeProposed
-	}
-	s.tell(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
-}
-
-// end answers a proposed request.
-func (s pulls) end(out *outbox.Messages, q *Request, answer *forge.MergeEnded) {
-	s.Proposed = slices.DeleteFunc(s.Proposed, func(o *Request) bool { return o == q })
-	s.of(q).Held = ""
-	s.tell(out, q, answer)
-}
-
-// tell tells a task of its pull request, and keeps that for whoever asks again.
-func (s pulls) tell(out *outbox.Messages, q *Request, answer *forge.MergeEnded) {
-	t := s.Tasks[q.Intent][q.Task]
-	t.Pull.Looks++
-	answer.Look = t.Pull.Looks
-	t.Answer = answer
-	answerMerge(out, q.Intent, answer)
-}
-
-// isReady reports whether a proposed change may be merged as it is.
-func (s pulls) isReady(q *Request) bool {
-	p := s.of(q)
-	return !p.Opening && p.Seen != nil && p.standing() == pull.Ready
-}
-
-// press has the forge asked to merge what is ready, where it is the forge that merges.
-func (s pulls) press() {
-	for _, q := range slices.Clone(s.Proposed) {
-		if q.Change.Pull.By != byForge || !s.isReady(q) || !s.mayMerge(q) || !s.of(q).RetryAt.IsZero() {
-			continue
-		}
-		s.Proposed = slices.DeleteFunc(s.Proposed, func(o *Request) bool { return o == q })
-		q.Press = true
-		s.Queued = insert(s.Queued, q)
-	}
-}
-
-// byForge is PullPolicy.By where the rules have the forge merge.
-const byForge = "forge"
-
-// restack puts the next change on the tip that is only behind, unless one is there already that waits for its checks, or is ready. One that
-// waits for another one's file lock is in nobody's way.
-func (s pulls) restack() {
-	if s.isMoving() || slices.ContainsFunc(s.Proposed, func(q *Request) bool { return s.mayMerge(q) && (s.isFront(q) || s.isReady(q)) }) {
-		return
-	}
-	s.Front = Ref{}
-	for _, q := range s.Proposed {
-		p := s.of(q)
-		if p.Opening || p.Seen == nil || p.standing() != pull.Behind || !s.mayMerge(q) {
-			continue
-		}
-		s.Front = q.ref()
-		s.Proposed = slices.DeleteFunc(s.Proposed, func(o *Request) bool { return o == q })
-		s.Queued = insert(s.Queued, q)
-		return
-	}
-}
-
-// isMoving reports whether the base branch is about to move, or the front to be put on it.
-func (s pulls) isMoving() bool {
-	moves := func(q *Request) bool { return q.Press || q.Landing != nil || q.ref() == s.Front }
-	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || len(s.Landed) > 0
-}
-
-// isFront reports whether a proposed change is the front, and nothing has stopped it.
-func (s pulls) isFront(q *Request) bool {
-	p := s.of(q)
-	if q.ref() != s.Front {
-		return false
-	}
-	if p.Opening || p.Seen == nil {
-		return true
-	}
-	at := p.standing()
-	return at == pull.Pending || at == pull.Outdated || at == pull.Ready
-}
-
-// baseMoved notes that the base branch has moved under all that is proposed.
-func (s pulls) baseMoved() {
-	for _, q := range s.Proposed {
-		s.of(q).Moved = true
-	}
-	for _, q := range s.Queued {
-		if q.Press {
-			s.of(q).Moved = true
-		}
-	}
-}
-
-// IsIdle reports whether nothing of the queue goes on by itself. What waits for its pull request waits for others.
-func (s *State) IsIdle() bool {
+// IsIdle reports whether nothing of the queue goes on by itself. What waits for
+// its pull request waits for others.
+func (s Pulls) IsIdle() bool {
 	return s.Current == nil && s.Refused == nil && len(s.Trials()) == 0 && len(s.Opening()) == 0
 }
 
-// Beside returns the attempts that are open beside the merge under way: trials, and to open pull requests.
-func (s *State) Beside() (list []forge.Attempt) {
+// Beside returns the attempts that are open beside the merge under way: trials,
+// and to open pull requests.
+func (s Pulls) Beside() (list []forge.Attempt) {
 	for _, q := range s.Trials() {
 		list = append(list, q.Attempt())
 	}
 	for _, q := range s.Opening() {
-		list = append(list, pulls{s}.of(q).attempt(q.Task))
+		list = append(list, s.of(q).attempt(q.Task))
 	}
 	return list
 }
 
-// mayBeMerged reports whether a person may have merged a change of these files, of which nothing was seen yet.
-func (s pulls) mayBeMerged(files []string) bool {
+// mayBeMerged reports whether a person may have merged a change of these files,
+// of which nothing was seen yet.
+func (s Pulls) mayBeMerged(files []string) bool {
 	is := func(q *Request) bool { return overlap(q.Files, files) }
 	landing := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && is(q) })
 	return landing || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Landing != nil && is(&s.Current.Request)
+}
+
+// drop removes a task's requests to merge that wait for their turn, or at the
+// forge.
+func (s Pulls) drop(t forge.TaskID) {
+	is := func(q *Request) bool { return q.Task == t }
+	s.dropQueued(is)
+	s.Proposed = slices.DeleteFunc(s.Proposed, is)
 }

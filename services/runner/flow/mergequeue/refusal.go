@@ -157,7 +157,7 @@ func (s *State) Timers(project forge.Key) (list []forge.Timer) {
 	if s.Refused.rests() {
 		list = append(list, forge.Timer{To: project, Key: refusalTimer, At: s.Refused.NextAt})
 	}
-	return append(list, pulls{s}.timers(project)...)
+	return append(list, Pulls{s}.timers(project)...)
 }
 
 // First returns the intent of the oldest change that is not merged; empty if there is none.

@@ -7,8 +7,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Repair returns the intent to look at what the forge merged although it is not what was verified on its parent: whoever pressed the
-// button knew better, or did not look. The base branch may fail now, and every later change with it. It is the same for the same merge.
+// Repair returns the intent to look at what the forge merged although it is not
+// what was verified on its parent: whoever pressed the button knew better, or
+// did not look. The base branch may fail now, and every later change with it. It
+// is the same for the same merge.
 func Repair(r *forge.Result, in *forge.MergeResult, now time.Time) *forge.Intent {
 	task := r.Attempt.Task
 	id := forge.NewDerivedID("verify-"+string(task), string(r.To.Project), "repair", in.Commit)

@@ -26,7 +26,7 @@ func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles
 	next := &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files}
 	if i := slices.IndexFunc(s.Locks, func(l *Request) bool { return l.Task == r.Task }); i >= 0 {
 		held := s.Locks[i]
-		if held.AllFiles || !overlap(held.MergedSince, r.Conflicts) && !(pulls{s}).mayBeMerged(r.Conflicts) {
+		if held.AllFiles || !overlap(held.MergedSince, r.Conflicts) && !(Pulls{s}).mayBeMerged(r.Conflicts) {
 			t.Denied = r.Number
 			answerLock(out, id, r.Task, r.Number, false)
 			return forge.Applied, nil
@@ -70,12 +70,12 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		answerMerge(out, id, t.Answer)
 		return forge.Applied, nil
 	}
-	s.dropTaskQueued(r.Task)
+	Pulls{s}.drop(r.Task)
 	if t.Pull != nil {
 		t.Pull.Held = "" // of the request before
 	}
 	if t.Pull != nil && t.Pull.Seen != nil && t.Pull.Seen.State == forge.PullMerged {
-		pulls{s}.merged(TaskRef{id, r.Task})
+		Pulls{s}.merged(TaskRef{id, r.Task})
 	}
 	s.Orders++
 	s.Queued = append(s.Queued, &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files, Change: r, Order: s.Orders})

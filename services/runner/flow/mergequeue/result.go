@@ -51,7 +51,7 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
 	case in.Outcome == forge.MergeProposed && byPull && m.Landing == nil:
-		pulls{s}.proposed(out, m, in, r.Executor)
+		Pulls{s}.proposed(out, m, in, r.Executor)
 		return time.Time{}, forge.Applied, nil
 	case !r.Answers() || !ends(in.Outcome, byPull):
 		f = &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
@@ -107,7 +107,7 @@ func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 		if after.moved {
 			s.moved(r.Files)
 			s.accepted()
-			pulls{s}.baseMoved()
+			Pulls{s}.baseMoved()
 		}
 	}
 	if t := s.Tasks[r.Intent][r.Task]; t != nil {
@@ -151,7 +151,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	s.ended(&Request{Task: task, Number: r.Attempt.Number}, in)
 	s.dropTask(task)
 	s.moved(t.Files)
-	pulls{s}.baseMoved()
+	Pulls{s}.baseMoved()
 	answerMerge(out, id, t.Answer)
 	return forge.Applied, nil
 }

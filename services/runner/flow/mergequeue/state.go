@@ -164,13 +164,6 @@ func (s *State) drop(which func(*Request) bool) {
 	s.Locks = slices.DeleteFunc(s.Locks, which)
 }
 
-// dropTaskQueued removes a task's requests to merge that wait for their turn, or at the forge.
-func (s *State) dropTaskQueued(t forge.TaskID) {
-	is := func(q *Request) bool { return q.Task == t }
-	s.dropQueued(is)
-	s.Proposed = slices.DeleteFunc(s.Proposed, is)
-}
-
 // dropQueued removes requests to merge, and cancels their trials. What the forge has merged is proved all the same.
 func (s *State) dropQueued(which func(*Request) bool) {
 	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool {

@@ -212,7 +212,8 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 func (s *State) parallel() int { return max(s.Parallel, 1) }
 
 // train returns the requests that have a place in the train. The others are not tried: what is known of them stays, because
-// a file lock may come and go while nothing changes ahead of them. What waits for a pull request is none of it: nobody knows when that is merged. It is longer than what is tried
+// a file lock may come and go while nothing changes ahead of them. A change with a pull request is none of it: when that is
+// merged is for others to say. The train is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
 func (s *State) train() (list []*Request) {
 	for _, q := range s.Queued {

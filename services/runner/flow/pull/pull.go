@@ -1,9 +1,11 @@
 // Package pull says what follows from a look at a pull request.
 //
-// A forge tells what happens to a pull request by hooks, which get lost, come twice, late and in another order. So nothing here
-// follows from what happened: each look holds everything that the forge shows at one moment, and the newest one alone says
-// where the pull request stands. A look that is lost is made up for by the next one, one that is doubled sees the same, and one
-// that is late is older than what is known:
+// A forge tells what happens to a pull request by hooks, which get lost, come
+// twice, late and in another order. So nothing here follows from what happened:
+// each look holds everything that the forge shows at one moment, and the newest
+// one alone says where the pull request stands. A look that is lost is made up
+// for by the next one, one that is doubled sees the same, and one that is late
+// is older than what is known:
 //
 //	                   +--> foreign    it is not the pull request of this change: nothing follows
 //	                   +--> elsewhere  it is to be merged, or was, into another branch: waits for a person
@@ -18,18 +20,24 @@
 //	                   +--> behind     nothing is in its way but that the base branch has moved: it has to be put on the tip
 //	                   +--> ready      it may be merged, as long as its head is the one that was looked at
 //
-// The first that holds counts, from the top. What is merged is a fact also where the head is another one: the rest of the rules
-// find out what was merged. What a person asks for comes before what a check says, since it leads to another change anyway.
+// The first that holds counts, from the top. What is merged is a fact also where
+// the head is another one: the rest of the rules find out what was merged. What
+// a person asks for comes before what a check says, since it leads to another
+// change anyway.
 //
-// Who can lie: the text of a pull request, in which the gateway finds again whose it is, can be edited by whoever may write to the
-// repository. So a look counts only if its number, or where that is not known yet its branches, are those of the change, whatever the
-// gateway takes it for. A review
-// counts only if the forge lets its author decide and the operator knows who that is: everyone may press "approve" or "request changes"
-// on a public repository. An approval counts for the patch that it was given for, on whatever base that is, and for no other: where all that
-// there are were given for another one, a new one is waited for. A wish is heard once. Only who wished can take it back, so
-// one that the change was made again for is waited for, and does not have it made again.
-// A check counts by its name, and one that is named and not there has not ended. Where none are named, one at
-// least has to be there: a forge shows none until its CI has begun.
+// Who can lie: the text of a pull request, in which the gateway finds again
+// whose it is, can be edited by whoever may write to the repository. So a look
+// counts only if its number, or where that is not known yet its branches, are
+// those of the change, whatever the gateway takes it for. A review counts only
+// if the forge lets its author decide and the operator knows who that is:
+// everyone may press "approve" or "request changes" on a public repository. An
+// approval counts for the patch that it was given for, on whatever base that is,
+// and for no other: where all that there are were given for another one, a new
+// one is waited for. A wish is heard once. Only who wished can take it back, so
+// one that the change was made again for is waited for, and does not have it
+// made again. A check counts by its name, and one that is named and not there
+// has not ended. Where none are named, one at least has to be there: a forge
+// shows none until its CI has begun.
 package pull
 
 import (
@@ -47,7 +55,8 @@ type Standing string
 const (
 	// Foreign is another pull request than the one of the change.
 	Foreign Standing = "foreign"
-	// Elsewhere has another base branch than the one of the change: a person, or the forge, moved it there.
+	// Elsewhere has another base branch than the one of the change: a person, or
+	// the forge, moved it there.
 	Elsewhere Standing = "elsewhere"
 	// Merged is on the base branch.
 	Merged Standing = "merged"
@@ -71,9 +80,11 @@ const (
 	Ready Standing = "ready"
 )
 
-// Ours names the branch that was pushed for a change, and the pull request that was made of it.
+// Ours names the branch that was pushed for a change, and the pull request that
+// was made of it.
 type Ours struct {
-	// Branch and Base are the names of the head branch and of the one to merge into.
+	// Branch and Base are the names of the head branch and of the one to merge
+	// into.
 	Branch, Base string
 	// Head is the commit that was pushed last.
 	Head string
@@ -87,13 +98,15 @@ type Ours struct {
 	Heard []Wish
 }
 
-// maxKept bounds the former heads and the wishes that are kept: older ones are shown by no look that matters.
+// maxKept bounds the former heads and the wishes that are kept: older ones are
+// shown by no look that matters.
 const maxKept = 32
 
 // Head is a commit that was pushed for the change.
 type Head struct{ Commit, Patch string }
 
-// Wish names what a review asks for: who, of which commit, and a digest of the words.
+// Wish identifies a review that asks for changes: by whom, of which commit, and
+// a digest of the words.
 type Wish struct{ Account, Commit, Digest string }
 
 // wishOf returns the name of a review's wish.
@@ -110,7 +123,8 @@ func (o *Ours) Push(commit, patch string) {
 	o.Head, o.Patch = commit, patch
 }
 
-// Hear notes that the change is made again for all that a look shows to be asked for.
+// Hear notes that the change is made again for all that a look shows to be asked
+// for.
 func (o *Ours) Hear(seen *forge.PullRequest) {
 	for _, r := range o.Wishes(seen) {
 		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)))
@@ -120,7 +134,8 @@ func (o *Ours) Hear(seen *forge.PullRequest) {
 // keep returns the newest entries of a list.
 func keep[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
 
-// isFormer reports whether a commit was pushed for the change before the present one.
+// isFormer reports whether a commit was pushed for the change before the present
+// one.
 func (o *Ours) isFormer(commit string) bool {
 	return commit != o.Head && slices.ContainsFunc(o.Former, func(h Head) bool { return h.Commit == commit })
 }
@@ -138,8 +153,9 @@ func (o *Ours) patchOf(commit string) string {
 	return ""
 }
 
-// foreign reports whether a look saw another pull request. Only the number is for ever: the head branch may be deleted after a merge,
-// and people may move a pull request to another base branch.
+// foreign reports whether a look saw another pull request. Only the number is
+// for ever: the head branch may be deleted after a merge, and people may move a
+// pull request to another base branch.
 func (o *Ours) foreign(seen *forge.PullRequest) bool {
 	if o.Number != 0 {
 		return seen.Number != o.Number
@@ -177,7 +193,8 @@ func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 	return Ready
 }
 
-// blocked returns why a pull request may not be merged although its checks passed; empty if it may.
+// blocked returns why a pull request may not be merged although its checks
+// passed; empty if it may.
 func (o *Ours) blocked(seen *forge.PullRequest) string {
 	approved, another := false, false
 	for i := range seen.Reviews {
@@ -228,20 +245,23 @@ func (o *Ours) Words(p *forge.PullPolicy, seen *forge.PullRequest) string {
 	return "waits for the forge to show what was pushed"
 }
 
-// IsNews reports whether a look says more than the one before it: it is not older, and saw something else. Where clocks of two
-// gateways differ, a look may be taken for an older one; the next look of the same gateway is newer.
+// IsNews reports whether a look says more than the one before it: it is not
+// older, and saw something else. Where clocks of two gateways differ, a look may
+// be taken for an older one; the next look of the same gateway is newer.
 func IsNews(known, seen *forge.PullRequest) bool {
 	return known == nil || !seen.Seen.Before(known.Seen) && !same(known, seen)
 }
 
-// same reports whether two looks saw the same. Lists are compared in their order, which a gateway keeps.
+// same reports whether two looks saw the same. Lists are compared in their
+// order, which a gateway keeps.
 func same(a, b *forge.PullRequest) bool {
 	return a.Number == b.Number && a.URL == b.URL && a.Branch == b.Branch && a.Base == b.Base && a.Head == b.Head && a.State == b.State &&
 		a.MergeCommit == b.MergeCommit && a.By == b.By && a.Blocked == b.Blocked && a.Behind == b.Behind &&
 		slices.Equal(a.Checks, b.Checks) && slices.Equal(a.Reviews, b.Reviews)
 }
 
-// Wishes returns the reviews by which people who may ask for changes, of whatever commit, and that were not heard yet.
+// Wishes returns the reviews by which people who may ask for changes, of
+// whatever commit, and that were not heard yet.
 func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
 	for i := range seen.Reviews {
 		r := &seen.Reviews[i]
@@ -258,8 +278,9 @@ func Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.PullCheck {
 	return failing
 }
 
-// checks returns those that failed of the checks that have to pass, and whether one of the others has not ended. Without names in
-// the policy these are all that the forge shows, and one at least.
+// checks returns those that failed of the checks that have to pass, and whether
+// one of the others has not ended. Without names in the policy these are all
+// that the forge shows, and one at least.
 func checks(p *forge.PullPolicy, seen *forge.PullRequest) (failing []forge.PullCheck, pending bool) {
 	shown := map[string]bool{}
 	for _, c := range seen.Checks {

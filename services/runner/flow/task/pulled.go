@@ -8,15 +8,18 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxWishes bounds how often a change is made again in a run because people ask for that at its pull request. That is no failure of the
-// change, so it spends nothing else; it is bounded since a bot with a person's account would go on for ever.
+// maxWishes bounds how often a change is made again in a run because people ask
+// for that at its pull request. That is no failure of the change, so it spends
+// nothing else; it is bounded since a bot with a person's account would go on
+// for ever.
 const maxWishes = 10
 
-// Pulled has what follows from the pull request of a task.
+// Pulled has the rules about the pull request of a task.
 type Pulled struct{ *Task }
 
-// Waits takes that the project tells of the merge that the task waits for, and reports whether it does: each time it says where the
-// pull request is, and the newest counts.
+// Waits takes that the project tells of the merge that the task waits for, and
+// reports whether it does: each time it says where the pull request is, and the
+// newest counts.
 func (t Pulled) Waits(m *forge.MergeEnded) bool {
 	if m.Number != t.Requests || t.Stage != Merging && t.Stage != Held || m.Look != 0 && m.Look <= t.Look {
 		return false
@@ -28,7 +31,13 @@ func (t Pulled) Waits(m *forge.MergeEnded) bool {
 	return true
 }
 
-// answered takes what became of the pull request.
+// GoesOn reports whether a request to merge is still in force: it waits for a
+// person, or for a pull request that a person was asked about before.
+func GoesOn(m *forge.MergeResult) bool {
+	return m.Outcome == forge.MergeClosed || m.Outcome == forge.MergeEdited || m.Outcome == forge.MergeProposed
+}
+
+// answered takes the outcome of the pull request.
 func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 	seen := m.Pull
 	if seen == nil {
@@ -80,7 +89,8 @@ func branch(p *forge.PullRequest) string {
 	return fmt.Sprintf("the branch %s of %s", p.Branch, name(p))
 }
 
-// checksFeedback returns the feedback on a change on which checks of the forge failed. Its first line is all that lists show.
+// checksFeedback returns the feedback on a change on which checks of the forge
+// failed. Its first line is all that lists show.
 func checksFeedback(p *forge.PullRequest) string {
 	var names []string
 	var b strings.Builder
@@ -91,7 +101,8 @@ func checksFeedback(p *forge.PullRequest) string {
 	return "checks of the forge failed: " + strings.Join(names, ", ") + b.String()
 }
 
-// wishes returns the feedback on a change that people ask to be changed: their words, of which commit they are.
+// wishes returns the feedback on a change that people ask to be changed: their
+// words, of which commit they are.
 func wishes(p *forge.PullRequest) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s asks for changes", strings.Join(wishers(p), ", "))
@@ -111,7 +122,8 @@ func wishers(p *forge.PullRequest) (list []string) {
 	return list
 }
 
-// Facts returns what the pull request of the task says; nil where there is none.
+// Facts returns the contents of the pull request of the task; nil where there is
+// none.
 func (t Pulled) Facts(in *forge.Intent, p *forge.PullPolicy, approvers []string, usd float64) *forge.PullFacts {
 	if p == nil {
 		return nil
@@ -130,7 +142,7 @@ func (t Pulled) Facts(in *forge.Intent, p *forge.PullPolicy, approvers []string,
 			f.Commands = append(f.Commands, run.Command)
 		}
 	}
-	if last := (Pair{t.Task}).Last(); len(last) > 0 { // a second reviewer answers the same requirements
+	if last := Pair(t).Last(); len(last) > 0 { // a second reviewer answers the same requirements
 		for _, c := range last[0].Claims {
 			f.Requirements = append(f.Requirements, requirement(&c))
 		}

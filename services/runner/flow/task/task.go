@@ -41,12 +41,22 @@ type Meeting struct {
 	Reports int
 }
 
+// Waited is the newest request of a task to its project.
+type Waited struct {
+	// Requests is its number. An answer with another number is out of date.
+	Requests int
+	// Look is the newest message about its pull request; see forge.MergeEnded.
+	Look int
+}
+
 // Task is the state of one task.
 type Task struct {
 	// Task is the part that views and commands show.
 	forge.Task
 	// Spent has the counters of this run that have a bound.
 	Spent
+	// Waited has the newest request to the project.
+	Waited
 	// Meeting has the overlaps with other tasks.
 	Meeting
 	// Seconded is about reviews that take more than one answer.
@@ -60,11 +70,6 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Requests is the number of the newest request to the project. An answer with
-	// another number is out of date.
-	Requests int
-	// Look is the newest that the project told of the pull request of that; see forge.MergeEnded.
-	Look int
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool

@@ -6,17 +6,20 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Audit is what is known of the pull requests of a world without the rules.
+// Audit knows the pull requests of a world without the rules.
 type Audit struct {
-	// Stopped counts what people and checks did that may have stopped a change which was put on the tip.
+	// Stopped counts the acts of people and checks that may have stopped a
+	// change which was put on the tip.
 	Stopped int
-	// restacks counts the pushes that did nothing but put a change on another tip, each a run of the checks of the forge.
+	// restacks counts the pushes that did nothing but put a change on another
+	// tip, each a run of the checks of the forge.
 	restacks int
 	// seen are the newest looks that the project took, by task.
 	seen map[forge.TaskID]*forge.PullRequest
 	// patches has the patch of each commit that was proposed.
 	patches map[string]string
-	// opens are the head branches of the pull requests that were asked for, by task.
+	// opens are the head branches of the pull requests that were asked for, by
+	// task.
 	opens map[forge.TaskID]string
 	// heard are the wishes that a task was told of, by the event that told them.
 	heard map[string]string
@@ -29,9 +32,15 @@ func (a *Audit) pushed(same bool) {
 	}
 }
 
-// Check returns an error if a record of the project has the forge merge what was not seen to be ready: the very commit, open, with its checks
-// passed, asked to be changed by no person who may, and approved as this patch if it was approved at all.
-func (a *Audit) Check(rec *forge.Record) error {
+// Check returns an error if a record of the project has the forge merge what was
+// not seen to be ready: the very commit, open, with its checks passed, asked to
+// be changed by no person who may, and approved as this patch if it was approved
+// at all.
+func (f *Forge) Check(rec *forge.Record) error {
+	if f == nil {
+		return nil
+	}
+	a := &f.Audit
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
 		a.heard = map[string]string{}
@@ -71,7 +80,8 @@ func (a *Audit) Check(rec *forge.Record) error {
 	return nil
 }
 
-// wishes returns an error if a task is told twice to make its change again for the same words of a person about the same commit.
+// wishes returns an error if a task is told twice to make its change again for
+// the same words of a person about the same commit.
 func (a *Audit) wishes(rec *forge.Record) error {
 	for i := range rec.Effects.Outbox {
 		ev := &rec.Effects.Outbox[i]
@@ -90,7 +100,8 @@ func (a *Audit) wishes(rec *forge.Record) error {
 	return nil
 }
 
-// unready returns why what is to be merged was not seen to be ready; empty if it was.
+// unready returns why what is to be merged was not seen to be ready; empty if it
+// was.
 func (a *Audit) unready(c *forge.Command) string {
 	in, p := c.Pull(), a.seen[c.Attempt.Task]
 	switch {
@@ -121,8 +132,10 @@ func (a *Audit) unready(c *forge.Command) string {
 	return ""
 }
 
-// End returns an error if, at the end, a pull request is merged and its task is not, or more runs of the checks of the forge were caused than
-// follow from the moves of the base branch: each puts one other change on the new tip, unless something stops that.
+// End returns an error if, at the end, a pull request is merged and its task is
+// not, or more runs of the checks of the forge were caused than follow from the
+// moves of the base branch: each puts one other change on the new tip, unless
+// something stops that.
 func (f *Forge) End(moves, retries int, done func(forge.TaskID) bool) error {
 	if f == nil {
 		return nil

@@ -1,9 +1,13 @@
-// Package outside is the forge of a world whose changes are merged by pull requests, with the gateway that looks at it and the people
-// who press its buttons.
+// Package outside is the forge of a world whose changes are merged by pull
+// requests, with the gateway that looks at it and the people who press its
+// buttons.
 //
-// It is not in our hands: looks get lost, come twice, late and in another order; people merge, close, open again, push to our branches, ask for
-// changes and approve, whether or not they may; checks end when they like, and fail. When the faults stop, checks pass, each look is told, and people
-// are willing: they open again what they closed, take back what they pushed, and say that the changes they asked for were made.
+// It is not in our hands: looks get lost, come twice, late and in another order;
+// people merge, close, open again, push to our branches, ask for changes and
+// approve, whether or not they may; checks end when they like, and fail. When
+// the faults stop, checks pass, each look is told, and people are willing: they
+// open again what they closed, take back what they pushed, and say that the
+// changes they asked for were made.
 package outside
 
 import (
@@ -14,25 +18,27 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Forge is the forge of one world. A nil one is that of a world whose changes are pushed.
+// Forge is the forge of one world. A nil one is that of a world whose changes
+// are pushed.
 type Forge struct {
+	// Audit is for the checker.
+	Audit
+
 	rng *rand.Rand
 	// Policy is that of the project.
 	Policy *forge.PullPolicy
-	// approvals says that an approval is needed. The forge counts those of any commit.
+	// approvals says that an approval is needed. The forge counts those of any
+	// commit.
 	approvals bool
 	// reopens says that people open again at the forge what they closed.
 	reopens bool
-	// acts counts what happened.
+	// acts counts the happenings.
 	acts int
 
 	branches map[string]*branch
 	pulls    []*pull
 	// told are looks on their way.
 	told []*forge.Result
-
-	// Audit is what the checker goes by.
-	Audit
 }
 
 // branch is a head branch.
@@ -51,7 +57,7 @@ type pull struct {
 	attempt forge.Attempt
 	// on is the commit that Checks and CI are of.
 	on string
-	// last is what was told last.
+	// last is the text of the newest look that was told.
 	last string
 }
 
@@ -72,7 +78,8 @@ func New(seed uint64) *Forge {
 	return f
 }
 
-// Push takes that an implementer pushes a candidate to the branch of its task. It returns false, and does nothing, if another one has pushed there.
+// Push takes that an implementer pushes a candidate to the branch of its task.
+// It returns false, and does nothing, if another one has pushed there.
 func (f *Forge) Push(task forge.TaskID, head, parent, patch string) (name string, ok bool) {
 	name = "forge/" + string(task)
 	b := f.branches[name]
@@ -90,7 +97,8 @@ func (f *Forge) Push(task forge.TaskID, head, parent, patch string) (name string
 	return name, true
 }
 
-// Do carries out a step of the gateway and returns its answer. merge puts the head on the base branch.
+// Do carries out a step of the gateway and returns its answer. merge puts the
+// head on the base branch.
 func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head string) string) forge.Output {
 	in := c.Pull()
 	p := f.find(in.Branch)
@@ -132,7 +140,8 @@ func failing(p *forge.PullRequest) bool {
 	return len(p.Checks) == 0
 }
 
-// merge puts the head on the base branch, and reports whether that is possible: not if it conflicts with what is there.
+// merge puts the head on the base branch, and reports whether that is possible:
+// not if it conflicts with what is there.
 func (p *pull) merge(merge func(head string) string, by string) bool {
 	commit := merge(p.Head)
 	if commit == "" {
@@ -213,7 +222,8 @@ const wild = 60
 // Wild reports whether anything may happen still.
 func (f *Forge) Wild() bool { return f != nil && f.acts < wild && len(f.open()) > 0 }
 
-// Heard returns the next look that arrives; nil if none does. While there are faults it may be any, and come again.
+// Heard returns the next look that arrives; nil if none does. While there are
+// faults it may be any, and come again.
 func (f *Forge) Heard() *forge.Result {
 	faults := f.Wild()
 	if f == nil || len(f.told) == 0 {
@@ -239,8 +249,9 @@ func (f *Forge) numbered(r *forge.Result) *pull {
 	return f.pulls[forge.As[*forge.PullRequest](r.Output).Number-1]
 }
 
-// Calm has the forge go on while nothing else goes wrong, and returns false if there is nothing to do: all checks pass, all looks are told, and
-// people are willing. merge puts what a person merges on the base branch.
+// Calm has the forge go on while nothing else goes wrong, and returns false if
+// there is nothing to do: all checks pass, all looks are told, and people are
+// willing. merge puts what a person merges on the base branch.
 func (f *Forge) Calm(tip string, now time.Time, merge func(head string) string) bool {
 	for _, p := range f.pulls {
 		if f.calm(p, tip, now, merge) || f.tell(p, tip, now) {
@@ -250,7 +261,8 @@ func (f *Forge) Calm(tip string, now time.Time, merge func(head string) string) 
 	return false
 }
 
-// calm lets people and checks do the next thing about a pull request, and returns false if there is none.
+// calm lets people and checks do the next thing about a pull request, and
+// returns false if there is none.
 func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string) string) bool {
 	b := f.branches[p.Branch]
 	if p.State == forge.PullMerged {
@@ -311,8 +323,9 @@ func (p *pull) review(who string, may bool, v forge.PullVerdict, text string) {
 	p.Reviews = append(p.Reviews, r)
 }
 
-// Act lets anything happen at the forge, now and then. merge puts what a person merges on the base branch, whatever that is; commit returns the
-// name of a new commit of another one.
+// Act lets anything happen at the forge, now and then. merge puts what a person
+// merges on the base branch, whatever that is; commit returns the name of a new
+// commit of another one.
 func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, commit func() string) {
 	open := f.open()
 	if f.rng.IntN(2) > 0 {

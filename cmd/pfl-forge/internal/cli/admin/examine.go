@@ -41,6 +41,7 @@ func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) 
 			checkConfig(base))
 		found = append(found, checkAgents(ctx, base.Config)...)
 		found = append(found, checkEffort(base.Config)...)
+		found = append(found, checkMerge(base.Config)...)
 	}
 	if err == nil {
 		found = append(found, isolation(ctx, a, base.Config)...)
@@ -61,6 +62,17 @@ func checkGit(ctx context.Context) finding {
 		return finding{"git", broken, version, "install git 2.38 or newer: rebasing without a checkout requires it"}
 	}
 	return finding{"git", healthy, version, ""}
+}
+
+// checkMerge says what a project needs whose changes are merged by pull requests: that is not to be seen from here.
+func checkMerge(c *config.Project) []finding {
+	if c.Merge.How != config.MergePull {
+		return nil
+	}
+	return []finding{{
+		"merge", warning, "changes are merged by pull requests, which a run on its own cannot open",
+		"let the services work on it, with a gateway whose forge has the project in pull_requests",
+	}}
 }
 
 // checkConfig says which configuration counts. One that cannot be read is found before.
