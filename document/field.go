@@ -171,13 +171,13 @@ var fields = []Field{
 	},
 	{
 		Name: "priority", By: Everybody, Of: func(i *forge.Intent) any { return &i.Priority },
-		Flag:  Flag{Name: "priority", Help: "a number to sort by; does not change the order of work"},
-		Guide: "a number; shown, and without effect on the order so far", Absent: "0",
+		Flag:  Flag{Name: "priority", Help: "a number for people and scripts; pfl-forge sorts nothing by it"},
+		Guide: "a number for people and scripts; pfl-forge sorts nothing by it", Absent: "0",
 	},
 	{
 		Name: "team", By: Everybody, Of: func(i *forge.Intent) any { return &i.Team }, Check: CheckLine, Max: forge.MaxName,
 		Flag:  Flag{Name: "team", Help: "the team that it belongs to"},
-		Guide: "the team that it belongs to, at most 100 bytes; shown in lists", Absent: "none",
+		Guide: "the team that it belongs to, at most 100 bytes; in `show` and in `-o json`", Absent: "none",
 	},
 	{
 		Name: "agent", By: Everybody, Of: func(i *forge.Intent) any { return &i.Agent }, Check: CheckLine,

@@ -18,6 +18,8 @@
 //	outbox    commands that are open, timers, and messages that wait for an answer
 //	session   the names of agents' sessions
 //	history   the record of runs
+//	rule      the names of rules, and small things that all of these share; failure.go
+//	cause     the line of a command's output that says why it failed
 //
 // # Project
 //
@@ -38,6 +40,7 @@
 // by folding its journal, and Pending names every effect that has to be in
 // force, so that none is lost.
 //
-// A small machine touches no state but its own. What the others have to do because of
+// A small machine touches no state but its own, and the questions of the intent to a
+// person (Clarifications), which plan and task ask. What the others have to do because of
 // its step it returns as data, which the composition carries out in order (commands.go).
 package flow
