@@ -3,7 +3,7 @@
 // iterations of goals.
 //
 // [Reflector] has a handler for each of three steps: reflect (reflect.go; reflectiondata.go
-// is what the agent is told of the runs), abstract (abstract.go; skills.go lists the skills that the
+// selects what the agent is told of the runs), abstract (abstract.go; skills.go lists the skills that the
 // repository has), and summarize (summarize.go).
 package reflector
 

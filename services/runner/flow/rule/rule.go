@@ -2,7 +2,7 @@
 // the table of consequences for each reason of a failure (failure.go). Every rule is explained to people in
 // one line, and shown by a script in testdata/scripts; tests see to both.
 //
-// Besides, it has what all small machines use: the verdict that claims make (claim.go), the stamp of an event
+// Besides, all small machines use from it: the verdict that claims make (claim.go), the stamp of an event
 // and how a machine ignores or refuses one (stamp.go), and texts cut to their bounds (text.go).
 package rule
 
