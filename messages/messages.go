@@ -85,7 +85,7 @@ func All() []Spec {
 		{&forge.CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
 		// Accounts of agents that refuse calls.
-		{&forge.AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says that an account refused a call, that the origin is away or refuses pushes, or what came of a red base branch"},
+		{&forge.AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says what an account, the origin or a red base branch did to a step"},
 		{&forge.AccountsChanged{}, PartyProject, PartyIntent, "", "Number", "says which accounts refuse calls"},
 
 		// What is told between a run and its reflection, and between two runs.
