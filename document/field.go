@@ -1,6 +1,7 @@
 package document
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -13,6 +14,9 @@ type Attributes struct {
 	Priority int      `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
 	Team     string   `json:"team,omitempty"     yaml:"team,omitempty"`     // who it belongs to
 }
+
+// Values returns the attributes by their names in documents, in order.
+func (a Attributes) Values() []Value { return valuesOf(reflect.ValueOf(a)) }
 
 // Setter is a set of those who submit intents.
 type Setter int
@@ -187,7 +191,7 @@ var fields = []Field{
 	},
 	{
 		Name: "budget_usd", By: Everybody, Of: func(i *forge.Intent) any { return &i.BudgetUSD },
-		Flag:  Flag{Name: "budget", Help: "spending limit for its agents, in US `dollars`"},
+		Flag:  Flag{Name: "budget", Help: "spending limit for its agents, in `USD`"},
 		Guide: "what its agents may cost in all", Absent: "`budget.intent_usd`",
 	},
 	{
