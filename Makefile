@@ -48,6 +48,11 @@ export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' ':!deploy/monitoring' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
+# The packages whose tests compare files with the code, and write them with a flag: -rewrite, or for prompts -update. The
+# manifests have a build tag. The journals of the simulator are history: they are written once for each version of the rules.
+REWRITES = $(shell git grep -lE 'flag\.Bool."rewrite"|cockroachdb/datadriven"$$' -- '*_test.go' ':!deploy/k8s' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+PROMPTS = $(shell git grep -l 'prompttest\.Golden' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+
 # report tests packages in full, with every agent CLI there, and counts: flags, packages.
 define report
 @$(MAKE) agent-cli
@@ -237,6 +242,12 @@ generate: tools ## write the Go code of the .proto files
 	buf build --output /dev/null
 	find proto -name '*.pb.go' -delete
 	buf generate
+
+.PHONY: rewrite
+rewrite: ## write the files that tests compare with the code: scripts of the rules, prompts, schemas, tables in documents, manifests; read the diff
+	go test -count=1 $(REWRITES) -rewrite
+	go test -count=1 $(PROMPTS) -run 'Prompt|Args|WhatReaches|OfTheAuthor' -update
+	go test -count=1 -tags manifests ./deploy/k8s -run TestGolden -rewrite
 
 .PHONY: tidy
 tidy: ## go mod tidy every module

@@ -294,7 +294,8 @@ type CommitBudget struct {
 	Unbilled []Attempt // attempts that were withdrawn, and whose costs are still to come
 }
 
-// AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It is
+// AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It also
+// says that the origin is away or refuses pushes, and how a change did on a red base branch. It is
 // answered with AccountsChanged; until the account takes calls again, the step is held.
 type AccountRefused struct {
 	Run, Number  int     // the run that tells it; counts the intent's messages of this type, from 1

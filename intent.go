@@ -75,7 +75,7 @@ type Settings struct {
 type Attributes struct {
 	// Labels are for people and systems to find intents by: lines of at most MaxName bytes.
 	Labels []string
-	// Priority is shown to people and scripts; no list is sorted by it.
+	// Priority is a number for people and scripts; pfl-forge sorts nothing by it.
 	Priority int
 	// Team names the people that the intent belongs to, in one line of at most MaxName bytes; empty for none.
 	Team string

@@ -38,7 +38,7 @@ type class struct {
 // classes has every setting, with * for names and for places in lists of tables. TestClasses
 // compares it to the types, so that a new setting is put into one of the two classes.
 var classes = map[string]class{
-	"verify":                {means: "runs on every change before it lands"},
+	"verify":                {means: "runs on every change before it is merged"},
 	"checks.*.command":      {means: "runs on every change of a goal that names the check, and decides"},
 	"worktree_setup":        {means: "runs in every fresh checkout, with the machine's network"},
 	"recipes.*.run":         {means: "runs for an intent that names the recipe"},

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -13,6 +14,9 @@ type Attributes struct {
 	Priority int      `json:"priority,omitempty" yaml:"priority,omitempty"` // for people
 	Team     string   `json:"team,omitempty"     yaml:"team,omitempty"`     // who it belongs to
 }
+
+// Values returns the attributes by their names in documents, in order.
+func (a Attributes) Values() []Value { return valuesOf(reflect.ValueOf(a)) }
 
 // Setter is a set of those who submit intents.
 type Setter int
@@ -171,13 +175,13 @@ var fields = []Field{
 	},
 	{
 		Name: "priority", By: Everybody, Of: func(i *forge.Intent) any { return &i.Priority },
-		Flag:  Flag{Name: "priority", Help: "a number to sort by; does not change the order of work"},
-		Guide: "a number; shown, and without effect on the order so far", Absent: "0",
+		Flag:  Flag{Name: "priority", Help: "a number for people and scripts; pfl-forge sorts nothing by it"},
+		Guide: "a number for people and scripts; pfl-forge sorts nothing by it", Absent: "0",
 	},
 	{
 		Name: "team", By: Everybody, Of: func(i *forge.Intent) any { return &i.Team }, Check: CheckLine, Max: forge.MaxName,
 		Flag:  Flag{Name: "team", Help: "the team that it belongs to"},
-		Guide: "the team that it belongs to, at most 100 bytes; shown in lists", Absent: "none",
+		Guide: "the team that it belongs to, at most 100 bytes; in `show` and in `-o json`", Absent: "none",
 	},
 	{
 		Name: "agent", By: Everybody, Of: func(i *forge.Intent) any { return &i.Agent }, Check: CheckLine,
@@ -187,7 +191,7 @@ var fields = []Field{
 	},
 	{
 		Name: "budget_usd", By: Everybody, Of: func(i *forge.Intent) any { return &i.BudgetUSD },
-		Flag:  Flag{Name: "budget", Help: "spending limit for its agents, in US `dollars`"},
+		Flag:  Flag{Name: "budget", Help: "spending limit for its agents, in `USD`"},
 		Guide: "what its agents may cost in all", Absent: "`budget.intent_usd`",
 	},
 	{

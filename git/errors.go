@@ -13,7 +13,7 @@ var (
 	ErrNotRepository = errors.New("not a git repository: run git init, or go to one")
 	ErrBare          = errors.New("a bare repository: use a clone with a working tree")
 	ErrUnsupported   = errors.New("repository format not supported: partial clones and sha256 repositories cannot be used")
-	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one")
+	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, such as git commit --allow-empty -m init")
 	ErrNoBranch      = errors.New("the branch does not exist: create it, or set base_branch")
 	ErrDetached      = errors.New("HEAD is detached: switch to a branch")
 	ErrForeign       = errors.New("checkouts need a directory of their own: name an empty one as worktree_dir, or one that does not exist")

@@ -60,7 +60,7 @@ func All() []Spec {
 		{&forge.Teach{}, PartyPerson, PartyProject, "teach", "Event.ID", "adds, corrects or forgets a piece of knowledge"},
 
 		// What workers report, and what timers say.
-		{&forge.Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; merges, reflections and probes are reported to the project"},
+		{&forge.Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; of a step of the project (`Step.OfProject`) to the project"},
 		{&forge.TimerFired{}, PartyTimer, PartyIntent, "", "Key and At", "says that the time of a timer has come"},
 
 		// Runs: their admission, plans, dependencies and ends.
@@ -85,7 +85,7 @@ func All() []Spec {
 		{&forge.CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
 		// Accounts of agents that refuse calls.
-		{&forge.AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says that the account of an agent refused a call"},
+		{&forge.AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says what an account, the origin or a red base branch did to a step"},
 		{&forge.AccountsChanged{}, PartyProject, PartyIntent, "", "Number", "says which accounts refuse calls"},
 
 		// What is told between a run and its reflection, and between two runs.

@@ -50,7 +50,10 @@ func (a *Agent) path() (string, error) {
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", agent.Fail(forge.FailMissingCLI, "%s is not in PATH; install it with %s, or choose another agent in %s", a.opts.Path, install, config.FileName)
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return "", agent.Fail(forge.FailMissingCLI, "%v; install it with %s, or choose another agent in %s", err, install, config.FileName)
 	}
 	if err != nil {

@@ -321,11 +321,14 @@ func (p *Program) lookPath() (string, error) {
 	if path == "" {
 		path = p.About.Command
 	}
-	path, err := exec.LookPath(path)
+	found, err := exec.LookPath(path)
 	if err == nil {
-		return filepath.Abs(path)
+		return filepath.Abs(found)
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", agent.Fail(forge.FailMissingCLI, "%s is not in PATH; install it with %s, or choose another agent in %s", path, p.About.Install, config.FileName)
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return "", agent.Fail(forge.FailMissingCLI, "%v; install it with %s, or choose another agent in %s", err, p.About.Install, config.FileName)
 	}
 	return "", agent.AsFailure(err)

@@ -11,8 +11,7 @@
 //  3. passes the answer on as it is, and counts the tokens that it reports (meter.go,
 //     count.go).
 //
-// A new provider needs an entry in apis (provider.go), a place in the list of Accounts, and
-// a function that counts its tokens.
+// What a new provider needs is listed in CONTRIBUTING.md, under "A new agent back end".
 package gateway
 
 import (

@@ -1,11 +1,11 @@
-// Package demand is the word of whoever runs this program on whether agents and commands
-// need a sandbox. It stands in their environment or on the command line, and never in a
-// repository, whose own policy can only be stricter.
+// Package demand reads whether agents and commands need a sandbox, as the user who starts
+// pfl-forge says: in the environment (FORGE_SANDBOX) or on the command line. A repository
+// cannot say so; its own policy can only be stricter.
 package demand
 
 import "fmt"
 
-// Demand is that word. The zero value is ByProject.
+// Demand says whether a sandbox is needed. The zero value is ByProject.
 type Demand string
 
 // The demands.

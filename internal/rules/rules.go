@@ -4,8 +4,10 @@
 // The history of versions:
 //
 //	1  records without a number
-//	2  a look at a red base branch that was answered meanwhile is no silent one; checks that a reviewer asked for are no verify;
-//	   a trial whose verify failed is made once more
+//	2  a task that looks whether a red base branch is mended, and has told the answer, is not taken for one that went
+//	   silent; checks that a reviewer asked for do not count as a verify of the change; a trial of the merge queue whose
+//	   verify failed is made once more
+//	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:

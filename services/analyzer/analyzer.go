@@ -1,6 +1,12 @@
 // Package analyzer is the analyzer service: it reads an intent and the repository, and
-// answers with tasks, parts or questions, with the criteria of a goal, with a report, or
-// with patterns.
+// answers with tasks, child intents or questions, with the criteria of a goal, with a
+// report, or with patterns.
+//
+// [Analyzer] has a handler for each of five steps. analyze and architect (a deeper look,
+// with a stronger model) are in analyze.go, audit and observe in look.go, intake (the
+// criteria of a goal) in intake.go. prompt.go makes what the agent is told: history.go adds
+// earlier runs, active.go the other intents under way. paths.go and places.go keep of
+// an answer the files and the evidence that exist.
 package analyzer
 
 import (

@@ -1,5 +1,12 @@
 // Package reviewer is the reviewer service: it judges one exact commit of a task, or of a
 // goal.
+//
+// [Reviewer] has a handler for each of two steps: review (review.go) for a task, judge
+// (judge.go, goal.go) for a goal. Both show the agent the change (change.go, patch.go; one
+// that is too large as files: files.go, parts.go, fit.go) without what its author said of
+// it, and without the files that would instruct the agent (withhold.go). claims.go looks up
+// the evidence of the answer, inquiry.go has a reviewer ask for checks before it answers,
+// and proof.go signs the verdict.
 package reviewer
 
 import (

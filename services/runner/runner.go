@@ -2,6 +2,12 @@
 // the rules of package flow decide on them, journals the decisions and
 // dispatches their effects. It runs no agent, touches no repository, and may
 // run in as many copies as one likes: they need no leader.
+//
+// runner.go has the way of an event. door.go lets submissions in as far as quotas have room,
+// rules.go chooses the version of the rules, sign.go signs what they claim of a merge when it is
+// dispatched, and snapshots.go keeps states of projects, so that a start folds little. tell.go
+// publishes changes of intents and notifies people, serve.go answers who looks, observe.go reads the
+// state of the installation for metrics, and facts.go what keeps work waiting.
 package runner
 
 import (

@@ -6970,7 +6970,8 @@ func (b0 CommitBudget_builder) Build() *CommitBudget {
 }
 
 // AccountRefused tells the project that the account of an agent refused a call,
-// or that a worker made none because of that.
+// or that a worker made none because of that. It also says that the origin is away
+// or refuses pushes, and how a change did on a red base branch.
 type AccountRefused struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`

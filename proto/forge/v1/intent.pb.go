@@ -866,7 +866,7 @@ type Intent_builder struct {
 	Criteria []string
 	// labels are for people and systems to find intents by. No rule reads them.
 	Labels []string
-	// priority orders lists; higher is more urgent.
+	// priority is a number for people and scripts; pfl-forge sorts nothing by it.
 	Priority *int32
 	// origin says who published the intent.
 	Origin *Origin
@@ -1433,7 +1433,7 @@ func (x *Attributes) ClearTeam() {
 type Attributes_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// priority orders lists; higher is more urgent.
+	// priority is a number for people and scripts; pfl-forge sorts nothing by it.
 	Priority *int32
 	// team names the people that the intent belongs to, in one line; empty for
 	// none.

@@ -1,7 +1,6 @@
-// Package flow holds the rules of pfl-forge: which effects follow from which event. Two
-// state machines share the work, and reach each other only by messages: Intent, of which
-// there is one per intent, and Project, one per project. Each is composed of small machines
-// in packages of their own, with a state, and a table or diagram, of their own.
+// Package flow holds the rules of pfl-forge: which effects follow from which event. Two state machines
+// share the work, and reach each other only by messages: Intent, one per intent, and Project, one per
+// project. Each is composed of small machines in packages, with states and tables or diagrams, of their own.
 //
 // # Intent
 //
@@ -18,6 +17,8 @@
 //	outbox    commands that are open, timers, and messages that wait for an answer
 //	session   the names of agents' sessions
 //	history   the record of runs
+//	rule      the names of rules, and small things that all of these share
+//	cause     the line of a command's output that says why it failed
 //
 // # Project
 //
@@ -32,12 +33,11 @@
 //
 // # Determinism
 //
-// A machine is total and deterministic: no clock, no chance, no input or output.
-// Time and ids come in as fields of events. Whoever drives it journals each
-// applied event before any of its effects happens, so a machine can be rebuilt
-// by folding its journal, and Pending names every effect that has to be in
-// force, so that none is lost.
+// A machine is total and deterministic: no clock, no chance, no input or output. Time and ids come in as fields of
+// events. Whoever drives it journals each applied event before any of its effects happens, so a machine can be rebuilt
+// by folding its journal, and Pending names every effect that has to be in force, so that none is lost.
 //
-// A small machine touches no state but its own. What the others have to do because of
+// A small machine touches no state but its own, and the questions of the intent to a
+// person (Clarifications), which plan and task ask. What the others have to do because of
 // its step it returns as data, which the composition carries out in order (commands.go).
 package flow

@@ -29,7 +29,7 @@ func TestAlteredJournal(t *testing.T) {
 	}
 	o.expect(kit.ExitOK, "3 journals with", "shop", "audit-log", "verify")
 	o.expect(kit.ExitOK, "6 journals with", "shop", "audit-log", "verify", "--all")
-	o.expect(kit.ExitError, "ok    journals      3 journals under way, whole\n", "shop", "doctor")
+	o.expect(kit.ExitError, "ok    journals      3 journals under way, none damaged\n", "shop", "doctor")
 	stop()
 
 	o.server.Alter(t, "FORGE_JOURNAL", "forge.journal.shop.one", "pay ten", "pay 999")
@@ -79,7 +79,7 @@ func TestDoctorRepairs(t *testing.T) {
 	}
 	o.expect(kit.ExitOK, place, "shop", "doctor", "--repair", "--yes")
 	o.expect(kit.ExitOK, "", "shop", "doctor", "--repair", "--yes")
-	o.expect(kit.ExitError, "ok    journals      3 journals under way, whole\n", "shop", "doctor")
+	o.expect(kit.ExitError, "ok    journals      3 journals under way, none damaged\n", "shop", "doctor")
 	if s, err := b.Journal.Summary(t.Context(), forge.Key{Project: "shop", Intent: "one"}); err != nil || s.Title != "Title" {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
@@ -91,6 +94,7 @@ func newRoot(a *kit.App) *cobra.Command {
 	}
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)
+	plain(root)
 	return root
 }
 
@@ -101,3 +105,35 @@ const (
 	groupDecide = "decide"
 	groupOther  = "other"
 )
+
+// serverFlags are the flags that a person needs who works with an organisation's server. Only the help of pfl-forge itself has them.
+var serverFlags = []string{"context", "token-file", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "person", "project", "trace-url"}
+
+// plain has the help of all commands look alike, and without the flags of a server, of which one line says where they are.
+func plain(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Short = "help about any command"
+		case "completion":
+			c.Short = "print the script with which a shell completes commands"
+		}
+	}
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c.Long == "" && c.Short != "" {
+			c.Long = strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
+		}
+		if c == root {
+			show(c, args)
+			return
+		}
+		for _, name := range serverFlags {
+			root.PersistentFlags().Lookup(name).Hidden = true
+		}
+		show(c, args)
+		fmt.Fprintln(c.OutOrStdout(), "\nThe flags for a server of an organisation: pfl-forge --help")
+	})
+}

@@ -90,6 +90,21 @@ func Consumed(tokens, cached int64, usd float64) string {
 // Points in time in it are durations from now on.
 func Doing(s *forge.Summary) string { return FromNow(FirstLine(doing(s)), time.Now()) }
 
+// WithoutRun says of an intent whose commands no worker takes, since nothing runs in its repository, what it waits for.
+func WithoutRun(s *forge.Summary) {
+	if s.Waiting == "" && len(s.Open) > 0 {
+		s.Activity = "waits for pfl-forge run"
+	}
+}
+
+// Outcome returns the outcome of an attempt as tables show it: a review that is ok has approved.
+func Outcome(step forge.Step, outcome string) string {
+	if step == forge.StepReview && outcome == "ok" {
+		return "approved"
+	}
+	return outcome
+}
+
 // FirstLine returns the first line of a reason, which says the cause; what a command printed
 // follows it.
 func FirstLine(reason string) string {

@@ -1,5 +1,5 @@
-// Package account keeps what is known of the accounts that agents log in with: which of them refuse
-// calls, so that a project makes no further one into a refusal that is known.
+// Package account knows the obstacles that all intents of a project share, so that it makes no further call into a refusal
+// that is known: accounts of agents that refuse calls, a git origin that is away or refuses pushes, a red base branch.
 //
 //	          a call is refused                    the time has come, or a person resumes
 //	open ------------------------> closed --------------------------------------------> open

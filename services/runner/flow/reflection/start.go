@@ -14,7 +14,7 @@ func (s *State) Request() (forge.Decision, error) {
 	case s.Requested:
 		return rule.Ignore("a reflection is waiting already")
 	case s.Last == nil:
-		return rule.Refuse("nothing to reflect on: no run of an intent has ended, or reflection is off (reflection.enabled)")
+		return rule.Refuse("nothing to reflect on: no run has ended yet, or reflection is off (reflection.enabled in pfl-forge.yaml)")
 	}
 	s.Requested = true
 	return forge.Applied, nil

@@ -1,6 +1,9 @@
-// Package rule names the rules that adjust a flow, as the history has them, and has
-// the table of consequences for each reason of a failure. Every rule is explained to people in
+// Package rule names the rules that adjust a flow, as the history has them (rule.go), and has
+// the table of consequences for each reason of a failure (failure.go). Every rule is explained to people in
 // one line, and shown by a script in testdata/scripts; tests see to both.
+//
+// Besides, all small machines use from it: the verdict that claims make (claim.go), the stamp of an event
+// and how a machine ignores or refuses one (stamp.go), and texts cut to their bounds (text.go).
 package rule
 
 // The rules that adjust a flow.

@@ -190,7 +190,8 @@ func (t Table) Mermaid() string {
 	return b.String()
 }
 
-// Changes is the table of a task that makes a change and has it reviewed.
+// Changes is the table of a task that makes a change and has it reviewed. While two changes are made for one
+// task, Best.takes answers the ends of each in place of these rows.
 var Changes = slices.Concat(Table{
 	{From: Pending, On: Ready, To: Implementing},
 	{From: Implementing, On: Committed, To: Rebasing},

@@ -27,8 +27,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 )
 
-// maxMerges bounds how often a task is reviewed again because the base branch
-// moved meanwhile: then commits from outside arrive faster than changes are merged.
+// maxMerges bounds how often the merge of a task is asked for in a run: when commits from outside arrive faster
+// than changes are merged, or a person retries and their files are in the way each time.
 const maxMerges = 10
 
 // Meeting holds the overlaps of a task with others, and the account of those that were told.
@@ -292,7 +292,7 @@ func (t *Task) Again(x *Turn, step forge.Step) {
 func (t *Task) merge(x *Turn) {
 	t.Merges++
 	if t.Merges-t.Wishes > maxMerges {
-		t.fail(x, fmt.Sprintf("the base branch moved %d times while the change was being merged", maxMerges))
+		t.fail(x, fmt.Sprintf("the merge was tried %d times in this run; its attempts say what was in the way", maxMerges))
 		return
 	}
 	t.Requests++

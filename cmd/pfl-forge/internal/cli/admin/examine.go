@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +40,7 @@ func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) 
 	} else {
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
-			checkConfig(base))
+			checkConfig(base, repo.Root))
 		found = append(found, checkAgents(ctx, base.Config)...)
 		found = append(found, checkEffort(base.Config)...)
 		found = append(found, checkMerge(base.Config)...)
@@ -76,7 +78,13 @@ func checkMerge(c *config.Project) []finding {
 }
 
 // checkConfig says which configuration counts. One that cannot be read is found before.
-func checkConfig(base *local.Base) finding {
+func checkConfig(base *local.Base, root string) finding {
+	if _, err := os.Stat(filepath.Join(root, config.FileName)); base.Stored == nil && err == nil {
+		return finding{
+			"configuration", healthy, fmt.Sprintf("%s is not committed on %s: using the defaults; %s", config.FileName, base.Branch, ceilings(config.Default().Budget)),
+			"git add " + config.FileName + ", and git commit",
+		}
+	}
 	if base.Stored == nil {
 		return finding{
 			"configuration", healthy, fmt.Sprintf("no %s on %s: using the defaults; %s", config.FileName, base.Branch, ceilings(config.Default().Budget)),

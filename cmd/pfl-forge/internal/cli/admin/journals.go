@@ -32,7 +32,7 @@ func checkJournals(ctx context.Context, t *target.Target) []finding {
 		}
 	}
 	if len(found) == 0 {
-		found = []finding{{"journals", healthy, render.Count(len(keys), "journal") + " under way, whole", ""}}
+		found = []finding{{"journals", healthy, render.Count(len(keys), "journal") + " under way, none damaged", ""}}
 	}
 	return found
 }

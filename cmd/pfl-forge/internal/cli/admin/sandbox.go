@@ -46,7 +46,7 @@ func checkSandbox(ctx context.Context, word demand.Demand, policy *config.Policy
 		return []finding{f}
 	}
 	found := []finding{
-		{"sandbox", healthy, "agents and commands see the system's programs, their checkout, a home of their own, and what policy grants", ""},
+		{"sandbox", healthy, "agents and commands see the system's programs, their checkout, a home of their own, and what policy in pfl-forge.yaml grants", ""},
 	}
 	network := finding{"network", healthy, fmt.Sprintf("agents: %s; recipes and verify commands: %s", policy.Network, policy.CommandNetwork), ""}
 	if !sandbox.HidesAbstractSockets() {

@@ -30,7 +30,7 @@ func examineServer(ctx context.Context, a *kit.App, deep bool) ([]finding, []rep
 		files = append(checkStore(ctx, t), checkFiles(ctx, t)...)
 	}
 	if t.Bus == nil {
-		return append(files, finding{"server", healthy, "not used yet", ""}), nil
+		return append(files, finding{"server", healthy, "not used yet: the first intent starts it", ""}), nil
 	}
 	detail := "starts when it is needed"
 	switch {

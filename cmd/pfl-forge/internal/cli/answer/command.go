@@ -42,7 +42,7 @@ func Command(a *kit.App) *cobra.Command {
 				}
 			}
 			if len(args) == 0 {
-				return kit.Usage(kit.Missing("the id of an intent"))
+				return kit.Usage(errors.New("the id of an intent is missing; pfl-forge clarifications lists the open questions"))
 			}
 			id, err := forge.ParseIntentID(args[0])
 			if err != nil {

@@ -49,7 +49,7 @@ The exit code is 1 if the journals are not whole, as audit-log verify finds; the
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit-log",
-		Short: "prove that the journals are whole, or export who did what",
+		Short: "check that nothing in the journals was changed, or export who did what",
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -57,7 +57,7 @@ func RecoverCommand(a *kit.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "recover",
-		Short:   "go on with a store that has lost something",
+		Short:   "repair a store that has lost something, and go on",
 		Long:    recoverHelp,
 		Example: "  pfl-forge recover --dry-run\n  pfl-forge recover",
 		Args:    kit.NoArgs,

@@ -26,8 +26,8 @@ const help = `List the commands that decide over changes, verify commands and ch
 of them: how often they ran and failed, how often they were flaky, and how long they take.
 
 Flaky is a command that passed and failed on the same files, and failed without the change, too.
-Its rate is the share of the changes that ran the command. Red is how often it failed without the
-change each time.`
+Its rate is the share of the changes that ran the command. RED counts how often it also failed
+on the base branch alone.`
 
 // Command returns the command checks.
 func Command(a *kit.App) *cobra.Command {

@@ -112,7 +112,7 @@ func sureToCancel(ctx context.Context, a *kit.App) (bool, error) {
 func ReflectCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reflect",
-		Short: "review finished work and propose improvements",
+		Short: "look back at finished work and propose intents",
 		Long: "Have an agent read the new observations and the history, and propose intents.\n" +
 			"This happens automatically after each intent; the command asks for it now. Proposals are listed by `pfl-forge status` and,\n" +
 			"unless their risk is low, by the inbox.",

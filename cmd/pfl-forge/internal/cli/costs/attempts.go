@@ -81,7 +81,7 @@ func PrintAttempts(a *kit.App, list []AttemptDetail) error {
 	for i := range list {
 		d := &list[i]
 		used := d.Usage()
-		columns.Add(d.EndedAt.Local().Format(time.DateTime), render.StepName(forge.Attempt{Step: d.Step, Number: d.Attempt}), d.Outcome,
+		columns.Add(d.EndedAt.Local().Format(time.DateTime), render.StepName(forge.Attempt{Step: d.Step, Number: d.Attempt}), render.Outcome(d.Step, d.Outcome),
 			d.Agent, d.Model, string(d.Executor), render.Took(time.Duration(d.Seconds*float64(time.Second))),
 			render.Tokens(render.Fresh(&used)), render.Tokens(render.Cached(&used)), render.Cost(d.CostUSD), strings.TrimSpace(d.Session))
 	}

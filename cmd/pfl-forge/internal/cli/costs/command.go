@@ -83,7 +83,7 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 	names := kit.Names(rep.Rows, func(r *Row) string { return r.Key })
 	return a.Print(f.format, rep, names, func() error {
 		if len(rep.Rows) == 0 {
-			a.Say("no agent calls%s", within(&q))
+			a.Say("no agent calls%s; recipes and commands cost nothing", within(&q))
 			return nil
 		}
 		return printTable(a, &rep)

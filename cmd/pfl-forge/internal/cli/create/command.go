@@ -43,7 +43,7 @@ func Command(a *kit.App) *cobra.Command {
   pfl-forge create --title "Format the code" --recipe gofmt
   pfl-forge create --title "Add a reset link" --criterion "the login page links to the reset form" --criterion "a test covers an unknown address" --check tests
   git log -1 --format=%B | pfl-forge create follow-up -f -`,
-		Args: kit.Between(0, 1, "the id of the intent"),
+		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error { return create(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
@@ -56,6 +56,14 @@ func Command(a *kit.App) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("recipe", target.Recipes(a))
 	f.AddChecks(cmd, target.Checks(a))
 	return cmd
+}
+
+// oneID is the check of the arguments: the id, if there is one. More words are a text whose flag was forgotten.
+func oneID(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 && !cmd.Flags().Changed("title") {
+		return kit.Usage(fmt.Errorf("unexpected argument %q: a text needs --title, as in pfl-forge create --title %q", args[1], strings.Join(args, " ")))
+	}
+	return kit.Between(0, 1, "the id of the intent")(cmd, args)
 }
 
 // create submits the intent that the flags describe, or with --dry-run prints it.

@@ -100,6 +100,14 @@ func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 	}, nil
 }
 
+// none says that there are no finished runs, and what to do about it.
+func (f *flags) none() string {
+	if f.intent+f.kind+f.outcome+f.agent+f.since != "" {
+		return "no finished runs match; without filters: pfl-forge history"
+	}
+	return "no run has ended yet; what is under way: pfl-forge status"
+}
+
 // history prints the list of finished runs.
 func history(ctx context.Context, a *kit.App, f *flags) error {
 	wants, err := f.wants(time.Now())
@@ -135,16 +143,18 @@ func history(ctx context.Context, a *kit.App, f *flags) error {
 	for i := range found {
 		list[i] = pastRunOf(&found[i])
 	}
-	return a.Print(f.format, list, kit.Names(list, nameOf), func() error { return printTable(a, list, more, f.format == render.Wide) })
+	return a.Print(f.format, list, kit.Names(list, nameOf), func() error {
+		if len(list) == 0 {
+			a.Say("%s", f.none())
+			return nil
+		}
+		return printTable(a, list, more, f.format == render.Wide)
+	})
 }
 
 // printTable prints finished runs, each in a row, and how many more there are.
 func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
-	if len(list) == 0 {
-		a.Say("no finished runs match; without filters: pfl-forge history")
-		return nil
-	}
-	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "CHANGES", "COST", "TITLE"}, Shrink: 8}
+	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "ADJUSTED", "COST", "TITLE"}, Shrink: 8}
 	if wide {
 		columns.Header = append(columns.Header, "TYPE", "RISK", "SOURCE", "AGENTS", "TOKENS", "CACHED", "REASON")
 	}

@@ -127,7 +127,7 @@ func timelineText(e *happened, began time.Time, style render.Style) string {
 			parts = append(parts, part)
 		}
 	}
-	outcome := fmt.Sprintf("%-14s", term.Line(e.Outcome))
+	outcome := fmt.Sprintf("%-14s", term.Line(render.Outcome(e.Step, e.Outcome)))
 	if e.Outcome != "ok" && e.Outcome != string(forge.MergeDone) {
 		outcome = style.Bad(outcome)
 	}

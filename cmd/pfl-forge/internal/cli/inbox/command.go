@@ -181,7 +181,7 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	// Who approves a change of protected files has to know that nothing has run on it. Nothing lands because of that: what fails
 	// in the merge goes back to its agent, and is asked for again.
 	case w.Unverified:
-		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what lands")
+		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what is merged")
 	case w.Verify != nil && !w.Verify.Passed:
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}

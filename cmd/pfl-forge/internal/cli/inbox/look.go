@@ -88,7 +88,7 @@ func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 		t := &e.Work[i]
 		switch {
 		case t.Unverified:
-			w.app.Heading(string(t.ID) + ": not verified yet; that happens in its merge, on what lands")
+			w.app.Heading(string(t.ID) + ": not verified yet; that happens in its merge, on what is merged")
 		case t.Verify == nil:
 		case t.Verify.Passed:
 			w.app.Heading(string(t.ID) + ": verified")

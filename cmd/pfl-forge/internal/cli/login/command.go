@@ -75,7 +75,7 @@ func (o *options) check(a *kit.App) error {
 	}
 	switch {
 	case !a.Remote():
-		return kit.Missing("--server, the URL of the organisation's NATS; the server of a repository asks nobody to log in")
+		return errors.New("--server is missing: the URL of the organisation's NATS; in a repository of your own there is nothing to log in to")
 	case o.token == "" && (o.issuer == "" || o.client == ""):
 		return kit.Missing("--issuer and --client-id, or --id-token")
 	}

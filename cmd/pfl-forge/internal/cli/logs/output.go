@@ -92,7 +92,7 @@ func (o *output) what(e *Entry) string {
 			used = " (" + used + ")"
 		}
 		if text == transcript.OutcomeOK {
-			return o.style.Good("ended: ok") + used
+			return o.style.Good("ended") + used
 		}
 		return o.style.Bad("ended: "+text) + used
 	case forge.ProgressThinking:

@@ -63,7 +63,7 @@ func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "rejudge [intent]...",
-		Short: "ask reviewers and judges of the past once more, and compare",
+		Short: "repeat past reviews and judgments with another model, and compare",
 		Long:  help,
 		Example: "  pfl-forge rejudge --since 168h --model opus\n" +
 			"  pfl-forge rejudge --role judge --agent codex --limit 5 -o json\n" +
@@ -215,7 +215,7 @@ const smallestCall = 0.01
 // text prints a report for a person: each verdict, where they differ the reasons, and the sums.
 func text(a *kit.App, r *report) error {
 	if r.Found == 0 {
-		a.Say("no review or judgment by a model matches")
+		a.Say("no review or judgment by a model matches; reviews by recipes are not repeated. Which runs there are: pfl-forge history")
 		return nil
 	}
 	columns := render.Columns{Header: []string{"TASK", "STEP", "BEFORE", "NOW", "BY", "COST", "WHY"}, Shrink: 6}

@@ -9,6 +9,7 @@ package show
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,13 +69,18 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if format.Data() {
 		return format.Write(a.Out, d)
 	}
+	if t.Owner {
+		render.WithoutRun(&v.Summary)
+		d.Activity = v.Summary.Activity
+	}
 	if err := printIntent(a, &d); err != nil {
 		return err
 	}
 	if err := logs.Timeline(ctx, a, t, v.Intent.ID); err != nil {
 		return err
 	}
-	a.Commands(d.Commands)
+	itself := "pfl-forge show " + string(v.Intent.ID)
+	a.Commands(slices.DeleteFunc(slices.Clone(d.Commands), func(c string) bool { return c == itself }))
 	return nil
 }
 

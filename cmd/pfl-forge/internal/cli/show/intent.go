@@ -39,7 +39,9 @@ func printIntent(a *kit.App, d *Intent) error {
 	a.Field("approved by", kit.Safe(d.Approver))
 	a.Field("parent", string(d.Parent))
 	a.Field("depends on", document.JoinIDs(d.DependsOn))
-	a.Field("labels", kit.Safe(strings.Join(d.Labels, ", ")))
+	for _, v := range d.Attributes.Values() {
+		a.Field(v.Name, kit.Safe(attribute(v.Value)))
+	}
 	a.Field("recipe", kit.Safe(d.Recipe+parameters(d.With)))
 	a.Field("agent", kit.Safe(d.Agent))
 	a.Field(approved(d), d.Plan)
@@ -208,6 +210,19 @@ func printRun(a *kit.App, r *runDetail, said string) {
 		}
 		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(adj), "     "))
 	}
+}
+
+// attribute returns the text of an attribute; empty for one that is not set.
+func attribute(value any) string {
+	switch v := value.(type) {
+	case []string:
+		return strings.Join(v, ", ")
+	case int:
+		if v == 0 {
+			return ""
+		}
+	}
+	return fmt.Sprint(value)
 }
 
 // parameters returns the values of a recipe's parameters in parentheses, sorted by name.

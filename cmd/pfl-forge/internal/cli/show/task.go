@@ -142,7 +142,7 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 		}
 	}
 	if len(d.Checks) > 0 {
-		a.Heading("checks of the newest change")
+		a.Heading("checks of the newest change; v1 is the first verify command")
 		document.PrintChecks(a, d.Checks)
 	}
 	if len(d.Reviews) > 0 {

@@ -79,6 +79,7 @@ func Command(a *kit.App) *cobra.Command {
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "keep showing what happens, until nothing is left to do")
 	set := cmd.Flags()
 	set.IntVar(&f.limit, "limit", -1, "at most this many intents, 0 for all; default: all, on a terminal 40")
+	set.Lookup("limit").DefValue = "0" // which help does not print: -1 says nothing to a person
 	set.IntVar(&f.page, "page", 1, "the `number` of the page to show, with a limit")
 	f.filterFlags(cmd)
 	return cmd
@@ -169,6 +170,11 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	} else {
 		sayRunning(a, doc.Intents)
 		first, end := window(len(all), f.limitOf(a), f.page)
+		if t.Owner {
+			for i := range all[first:end] {
+				render.WithoutRun(&all[first+i])
+			}
+		}
 		if err := Table(a, all[first:end], depths[first:end], f.format == render.Wide); err != nil {
 			return err
 		}

@@ -152,6 +152,10 @@ func accept(ctx context.Context, a *kit.App, base *local.Base, g *trust.Guard, d
 	if err := g.Trust(base.Config); err != nil {
 		return fmt.Errorf("that cannot be remembered: %w", err)
 	}
+	if now == "" {
+		a.Say("there is nothing to trust: what is committed here runs and weakens nothing")
+		return nil
+	}
 	a.Say("trusted. What you commit here yourself stays trusted; what a pull brings is asked about again")
 	return nil
 }
