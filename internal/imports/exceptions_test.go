@@ -13,7 +13,7 @@ var exceptions = []exception{
 		reason: "the steps that wait for an account or the base branch (access.go, base.go) are the next to get a package of their own",
 	},
 	{
-		rule: "lines", subject: "services/runner/sim", until: 3138,
+		rule: "lines", subject: "services/runner/sim", until: 3145,
 		reason: "the actions at a forge came last; the model of the base branch (repo.go) is the next to get a package of its own",
 	},
 }

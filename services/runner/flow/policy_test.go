@@ -23,7 +23,8 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.Pull != nil || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.BestOfTwo.When != nil || p.MergeParallel > 0 || p.VerifyInMerge
+	escalates = escalates || p.Pull != nil
+	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.BestOfTwo.When != nil || p.MergeParallel > 0 || p.VerifyInMerge
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil
 	}
