@@ -81,7 +81,8 @@ func checkMerge(c *config.Project) []finding {
 func checkConfig(base *local.Base, root string) finding {
 	if _, err := os.Stat(filepath.Join(root, config.FileName)); base.Stored == nil && err == nil {
 		return finding{
-			"configuration", healthy, fmt.Sprintf("%s is not committed on %s: using the defaults; %s", config.FileName, base.Branch, ceilings(config.Default().Budget)),
+			"configuration", healthy,
+			fmt.Sprintf("%s is not committed on %s: using the defaults; %s", config.FileName, base.Branch, ceilings(config.Default().Budget)),
 			"git add " + config.FileName + ", and git commit",
 		}
 	}

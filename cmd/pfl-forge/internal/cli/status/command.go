@@ -170,11 +170,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	} else {
 		sayRunning(a, doc.Intents)
 		first, end := window(len(all), f.limitOf(a), f.page)
-		if t.Owner {
-			for i := range all[first:end] {
-				render.WithoutRun(&all[first+i])
-			}
-		}
+		withoutRun(t, all[first:end])
 		if err := Table(a, all[first:end], depths[first:end], f.format == render.Wide); err != nil {
 			return err
 		}

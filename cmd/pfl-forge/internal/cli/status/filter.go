@@ -22,7 +22,8 @@ type filter struct {
 func (f *filter) filterFlags(cmd *cobra.Command) {
 	set := cmd.Flags()
 	kit.ListVar(set, &f.Status, "status", nil, "only intents with one of these `statuses`: "+strings.Join(document.Statuses, ", "))
-	kit.ListVar(set, &f.Waiting, "waiting", nil, "only intents that wait for one of these `decisions` of a person: "+strings.Join(document.Waits, ", ")+"; dirty: their uncommitted files are in the way, base: the base branch fails by itself")
+	kit.ListVar(set, &f.Waiting, "waiting", nil, "only intents that wait for one of these `decisions` of a person: "+strings.Join(document.Waits, ", ")+
+		"; dirty: their uncommitted files are in the way, base: the base branch fails by itself")
 	kit.ListVar(set, &f.Type, "type", nil, "only intents of one of these `types`, such as fix")
 	kit.ListVar(set, &f.Labels, "label", nil, "only intents with all of these `labels`")
 	set.StringVar(&f.Requester, "requester", "", "only intents that this `name`, a person or a system, asked for")

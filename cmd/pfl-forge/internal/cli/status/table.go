@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -39,6 +40,16 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 		columns.Add(row...)
 	}
 	return a.Table(&columns)
+}
+
+// withoutRun says of the intents that would go on with a run that they wait for it, if nothing runs here.
+func withoutRun(t *target.Target, list []forge.Summary) {
+	if !t.Owner {
+		return
+	}
+	for i := range list {
+		render.WithoutRun(&list[i])
+	}
 }
 
 // childrenDone returns how many of an intent's children are done, such as "2/3".
