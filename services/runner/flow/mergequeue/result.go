@@ -68,10 +68,14 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		f = &forge.Failure{Reason: forge.FailPush, Message: in.Refusal}
 	}
 	policy := forge.DefaultPolicy()
-	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries {
+	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries && !(m.Landing != nil && Pulls{s}.of(&m.Request).Unproved) {
 		m.RetryAt = now.Add(rule.Failures[f.Reason].Then.Pause(policy.RetryBackoff, m.Errors))
 		m.Errors++
 		return m.RetryAt, forge.Applied, nil
+	}
+	if f != nil && !rule.GivesUp(f.Reason) && m.Landing != nil {
+		Pulls{s}.unproved(out, m, now)
+		return Pulls{s}.of(&m.Request).RetryAt, forge.Applied, nil
 	}
 	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f, Executor: r.Executor}
 	if f == nil {
