@@ -25,7 +25,7 @@ import (
 //
 // It counts nothing of what the forge says but the name of the commit: that
 // commit has to be on the base branch, as it is fetched. Where the branch has it
-// by a merge commit alone, that one is what was merged.
+// by a merge commit alone, it proves that merge commit.
 func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
 	commit, err := jobs.OID("landed", landed.Commit)
 	if err != nil {

@@ -365,19 +365,21 @@ func (s Pulls) landing(ref TaskRef) *Request {
 
 // unproved takes that it cannot be proved now that a pull request is merged: the
 // forge says so, and the base branch does not have it, or cannot be read. The
-// task waits for a person, and the proof is tried again for as long as it takes.
-func (s Pulls) unproved(out *outbox.Messages, m *Merge, now time.Time) {
+// task waits for a person, and the proof is tried again at the time returned,
+// for as long as it takes.
+func (s Pulls) unproved(out *outbox.Messages, m *Merge, now time.Time) time.Time {
 	p := s.of(&m.Request)
 	s.Current, p.Claims = nil, max(p.Claims, m.Claim)
 	s.merged(TaskRef{m.Intent, m.Task})
 	p.RetryAt = now.Add(longestRest)
 	if p.Unproved {
-		return
+		return p.RetryAt
 	}
 	p.Unproved, p.Held = true, ""
 	seen := *p.Seen
 	seen.Checks, seen.Reviews = nil, nil
 	s.hold(out, &m.Request, forge.MergeClosed, &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen})
+	return p.RetryAt
 }
 
 // IsIdle reports whether nothing of the queue goes on by itself. What waits for

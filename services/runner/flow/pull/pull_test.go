@@ -113,8 +113,8 @@ func TestStanding(t *testing.T) {
 			p.Reviews = approvals("h0", "h1")
 			p.Reviews[0].Person = ""
 		}, pull.Ready},
-		"another one's commit was":      {func(p *forge.PullRequest) { p.Reviews = approvals("h9") }, pull.Blocked},
-		"blocked":                       {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
+		"another one's commit was": {func(p *forge.PullRequest) { p.Reviews = approvals("h9") }, pull.Blocked},
+		"blocked":                  {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
 	} {
 		seen := green()
 		test.change(seen)

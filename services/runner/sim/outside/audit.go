@@ -74,7 +74,7 @@ func (a *Audit) pushed(same bool) {
 // Check returns an error if a record of the project has the forge merge what was
 // not seen to be ready: the very commit, open, with its checks passed, asked to
 // be changed by no person who may, and approved as no other patch than this; or
-// what nobody asks for any more.
+// what was withdrawn.
 func (f *Forge) Check(rec *forge.Record) error {
 	if f == nil {
 		return nil
