@@ -33,9 +33,9 @@ const (
 )
 
 var (
-	// reserved matches a line that could be read as a trailer of ours, with any separator
-	// that git can be configured to take.
-	reserved = regexp.MustCompile(`(?i)^\s*forge-[a-z0-9-]*\s*[:=#]`)
+	// reserved matches a line that could be read as a trailer of ours, or has a forge run
+	// no checks, with any separator that git can be configured to take.
+	reserved = regexp.MustCompile(`(?i)^\s*(forge-[a-z0-9-]*|(skip|request)-checks)\s*[:=#]`)
 	// trailer matches a line that git reads as a trailer.
 	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
 	// credit matches a line that names a person as author, reviewer, tester or approver. In an
@@ -44,6 +44,14 @@ var (
 	// divider matches lines at which tools that read patches from mail, or an edited
 	// message, end the message.
 	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
+	// skipping matches the words at which a CI runs nothing for a commit.
+	skipping = regexp.MustCompile(`(?i)\[\s*((?:skip|no)[\s_-]*(?:ci|actions?|checks)|(?:ci|actions?)[\s_-]*skip)\s*\]`)
+	// unbuilt matches another way to say that.
+	unbuilt = regexp.MustCompile(`(?i)\*+\s*(NO_CI)\s*\*+`)
+	// closing matches the words at which a forge closes an issue when the commit is merged,
+	// up to the number, and what is before that.
+	closing = regexp.MustCompile(`(?i)(\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))` +
+		`[\s:*_(\[]+(?:issues?\s+)?)(?:([\w./-]*[#!])|(gh)-|(https?://\S*/(?:issues|pull|pulls|merge_requests|work_items)/))(\d+)`)
 	// helper matches the subject of a commit that was made to be squashed.
 	helper = regexp.MustCompile(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
 )
@@ -54,7 +62,7 @@ var (
 // last paragraph. A message that it has made, alone or with others after it, can be one
 // of own.
 func commitMessage(c *forge.Command, title, approver string, own []string) string {
-	line := term.Line(title)
+	line := defused(term.Line(title))
 	subject := subjectLine(line)
 	var body []string
 	say := func(text string) {
@@ -65,7 +73,7 @@ func commitMessage(c *forge.Command, title, approver string, own []string) strin
 	if line != strings.Trim(subject, `"`) {
 		say(quoted(term.Short(line, maxTitle)))
 	}
-	say(quoted(term.Short(c.Intent.Title, maxTitle)))
+	say(quoted(defused(term.Short(c.Intent.Title, maxTitle))))
 	text, trailers := ownText(own, append([]string{subject, line}, body...))
 	body = append(body, text...)
 	trailers = append(trailers, forgeTrailers(c, approver)...)
@@ -113,6 +121,15 @@ func quoted(line string) string {
 		return `"` + line + `"`
 	}
 	return line
+}
+
+// defused returns a text without the words by which a commit has checks skipped, or
+// issues closed, at a forge: whether a change is checked is not for its author to say,
+// and whose issue it closes neither.
+func defused(text string) string {
+	text = skipping.ReplaceAllString(text, "($1)")
+	text = unbuilt.ReplaceAllString(text, "$1")
+	return closing.ReplaceAllString(text, "$1$2$3$4 $5")
 }
 
 // forgeTrailers returns the trailers that say where a commit comes from.
@@ -204,12 +221,12 @@ func ownText(own, known []string) (text, trailers []string) {
 }
 
 // splitMessage returns the paragraphs of a message of an agent, and its trailers, each
-// as one line: without ours, and without those that name people.
+// as one line: without ours, without those that name people, and defused.
 func splitMessage(message string) (paragraphs, trailers []string) {
 	var current []string
 	end := func() {
 		if len(current) > 0 {
-			paragraphs = append(paragraphs, strings.Join(current, "\n"))
+			paragraphs = append(paragraphs, defused(strings.Join(current, "\n")))
 		}
 		current = nil
 	}
