@@ -110,6 +110,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 				return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
 			}
 			a.opens[c.Attempt.Task] = c.Pull().Branch
+			if a.isVoid(c) {
+				return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
+			}
 		case forge.StepMergePull:
 			if why := a.unready(c); why != "" {
 				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
@@ -118,6 +121,13 @@ func (f *Forge) Check(rec *forge.Record) error {
 		}
 	}
 	return nil
+}
+
+// isVoid reports whether what a command is for was withdrawn, or asked for anew,
+// before the record that issues it.
+func (a *Audit) isVoid(c *forge.Command) bool {
+	r := a.asked[c.Attempt.Task]
+	return r != nil && c.Attempt.Number <= r.void
 }
 
 // wishes returns an error if a task is told twice to make its change again for
@@ -144,8 +154,8 @@ func (a *Audit) wishes(rec *forge.Record) error {
 // was.
 func (a *Audit) unready(c *forge.Command) string {
 	in, p := c.Pull(), a.seen[c.Attempt.Task]
-	switch r := a.asked[c.Attempt.Task]; {
-	case r != nil && c.Attempt.Number <= r.void:
+	switch {
+	case a.isVoid(c):
 		return "that was withdrawn"
 	case p == nil:
 		return "nobody looked at it"
