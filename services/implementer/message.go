@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
 
 // Bounds of a commit's message.
@@ -44,14 +45,6 @@ var (
 	// divider matches lines at which tools that read patches from mail, or an edited
 	// message, end the message.
 	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
-	// skipping matches the words at which a CI runs nothing for a commit.
-	skipping = regexp.MustCompile(`(?i)\[\s*((?:skip|no)[\s_-]*(?:ci|actions?|checks)|(?:ci|actions?)[\s_-]*skip)\s*\]`)
-	// unbuilt matches another way to say that.
-	unbuilt = regexp.MustCompile(`(?i)\*+\s*(NO_CI)\s*\*+`)
-	// closing matches the words at which a forge closes an issue when the commit is merged,
-	// up to the number, and what is before that.
-	closing = regexp.MustCompile(`(?i)(\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))` +
-		`[\s:*_(\[]+(?:issues?\s+)?)(?:([\w./-]*[#!])|(gh)-|(https?://\S*/(?:issues|pull|pulls|merge_requests|work_items)/))(\d+)`)
 	// helper matches the subject of a commit that was made to be squashed.
 	helper = regexp.MustCompile(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
 )
@@ -62,7 +55,7 @@ var (
 // last paragraph. A message that it has made, alone or with others after it, can be one
 // of own.
 func commitMessage(c *forge.Command, title, approver string, own []string) string {
-	line := defused(term.Line(title))
+	line := proposal.Defused(term.Line(title))
 	subject := subjectLine(line)
 	var body []string
 	say := func(text string) {
@@ -73,7 +66,7 @@ func commitMessage(c *forge.Command, title, approver string, own []string) strin
 	if line != strings.Trim(subject, `"`) {
 		say(quoted(term.Short(line, maxTitle)))
 	}
-	say(quoted(defused(term.Short(c.Intent.Title, maxTitle))))
+	say(quoted(proposal.Defused(term.Short(c.Intent.Title, maxTitle))))
 	text, trailers := ownText(own, append([]string{subject, line}, body...))
 	body = append(body, text...)
 	trailers = append(trailers, forgeTrailers(c, approver)...)
@@ -121,15 +114,6 @@ func quoted(line string) string {
 		return `"` + line + `"`
 	}
 	return line
-}
-
-// defused returns a text without the words by which a commit has checks skipped, or
-// issues closed, at a forge: whether a change is checked is not for its author to say,
-// and whose issue it closes neither.
-func defused(text string) string {
-	text = skipping.ReplaceAllString(text, "($1)")
-	text = unbuilt.ReplaceAllString(text, "$1")
-	return closing.ReplaceAllString(text, "$1$2$3$4 $5")
 }
 
 // forgeTrailers returns the trailers that say where a commit comes from.
@@ -226,7 +210,7 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 	var current []string
 	end := func() {
 		if len(current) > 0 {
-			paragraphs = append(paragraphs, defused(strings.Join(current, "\n")))
+			paragraphs = append(paragraphs, proposal.Defused(strings.Join(current, "\n")))
 		}
 		current = nil
 	}
