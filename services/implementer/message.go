@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
 
 // Bounds of a commit's message.
@@ -33,9 +34,9 @@ const (
 )
 
 var (
-	// reserved matches a line that could be read as a trailer of ours, with any separator
-	// that git can be configured to take.
-	reserved = regexp.MustCompile(`(?i)^\s*forge-[a-z0-9-]*\s*[:=#]`)
+	// reserved matches a line that could be read as a trailer of ours, or has a forge run
+	// no checks, with any separator that git can be configured to take.
+	reserved = regexp.MustCompile(`(?i)^\s*(forge-[a-z0-9-]*|(skip|request)-checks)\s*[:=#]`)
 	// trailer matches a line that git reads as a trailer.
 	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
 	// credit matches a line that names a person as author, reviewer, tester or approver. In an
@@ -54,7 +55,7 @@ var (
 // last paragraph. A message that it has made, alone or with others after it, can be one
 // of own.
 func commitMessage(c *forge.Command, title, approver string, own []string) string {
-	line := term.Line(title)
+	line := proposal.Defused(term.Line(title))
 	subject := subjectLine(line)
 	var body []string
 	say := func(text string) {
@@ -65,7 +66,7 @@ func commitMessage(c *forge.Command, title, approver string, own []string) strin
 	if line != strings.Trim(subject, `"`) {
 		say(quoted(term.Short(line, maxTitle)))
 	}
-	say(quoted(term.Short(c.Intent.Title, maxTitle)))
+	say(quoted(proposal.Defused(term.Short(c.Intent.Title, maxTitle))))
 	text, trailers := ownText(own, append([]string{subject, line}, body...))
 	body = append(body, text...)
 	trailers = append(trailers, forgeTrailers(c, approver)...)
@@ -204,12 +205,12 @@ func ownText(own, known []string) (text, trailers []string) {
 }
 
 // splitMessage returns the paragraphs of a message of an agent, and its trailers, each
-// as one line: without ours, and without those that name people.
+// as one line: without ours, without those that name people, and defused.
 func splitMessage(message string) (paragraphs, trailers []string) {
 	var current []string
 	end := func() {
 		if len(current) > 0 {
-			paragraphs = append(paragraphs, strings.Join(current, "\n"))
+			paragraphs = append(paragraphs, proposal.Defused(strings.Join(current, "\n")))
 		}
 		current = nil
 	}

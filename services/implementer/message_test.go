@@ -85,6 +85,25 @@ func TestCommitMessage(t *testing.T) {
 			want:     "Fix\n\nOne\n\nWhy.\n\nSee: y\n" + ours,
 			trailers: "See: y\n" + ours,
 		},
+		"what has checks skipped": {
+			title: "Fix [skip ci]",
+			own: []string{
+				"One [ci skip]\n\nWhy [NO CI], [skip actions] and [actions skip].\nskip-checks: true\n***NO_CI***\nSee [[skip-ci]].\n\n" +
+					"See: [skip\n ci]\nSkip-Checks: true",
+			},
+			want:     "Fix (skip ci)\n\nOne (ci skip)\n\nWhy (NO CI), (skip actions) and (actions skip).\nNO_CI\nSee [(skip-ci)].\n\nSee: (skip ci)\n" + ours,
+			trailers: "See: (skip ci)\n" + ours,
+		},
+		"what closes issues": {
+			title: "Fixes #5",
+			own: []string{
+				"closes owner/repo#5, #6\n\nResolved: GH-7, fix\n#8. It closes https://forge.example/o/r/issues/9\n" +
+					"Fix a-001 of utf-8; the prefix #10 stays.\n\nFixes: #12",
+			},
+			want: "Fixes # 5\n\ncloses owner/repo# 5, #6\n\nResolved: GH 7, fix\n# 8. It closes https://forge.example/o/r/issues/ 9\n" +
+				"Fix a-001 of utf-8; the prefix #10 stays.\n\nFixes: # 12\n" + ours,
+			trailers: "Fixes: # 12\n" + ours,
+		},
 		"what ends a message for others": {
 			title: "Fix", own: []string{"One\n\n---\nForge-Task: x\ndiff --git a/x b/x\nIndex: x\n--- note"},
 			want: "Fix\n\nOne\n\n ---\n diff --git a/x b/x\n Index: x\n --- note\n\n" + ours,

@@ -55,6 +55,38 @@ func TestWhatAForgeMerged(t *testing.T) {
 	}
 }
 
+// TestMergedByTheNameOfWhatWasProposed: a forge, or who tells it that a branch is merged, may name the commit that was proposed where the base branch has
+// it by a merge commit alone. What that merge commit is proves it, whatever was pushed on top.
+func TestMergedByTheNameOfWhatWasProposed(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(t, r.Origin())
+	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
+	rb := w.ready("new.txt", "x")
+	tip := string(origin.Head("main"))
+	proposed := w.merges(byPull(1, rb))
+	other := commitTree(origin, tip+"^{tree}", tip)
+	for name, test := range map[string]struct{ onto, tree, unproven string }{
+		"on its parent":      {tip, proposed.Commit, ""},
+		"on another tip":     {other, proposed.Commit, "its parent is"},
+		"without the change": {tip, tip, "its tree is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			merge := commitTree(origin, test.tree+"^{tree}", test.onto, proposed.Commit)
+			origin.Git("update-ref", "refs/heads/main", commitTree(origin, merge+"^{tree}", commitTree(origin, merge+"^{tree}", merge)))
+			c := byPull(1, rb)
+			c.Attempt.Claim++
+			in := c.Merge()
+			in.Landed = &forge.Landing{Commit: proposed.Commit, Head: proposed.Commit, Parent: proposed.Parent, Tree: proposed.Tree}
+			c.Input = &in
+			got := w.merges(c)
+			proven := (got.Unproven == "") == (test.unproven == "") && strings.HasPrefix(got.Unproven, test.unproven)
+			if got.Outcome != forge.MergeDone || got.Commit != merge || !proven {
+				t.Errorf("got %+v, want %s", got, merge)
+			}
+		})
+	}
+}
+
 // TestForgeThatLiesAboutAMerge is not believed: a commit that the base branch does not have is not merged.
 func TestForgeThatLiesAboutAMerge(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})

@@ -2,8 +2,10 @@ package proposal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -22,7 +24,8 @@ import (
 // base branch.
 //
 // It counts nothing of what the forge says but the name of the commit: that
-// commit has to be on the base branch, as it is fetched.
+// commit has to be on the base branch, as it is fetched. Where the branch has it
+// by a merge commit alone, it proves that merge commit.
 func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
 	commit, err := jobs.OID("landed", landed.Commit)
 	if err != nil {
@@ -37,6 +40,9 @@ func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
 	if !on {
 		return agent.Fail(forge.FailRepository, "the forge says that commit %s was merged, and the base branch at %s does not have it",
 			commit.Short(), j.Tip.Short())
+	}
+	if commit, err = brought(ctx, j.Store, commit, j.Tip); err != nil {
+		return err
 	}
 	line, err := j.Store.Log(ctx, "", commit, 2)
 	if err != nil {
@@ -71,6 +77,29 @@ func short(name string) string {
 // maxLine bounds the commits that are looked through for a merge. One that is
 // further back is taken to be on the branch's own line.
 const maxLine = 10_000
+
+// brought returns the commit by which a commit came to the own line of history
+// of the branch with a tip: itself, or the merge commit that it was merged by.
+func brought(ctx context.Context, s *store.Store, commit, tip git.OID) (git.OID, error) {
+	line, err := s.Log(ctx, commit, tip, maxLine)
+	if err != nil || len(line) == 0 || len(line) == maxLine {
+		return commit, err
+	}
+	n := sort.Search(len(line), func(i int) bool { // the newest that has it not; it is in all after that one
+		has, failed := s.IsAncestor(ctx, commit, line[i].Commit)
+		err = errors.Join(err, failed)
+		return !has
+	})
+	if err != nil || n == 0 {
+		return commit, err
+	}
+	by := line[n-1].Commit
+	parents, err := s.Log(ctx, "", by, 2)
+	if err != nil || len(parents) > 1 && parents[1].Commit == commit {
+		return commit, err
+	}
+	return by, nil
+}
 
 // OnLine reports whether a commit is on the own line of history of the branch
 // with a tip, after its parent. One that the branch reaches by a merge commit

@@ -140,7 +140,8 @@ func (s Pulls) restack() {
 // put on it.
 func (s Pulls) isMoving() bool {
 	moves := func(q *Request) bool { return q.Press || q.Landing != nil || q.ref() == s.Front }
-	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || len(s.Landed) > 0
+	lands := func(ref TaskRef) bool { return s.Tasks[ref.Intent][ref.Task].Pull.RetryAt.IsZero() }
+	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || slices.ContainsFunc(s.Landed, lands)
 }
 
 // isFront reports whether a proposed change is the front, and nothing has

@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,8 +42,6 @@ type Pull struct {
 
 	// Change is the request that was proposed last.
 	Change *forge.QueueMerge
-	// Parent and Tree are those of the head.
-	Parent, Tree string
 	// Opens counts the attempts to open it or to bring it up to date; Opening
 	// says that the newest one is not answered.
 	Opens   int
@@ -62,6 +61,8 @@ type Pull struct {
 	// told to wait for a person; empty if it need not.
 	Looks int
 	Held  forge.MergeOutcome
+	// Unproved says that its task was told that its merge cannot be proved.
+	Unproved bool
 }
 
 // TaskRef names a task.
@@ -114,15 +115,12 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
-	p.Push(in.Commit, in.PatchID)
-	p.Parent, p.Tree, p.Change, p.Claims, p.Moved = in.Parent, in.Tree, m.Change, m.Claim, false
-	if !turns(s).isWanted(m) {
-		s.close(out, &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: &forge.Failure{
-			Reason: forge.FailKilled, Message: "the pull request is not wanted any more",
-		}})
+	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
+	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
+	q := s.rest(out)
+	if q == nil {
 		return
 	}
-	q := s.rest()
 	if in.Candidate != nil { // what was verified; the next merge need not do that on the same tip
 		q.Verified, q.VerifiedIn = in.Candidate, executor
 	}
@@ -130,8 +128,16 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	s.open(q)
 }
 
-// rest takes the change under way out of its place, to the proposed ones.
-func (s Pulls) rest() *Request {
+// rest takes the change under way out of its place, to the proposed ones. What
+// was withdrawn meanwhile, or asked for anew, is given up, or the forge would be
+// asked again to merge it: then rest returns nil.
+func (s Pulls) rest(out *outbox.Messages) *Request {
+	if m := s.Current; !turns(s).isWanted(m) {
+		s.close(out, &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: &forge.Failure{
+			Reason: forge.FailKilled, Message: "the pull request is not wanted any more",
+		}})
+		return nil
+	}
 	q := s.Current.Request
 	q.Car, q.Press = &Car{Claims: s.Current.Claim}, false
 	s.Current = nil
@@ -195,7 +201,7 @@ func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (for
 		p.Opening, p.Errors = false, 0
 	}
 	if pressed {
-		s.pressed(p, now)
+		s.pressed(out, p, now)
 	}
 	if p.Seen.State == forge.PullMerged {
 		s.merged(TaskRef{id, task})
@@ -221,12 +227,12 @@ func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.
 // pressed takes that the forge was asked to merge. That it is open still is no
 // reason to ask at once again: the forge may take a moment, or not say what is
 // in the way.
-func (s Pulls) pressed(p *Pull, now time.Time) {
+func (s Pulls) pressed(out *outbox.Messages, p *Pull, now time.Time) {
 	if p.Seen.State != forge.PullMerged {
 		p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
 		p.Errors++
 	}
-	s.rest()
+	s.rest(out)
 }
 
 // bounded returns a look with a time that is not after the present: a gateway
@@ -249,7 +255,7 @@ func (s Pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge
 	if rule.GivesUp(f.Reason) {
 		answer := &forge.MergeEnded{Task: task, Number: p.Change.Number, Failure: f}
 		if p.Opening = false; pressed {
-			s.rest()
+			s.rest(out)
 		}
 		for _, q := range slices.Clone(s.Proposed) {
 			if q.Task == task {
@@ -266,23 +272,26 @@ func (s Pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge
 	}
 	p.Errors++
 	if pressed {
-		s.rest()
+		s.rest(out)
 	}
 }
 
 // timerKey returns the key of the timer that fires at RetryAt.
 func timerKey(t forge.TaskID) string { return "pull/" + string(t) }
 
-// TryAgain lets an attempt at the forge be made again because its timer fired,
-// and reports whether it does.
+// TryAgain lets an attempt at the forge, or to prove a merge, be made again
+// because its timer fired, and reports whether it does.
 func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
-	for _, q := range s.Proposed {
-		p := s.of(q)
-		if p.RetryAt.IsZero() || timerKey(q.Task) != fired.Key || !p.RetryAt.Equal(fired.At) {
+	for _, ref := range s.retried() {
+		p := s.Tasks[ref.Intent][ref.Task].Pull
+		if timerKey(ref.Task) != fired.Key || !p.RetryAt.Equal(fired.At) {
 			continue
 		}
-		if p.RetryAt = (time.Time{}); p.Opening {
-			s.open(q)
+		p.RetryAt = time.Time{}
+		for _, q := range s.Proposed {
+			if q.Task == ref.Task && p.Opening {
+				s.open(q)
+			}
 		}
 		return true
 	}
@@ -291,17 +300,28 @@ func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
 
 // timers returns those that are set of pull requests.
 func (s Pulls) timers(project forge.Key) (list []forge.Timer) {
-	for _, q := range s.Proposed {
-		if at := s.of(q).RetryAt; !at.IsZero() {
-			list = append(list, forge.Timer{To: project, Key: timerKey(q.Task), At: at})
-		}
+	for _, ref := range s.retried() {
+		list = append(list, forge.Timer{To: project, Key: timerKey(ref.Task), At: s.Tasks[ref.Intent][ref.Task].Pull.RetryAt})
 	}
 	return list
+}
+
+// retried returns the tasks that wait for another attempt: at the forge, or to
+// prove that it merged.
+func (s Pulls) retried() (list []TaskRef) {
+	for _, q := range s.Proposed {
+		list = append(list, TaskRef{q.Intent, q.Task})
+	}
+	return slices.DeleteFunc(append(list, s.Landed...), func(ref TaskRef) bool {
+		p := s.Tasks[ref.Intent][ref.Task].Pull
+		return p == nil || p.RetryAt.IsZero()
+	})
 }
 
 // merged notes that the pull request of a task is merged, by whomever. It is
 // proved when the merge under way, if that is the task's own, has ended.
 func (s Pulls) merged(ref TaskRef) {
+	s.Tasks[ref.Intent][ref.Task].Pull.RetryAt = time.Time{}
 	if !slices.Contains(s.Landed, ref) {
 		s.Landed = append(s.Landed, ref)
 	}
@@ -316,21 +336,50 @@ func (s Pulls) prove() {
 		if t.merged() || slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Task == ref.Task && q.Landing != nil }) {
 			return true
 		}
-		if s.Current != nil && s.Current.Task == ref.Task {
+		if s.Current != nil && s.Current.Task == ref.Task || !t.Pull.RetryAt.IsZero() {
 			return false
 		}
-		p := t.Pull
-		s.drop(ref.Task)
-		commit := p.Seen.MergeCommit
-		if commit == "" {
-			commit = p.Seen.Head
-		}
-		s.Queued = slices.Insert(s.Queued, 0, &Request{
-			Intent: ref.Intent, Task: ref.Task, Number: p.Change.Number, Files: p.Change.Files, Change: p.Change, Car: &Car{Claims: p.Claims},
-			Landing: &forge.Landing{Commit: commit, Head: p.Head, Parent: p.Parent, Tree: p.Tree},
-		})
+		s.Queued = slices.Insert(s.Queued, 0, s.landing(ref))
 		return true
 	})
+}
+
+// landing returns the request to prove that the pull request of a task is
+// merged, in place of what the task asks for. It has the number of the newest
+// request, which the task waits for, whatever change was merged.
+func (s Pulls) landing(ref TaskRef) *Request {
+	t := s.Tasks[ref.Intent][ref.Task]
+	p, claims := t.Pull, t.Pull.Claims
+	for _, q := range s.Queued {
+		if q.Task == ref.Task {
+			claims = max(claims, q.Car.claims())
+		}
+	}
+	s.drop(ref.Task)
+	head := p.Merged(p.Seen)
+	return &Request{
+		Intent: ref.Intent, Task: ref.Task, Number: t.Number, Files: p.Change.Files, Change: p.Change, Car: &Car{Claims: claims},
+		Landing: &forge.Landing{Commit: cmp.Or(p.Seen.MergeCommit, p.Seen.Head), Head: head.Commit, Parent: head.Parent, Tree: head.Tree},
+	}
+}
+
+// unproved takes that it cannot be proved now that a pull request is merged: the
+// forge says so, and the base branch does not have it, or cannot be read. The
+// task waits for a person, and the proof is tried again at the time returned,
+// for as long as it takes.
+func (s Pulls) unproved(out *outbox.Messages, m *Merge, now time.Time) time.Time {
+	p := s.of(&m.Request)
+	s.Current, p.Claims = nil, max(p.Claims, m.Claim)
+	s.merged(TaskRef{m.Intent, m.Task})
+	p.RetryAt = now.Add(longestRest)
+	if p.Unproved {
+		return p.RetryAt
+	}
+	p.Unproved, p.Held = true, ""
+	seen := *p.Seen
+	seen.Checks, seen.Reviews = nil, nil
+	s.hold(out, &m.Request, forge.MergeClosed, &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen})
+	return p.RetryAt
 }
 
 // IsIdle reports whether nothing of the queue goes on by itself. What waits for

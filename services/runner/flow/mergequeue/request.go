@@ -72,7 +72,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 	}
 	Pulls{s}.drop(r.Task)
 	if t.Pull != nil {
-		t.Pull.Held = "" // of the request before
+		t.Pull.Held, t.Pull.Unproved = "", false // of the request before
 	}
 	if t.Pull != nil && t.Pull.Seen != nil && t.Pull.Seen.State == forge.PullMerged {
 		Pulls{s}.merged(TaskRef{id, r.Task})

@@ -67,11 +67,8 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		}
 		f = &forge.Failure{Reason: forge.FailPush, Message: in.Refusal}
 	}
-	policy := forge.DefaultPolicy()
-	if f != nil && !rule.GivesUp(f.Reason) && m.Errors < policy.MaxAgentRetries {
-		m.RetryAt = now.Add(rule.Failures[f.Reason].Then.Pause(policy.RetryBackoff, m.Errors))
-		m.Errors++
-		return m.RetryAt, forge.Applied, nil
+	if retryAt = (turns{s}).again(out, m, f, now); !retryAt.IsZero() {
+		return retryAt, forge.Applied, nil
 	}
 	answer := &forge.MergeEnded{Task: m.Task, Number: m.Number, Failure: f, Executor: r.Executor}
 	if f == nil {
@@ -79,6 +76,22 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	}
 	s.close(out, answer)
 	return time.Time{}, forge.Applied, nil
+}
+
+// again has the merge under way tried again later, if it failed for a reason that may pass, and returns when that is; zero if it is not. To prove
+// what a forge merged is tried for as long as it takes.
+func (t turns) again(out *outbox.Messages, m *Merge, f *forge.Failure, now time.Time) time.Time {
+	policy := forge.DefaultPolicy()
+	switch {
+	case f == nil || rule.GivesUp(f.Reason):
+	case m.Errors < policy.MaxAgentRetries && !(m.Landing != nil && Pulls(t).of(&m.Request).Unproved):
+		m.RetryAt = now.Add(rule.Failures[f.Reason].Then.Pause(policy.RetryBackoff, m.Errors))
+		m.Errors++
+		return m.RetryAt
+	case m.Landing != nil:
+		return Pulls(t).unproved(out, m, now)
+	}
+	return time.Time{}
 }
 
 // ends reports whether a merge can end so, by a pull request or by a push.

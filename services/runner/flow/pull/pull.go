@@ -32,8 +32,9 @@
 // if the forge lets its author decide and the operator knows who that is:
 // everyone may press "approve" or "request changes" on a public repository. An
 // approval counts for the patch that it was given for, on whatever base that is,
-// and for no other: where all that there are were given for another one, a new
-// one is waited for. A wish is heard once. Only who wished can take it back, so
+// and for no other. A forge may count one that was given for another patch, and
+// how many it wants is not known here: so as long as it shows one, that one is
+// waited for to be given again, or dismissed. A wish is heard once. Only who wished can take it back, so
 // one that the change was made again for is waited for, and does not have it
 // made again. A check counts by its name, and one that is named and not there
 // has not ended. Where none are named, one at least has to be there: a forge
@@ -90,6 +91,8 @@ type Ours struct {
 	Head string
 	// Patch identifies the change of Head, whatever it is based on.
 	Patch string
+	// Parent and Tree are those of Head, which was verified there.
+	Parent, Tree string
 	// Number is that of the pull request; 0 until it is known.
 	Number int
 	// Former are the heads before Head, the newest last.
@@ -103,7 +106,7 @@ type Ours struct {
 const maxKept = 32
 
 // Head is a commit that was pushed for the change.
-type Head struct{ Commit, Patch string }
+type Head struct{ Commit, Patch, Parent, Tree string }
 
 // Wish identifies a review that asks for changes: by whom, of which commit, and
 // a digest of the words.
@@ -116,11 +119,26 @@ func wishOf(r *forge.PullReview) Wish {
 }
 
 // Push notes that the head branch was pushed.
-func (o *Ours) Push(commit, patch string) {
-	if o.Head != "" && o.Head != commit {
-		o.Former = keep(append(slices.Clip(o.Former), Head{o.Head, o.Patch}))
+func (o *Ours) Push(h Head) {
+	if o.Head != "" && o.Head != h.Commit {
+		o.Former = keep(append(slices.Clip(o.Former), o.present()))
 	}
-	o.Head, o.Patch = commit, patch
+	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
+}
+
+// present returns the commit that was pushed last.
+func (o *Ours) present() Head { return Head{o.Head, o.Patch, o.Parent, o.Tree} }
+
+// Merged returns the commit that was merged, as it was pushed: a person may
+// merge a former one while the next is on its way. What was merged at a head
+// that is none of ours has to be the present one, and is found not to be that.
+func (o *Ours) Merged(seen *forge.PullRequest) Head {
+	for _, h := range o.Former {
+		if h.Commit == seen.Head && seen.Head != o.Head {
+			return h
+		}
+	}
+	return o.present()
 }
 
 // Hear notes that the change is made again for all that a look shows to be asked
@@ -196,19 +214,17 @@ func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 // blocked returns why a pull request may not be merged although its checks
 // passed; empty if it may.
 func (o *Ours) blocked(seen *forge.PullRequest) string {
-	approved, another := false, false
+	another := false
 	for i := range seen.Reviews {
 		switch r := &seen.Reviews[i]; {
-		case r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested: // a heard one: the others are wishes
+		case !r.May || r.Person == "":
+		case r.Verdict == forge.PullChangesRequested: // a heard one: the others are wishes
 			return r.Person + " asked for changes, and has not said yet whether these are they"
-		case r.Verdict != forge.PullApproved || !r.May:
-		case o.Patch != "" && o.patchOf(r.Commit) == o.Patch:
-			approved = true
-		default:
+		case r.Verdict == forge.PullApproved && (o.Patch == "" || o.patchOf(r.Commit) != o.Patch):
 			another = true
 		}
 	}
-	if seen.Blocked == "" && another && !approved {
+	if seen.Blocked == "" && another {
 		return "what was approved is another change"
 	}
 	return seen.Blocked

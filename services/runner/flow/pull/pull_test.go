@@ -36,7 +36,7 @@ func TestWishesAreHeardOnce(t *testing.T) {
 	o, seen := ours, green()
 	seen.Reviews = []forge.PullReview{{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "shorter"}}
 	o.Hear(seen)
-	o.Push("h2", "p2")
+	o.Push(pull.Head{Commit: "h2", Patch: "p2"})
 	seen.Head = "h2"
 	if got := o.Standing(&forge.PullPolicy{}, seen); got != pull.Blocked || len(o.Wishes(seen)) > 0 {
 		t.Errorf("once heard: %s", got)
@@ -104,14 +104,48 @@ func TestStanding(t *testing.T) {
 		"approved":                      {func(p *forge.PullRequest) { p.Reviews = approvals("h1") }, pull.Ready},
 		"the same patch was approved":   {func(p *forge.PullRequest) { p.Reviews = approvals("h00") }, pull.Ready},
 		"another patch was approved":    {func(p *forge.PullRequest) { p.Reviews = approvals("h0") }, pull.Blocked},
-		"both were":                     {func(p *forge.PullRequest) { p.Reviews = approvals("h0", "h1") }, pull.Ready},
-		"another one's commit was":      {func(p *forge.PullRequest) { p.Reviews = approvals("h9") }, pull.Blocked},
-		"blocked":                       {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
+		"both were":                     {func(p *forge.PullRequest) { p.Reviews = approvals("h0", "h1") }, pull.Blocked},
+		"another was, by one who may not": {func(p *forge.PullRequest) {
+			p.Reviews = approvals("h0", "h1")
+			p.Reviews[0].May = false
+		}, pull.Ready},
+		"another was, by one whom the operator does not know": {func(p *forge.PullRequest) {
+			p.Reviews = approvals("h0", "h1")
+			p.Reviews[0].Person = ""
+		}, pull.Ready},
+		"another one's commit was": {func(p *forge.PullRequest) { p.Reviews = approvals("h9") }, pull.Blocked},
+		"blocked":                  {func(p *forge.PullRequest) { p.Blocked = "an approval is missing" }, pull.Blocked},
 	} {
 		seen := green()
 		test.change(seen)
 		if got := ours.Standing(&forge.PullPolicy{}, seen); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// TestApprovalsOfTwoPatches: a forge that wants two approvals counts one of each patch. A person gives it again.
+func TestApprovalsOfTwoPatches(t *testing.T) {
+	seen := green()
+	seen.Reviews = approvals("h0", "h1")
+	if got := ours.Words(&forge.PullPolicy{}, seen); !strings.Contains(got, "what was approved is another change") {
+		t.Errorf("it %s", got)
+	}
+	seen.Reviews[0].Commit = "h1"
+	if got := ours.Standing(&forge.PullPolicy{}, seen); got != pull.Ready {
+		t.Errorf("given again: %s", got)
+	}
+}
+
+// TestMergedAtAFormerHead: what a person merges while the next commit is on its way is compared with what was verified of that.
+func TestMergedAtAFormerHead(t *testing.T) {
+	o := pull.Ours{}
+	first, second := pull.Head{Commit: "h1", Patch: "p1", Parent: "m1", Tree: "t1"}, pull.Head{Commit: "h2", Patch: "p1", Parent: "m2", Tree: "t2"}
+	o.Push(first)
+	o.Push(second)
+	for head, want := range map[string]pull.Head{"h1": first, "h2": second, "h9": second} {
+		if got := o.Merged(&forge.PullRequest{Head: head}); got != want {
+			t.Errorf("merged at %s: %+v, want %+v", head, got, want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 		t.Feedback, t.Write = wishes(seen), nil
 		t.step(x, Input{On: ChangesWanted, Detail: name(seen) + ": " + strings.Join(wishers(seen), ", ")})
 	case forge.MergeClosed, forge.MergeEdited:
-		why := whyHeld(m.Outcome, seen)
+		why := whyHeld(m.Outcome, seen, m.BaseBranch)
 		t.step(x, Input{On: PullHeld, Detail: why, Why: why + ". When that is as you want it: pfl-forge retry " + string(x.Intent.ID)})
 	default: // it goes on
 	}
@@ -68,11 +68,13 @@ func name(p *forge.PullRequest) string {
 	return fmt.Sprintf("pull request %d", p.Number)
 }
 
-// whyHeld says why a pull request waits for a person.
-func whyHeld(o forge.MergeOutcome, p *forge.PullRequest) string {
+// whyHeld says why a pull request into a base branch waits for a person.
+func whyHeld(o forge.MergeOutcome, p *forge.PullRequest, base string) string {
 	switch {
 	case o == forge.MergeEdited:
 		return fmt.Sprintf("%s was changed by another one, and is not overwritten", branch(p))
+	case p.State == forge.PullMerged && p.Base == base:
+		return fmt.Sprintf("the forge says that %s is merged, and %s does not have it as far as that can be read", name(p), base)
 	case p.State != forge.PullClosed:
 		return fmt.Sprintf("%s is to be merged into %s now", name(p), p.Base)
 	case p.By == "":

@@ -23,6 +23,45 @@ type Audit struct {
 	opens map[forge.TaskID]string
 	// heard are the wishes that a task was told of, by the event that told them.
 	heard map[string]string
+	// asked are the requests of each task.
+	asked map[forge.TaskID]*requests
+}
+
+// requests are those of a task to merge, or for a file lock.
+type requests struct {
+	intent string
+	// newest is the number of the newest one. Those up to void were withdrawn,
+	// or a newer one took their place.
+	newest, void int
+}
+
+// ask takes the requests of a record.
+func (a *Audit) ask(rec *forge.Record) {
+	take := func(ev *forge.Event, t forge.TaskID, number, void int) {
+		r := a.asked[t]
+		if r == nil {
+			r = &requests{intent: ev.Actor}
+			a.asked[t] = r
+		}
+		r.newest, r.void = max(r.newest, number), max(r.void, void)
+	}
+	for i := range rec.Events {
+		switch m := rec.Events[i].Message.(type) {
+		case *forge.QueueMerge:
+			take(&rec.Events[i], m.Task, m.Number, m.Number-1)
+		case *forge.LockFiles:
+			take(&rec.Events[i], m.Task, m.Number, m.Number-1)
+		case *forge.WithdrawRequests:
+			take(&rec.Events[i], m.Task, m.Number, m.Number)
+		case *forge.RunEnded:
+			for _, r := range a.asked {
+				if r.intent == rec.Events[i].Actor {
+					r.void = r.newest
+				}
+			}
+		default:
+		}
+	}
 }
 
 // pushed counts a push.
@@ -34,8 +73,8 @@ func (a *Audit) pushed(same bool) {
 
 // Check returns an error if a record of the project has the forge merge what was
 // not seen to be ready: the very commit, open, with its checks passed, asked to
-// be changed by no person who may, and approved as this patch if it was approved
-// at all.
+// be changed by no person who may, and approved as no other patch than this; or
+// what was withdrawn.
 func (f *Forge) Check(rec *forge.Record) error {
 	if f == nil {
 		return nil
@@ -43,8 +82,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 	a := &f.Audit
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
-		a.heard = map[string]string{}
+		a.heard, a.asked = map[string]string{}, map[forge.TaskID]*requests{}
 	}
+	defer a.ask(rec) // what a record withdraws, it may have asked for before that
 	for i := range rec.Events {
 		r := forge.As[*forge.Result](rec.Events[i].Message)
 		if r == nil {
@@ -70,6 +110,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 				return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
 			}
 			a.opens[c.Attempt.Task] = c.Pull().Branch
+			if a.isVoid(c) {
+				return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
+			}
 		case forge.StepMergePull:
 			if why := a.unready(c); why != "" {
 				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
@@ -78,6 +121,13 @@ func (f *Forge) Check(rec *forge.Record) error {
 		}
 	}
 	return nil
+}
+
+// isVoid reports whether what a command is for was withdrawn, or asked for anew,
+// before the record that issues it.
+func (a *Audit) isVoid(c *forge.Command) bool {
+	r := a.asked[c.Attempt.Task]
+	return r != nil && c.Attempt.Number <= r.void
 }
 
 // wishes returns an error if a task is told twice to make its change again for
@@ -105,6 +155,8 @@ func (a *Audit) wishes(rec *forge.Record) error {
 func (a *Audit) unready(c *forge.Command) string {
 	in, p := c.Pull(), a.seen[c.Attempt.Task]
 	switch {
+	case a.isVoid(c):
+		return "that was withdrawn"
 	case p == nil:
 		return "nobody looked at it"
 	case p.Head != in.Head:
@@ -116,18 +168,13 @@ func (a *Audit) unready(c *forge.Command) string {
 	case p.Behind:
 		return "it is behind"
 	}
-	approved, ours := false, false
 	for _, r := range p.Reviews {
 		switch {
 		case r.May && r.Verdict == forge.PullChangesRequested:
 			return r.Person + " asks for changes"
-		case r.May && r.Verdict == forge.PullApproved:
-			approved = true
-			ours = ours || a.patches[r.Commit] == in.PatchID
+		case r.May && r.Verdict == forge.PullApproved && a.patches[r.Commit] != in.PatchID:
+			return r.Person + " approved another patch"
 		}
-	}
-	if approved && !ours {
-		return "another patch was approved"
 	}
 	return ""
 }

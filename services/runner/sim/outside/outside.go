@@ -121,13 +121,18 @@ func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head 
 		p.to, p.attempt = c.To, c.Attempt
 	}
 	s := f.look(p, tip, now)
-	if c.Attempt.Step == forge.StepMergePull && s.State == forge.PullOpen && s.Head == in.Head && !s.Behind {
-		if s.Blocked == "" && !failing(s) {
-			p.merge(merge, "pfl-forge")
-		}
+	if c.Attempt.Step == forge.StepMergePull && mayMerge(s, &in, tip) {
+		p.merge(merge, "pfl-forge")
 		return f.look(p, tip, now)
 	}
 	return s
+}
+
+// mayMerge reports whether a gateway has the forge merge what it was told to
+// merge, by what it sees at that moment: what people and checks did since the
+// rules decided that counts.
+func mayMerge(s *forge.PullRequest, in *forge.PullInput, tip string) bool {
+	return s.State == forge.PullOpen && s.Head == in.Head && tip == in.Parent && s.Blocked == "" && !asked(s) && !failing(s)
 }
 
 // failing reports whether a check has not passed.
@@ -295,14 +300,14 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 		p.review("grace", true, forge.PullApproved, "")
 		return true
 	}
-	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(p) {
+	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(s) {
 		return p.merge(merge, "ada")
 	}
 	return false
 }
 
 // asked reports whether a person who may asks for changes.
-func asked(p *pull) bool {
+func asked(p *forge.PullRequest) bool {
 	for _, r := range p.Reviews {
 		if r.May && r.Verdict == forge.PullChangesRequested {
 			return true
