@@ -243,17 +243,21 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and adds labels. It asks for no version first: the
+// EditPull adds labels, and replaces the title and the text. It asks for no version first: the
 // last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
 	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
 		return err
 	}
+	missing := c.addLabels(ctx, repository, number, t.Labels)
+	if missing != nil && !errors.Is(missing, forges.ErrLabel) {
+		return missing
+	}
 	if err := c.Call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, nil); err != nil {
 		return err
 	}
-	return c.addLabels(ctx, repository, number, t.Labels)
+	return missing
 }
 
 // ReopenPull opens a pull request again. Gitea takes it for a change of the issue that it is.
