@@ -66,14 +66,16 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 		return nil, err
 	}
 	rank := map[forges.Outcome]int{forges.Failed: 0, forges.Pending: 1, forges.Passed: 2}
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, page), page, func(list runsJSON) (int, bool) {
-		for i := range list.Runs {
-			s := list.Runs[i].status()
-			if other, both := by[s.Name]; !both || rank[s.Outcome] <= rank[other.Outcome] {
-				by[s.Name] = s
+	err = rest.Shrink(page, func(size int) error { // to have taken some of them twice changes nothing
+		return rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, size), size, func(list runsJSON) (int, bool) {
+			for i := range list.Runs {
+				s := list.Runs[i].status()
+				if other, both := by[s.Name]; !both || rank[s.Outcome] <= rank[other.Outcome] {
+					by[s.Name] = s
+				}
 			}
-		}
-		return len(list.Runs), false
+			return len(list.Runs), false
+		})
 	})
 	var out []forges.Status
 	for _, s := range by {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -94,20 +95,23 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	owner, _, _ := strings.Cut(repo.Name, "/")
 	query := url.Values{
 		"state": {"all"}, "head": {owner + ":" + string(head)}, "base": {string(base)}, "sort": {"created"}, "direction": {"desc"},
-		"per_page": {fmt.Sprint(page)},
 	}
 	var found *pullJSON
-	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
-		for i := range list { // the newest first
-			p := &list[i]
-			if p.Head.Ref != string(head) || p.Base.Ref != string(base) || !p.own() {
-				continue
+	err = rest.Shrink(page, func(size int) error {
+		found = nil
+		query.Set("per_page", strconv.Itoa(size))
+		return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, func(list []pullJSON) (int, bool) {
+			for i := range list { // the newest first
+				p := &list[i]
+				if p.Head.Ref != string(head) || p.Base.Ref != string(base) || !p.own() {
+					continue
+				}
+				if found == nil || p.State == "open" && found.State != "open" {
+					found = p
+				}
 			}
-			if found == nil || p.State == "open" && found.State != "open" {
-				found = p
-			}
-		}
-		return len(list), found != nil && found.State == "open"
+			return len(list), found != nil && found.State == "open"
+		})
 	})
 	if err != nil {
 		return forges.Pull{}, err
@@ -348,8 +352,8 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 	}
 	var out []forges.Change
 	for _, state := range []string{"open", "closed"} {
-		query := url.Values{"state": {state}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {fmt.Sprint(page)}}
-		err := rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
+		query := url.Values{"state": {state}, "sort": {"updated"}, "direction": {"desc"}}
+		take := func(list []pullJSON) (int, bool) {
 			for _, p := range list {
 				if state == "closed" && p.Updated.Before(since) {
 					return len(list), true
@@ -359,6 +363,10 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 				}
 			}
 			return len(list), false
+		}
+		err := rest.Shrink(page, func(size int) error { // what comes twice is there once in the end
+			query.Set("per_page", strconv.Itoa(size))
+			return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, take)
 		})
 		if err != nil {
 			return nil, err

@@ -45,13 +45,16 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 		return nil, err
 	}
 	var out []forges.Review
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, page), page, func(list []reviewJSON) (int, bool) {
-		for i := range list {
-			if r, ok := c.review(&list[i]); ok {
-				out = append(out, r)
+	err = rest.Shrink(page, func(size int) error {
+		out = nil
+		return rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, size), size, func(list []reviewJSON) (int, bool) {
+			for i := range list {
+				if r, ok := c.review(&list[i]); ok {
+					out = append(out, r)
+				}
 			}
-		}
-		return len(list), false
+			return len(list), false
+		})
 	})
 	if err != nil || len(out) == 0 {
 		return nil, err
@@ -202,9 +205,12 @@ func (c *reviewed) threads(ctx context.Context) error {
 		return err
 	}
 	var remarks []remarkJSON
-	err = rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, page), page, func(list []remarkJSON) (int, bool) {
-		remarks = append(remarks, list...)
-		return len(list), false
+	err = rest.Shrink(page, func(size int) error {
+		remarks = nil
+		return rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, size), size, func(list []remarkJSON) (int, bool) {
+			remarks = append(remarks, list...)
+			return len(list), false
+		})
 	})
 	if err != nil || len(remarks) == 0 {
 		return err
