@@ -115,7 +115,8 @@ func outcome(state string) forges.Outcome {
 }
 
 // status returns a check run as a status. One that was skipped, and one that decides
-// nothing, have passed, for GitHub as well.
+// nothing, have passed, for GitHub as well. One that was cancelled, is too old, or waits for a
+// person's click has found nothing wrong: another change would not help, and another run may.
 func (j *runJSON) status() forges.Status {
 	s := forges.Status{
 		Name: j.Name, Outcome: forges.Pending, Text: j.Output.Title, URL: j.URL, Author: intake.Account{Kind: intake.Bot},
@@ -128,6 +129,8 @@ func (j *runJSON) status() forges.Status {
 		switch j.Conclusion {
 		case "success", "neutral", "skipped":
 			s.Outcome = forges.Passed
+		case "cancelled", "stale", "action_required":
+			s.Outcome = forges.Pending
 		default:
 			s.Outcome = forges.Failed
 		}

@@ -186,10 +186,9 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	}
 	// One that was closed is opened again where the rules knew of it: at first a person may have closed it before we said that it is there.
 	if p.State == forges.Closed && in.Number == int(p.Number) {
-		if err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number); err != nil {
+		if err := k.reopen(ctx, &r, &p); err != nil {
 			return nil, fmt.Errorf(ofChange, r.branch, err)
 		}
-		p.State = forges.Open
 	}
 	current, err := k.isCurrent(ctx, &r, &p)
 	if err == nil && current {
@@ -201,6 +200,20 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head})
 	s, _, err := k.snapshot(ctx, r.repository, p.Number)
 	return s, err
+}
+
+// reopen opens a pull request again. GitHub does so only where the branch still has the commit at which it was closed; a second one in its
+// place would be another number than that of the rules, which follow one for each task.
+func (k *Keeper) reopen(ctx context.Context, r *ask, p *forges.Pull) error {
+	err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number)
+	if refused, ok := errors.AsType[*forges.RefusedError](err); ok {
+		return &PersonError{fmt.Sprintf("the forge does not open pull request %d again (%s): put the branch %s back to %s, open it again on its page, "+
+			"and try again, or cancel the task", p.Number, refused.Reason, r.branch, p.Head)}
+	}
+	if err == nil {
+		p.State = forges.Open
+	}
+	return err
 }
 
 // isCurrent reports whether an open pull request is about the commit of a request. At another one it is that of another change: its text
