@@ -25,8 +25,9 @@ type Requests interface {
 	FindPull(ctx context.Context, repository string, head, base git.Branch) (Pull, error)
 	// OpenPull opens one, or returns the one that is open. Whose it is, its Author says.
 	OpenPull(ctx context.Context, repository string, head, base git.Branch, t PullText) (Pull, error)
-	// EditPull replaces the title, the text and whether it is a draft, and adds labels. Labels of
-	// others stay.
+	// EditPull adds labels, and then replaces the title, the text and whether it is a draft: a text
+	// says that all before it is done. Labels of others stay. ErrLabel says that all is done but a
+	// label that is not there.
 	EditPull(ctx context.Context, repository string, number int64, t PullText) error
 	// ReopenPull opens one again that was closed. For one that is open it changes nothing.
 	ReopenPull(ctx context.Context, repository string, number int64) error

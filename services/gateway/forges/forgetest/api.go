@@ -88,14 +88,21 @@ func (f *Fake) listIssues(q *request) (int, any) {
 	return http.StatusOK, pageOf(q, out)
 }
 
-// maxPage is the largest page, smaller than those that are asked for, as an operator may set
-// it.
-const maxPage = 3
+// usualPage is the largest page at first, smaller than those that are asked for, as an operator
+// may set it.
+const usualPage = 3
+
+// LargePages has pages be as large as they are asked for from now on, as most forges do.
+func (f *Fake) LargePages() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.page = 100
+}
 
 // pageOf returns the page of a list that a request asks for.
 func pageOf(q *request, all []object) []object {
 	n := max(q.queryNumber("page"), 1)
-	limit := min(max(q.queryNumber("limit"), 1), maxPage)
+	limit := min(max(q.queryNumber("limit"), 1), q.page)
 	return all[min((n-1)*limit, len(all)):min(n*limit, len(all))]
 }
 

@@ -30,6 +30,8 @@ type Fake struct {
 	script []Fault
 	hooks  sends
 	asked  map[string]int
+	// page is how many things a page has at most.
+	page int
 
 	// Hub speaks GitHub's dialect.
 	Hub *Hub
@@ -90,7 +92,7 @@ func NewFake() *Fake {
 		panic(err)
 	}
 	f := &Fake{
-		root: root, users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{},
+		root: root, users: []string{"root1", "bot", "ada", "eve"}, repos: map[string]*repo{}, asked: map[string]int{}, page: usualPage,
 		now: time.Now().UTC().Truncate(time.Second),
 	}
 	mux, p := http.NewServeMux(), pulls{f}
@@ -206,6 +208,8 @@ type request struct {
 	header http.Header
 	repo   *repo
 	issue  *issue
+	// page is the forge's bound of a page.
+	page int
 }
 
 // serve wraps a function with what all calls have: faults, the user of the token, the body, and
@@ -270,6 +274,7 @@ func (f *Fake) carry(q *request, do func(*request) (int, any)) (int, any) {
 		}
 		q.issue = q.repo.issues[i]
 	}
+	q.page = f.page
 	f.now = f.now.Add(time.Second) // no two things happen at one time
 	if q.repo != nil {
 		pulls{f}.sync(q.repo)

@@ -274,7 +274,7 @@ func (f *Hub) redirect(r *http.Request) (string, bool) {
 // hubPage returns the page of a list that a request asks for, and names the next one in the
 // header Link.
 func hubPage(q *request, all []object) []object {
-	n, limit := max(q.queryNumber("page"), 1), min(max(q.queryNumber("per_page"), 1), maxPage)
+	n, limit := max(q.queryNumber("page"), 1), min(max(q.queryNumber("per_page"), 1), q.page)
 	if n*limit < len(all) {
 		q.header.Set("Link", fmt.Sprintf(`<https://elsewhere.test/steal?page=%d>; rel="next"`, n+1))
 	}

@@ -88,6 +88,9 @@ func (f hubPulls) edit(q *request) (int, any) {
 	if q.in.State == "open" && q.repo.head(q.issue.pull.branch) == "" {
 		return invalid("state cannot be changed. The " + q.issue.pull.branch + " branch has been deleted.")
 	}
+	if p := q.issue.pull; q.in.State == "open" && q.issue.state != "open" && !q.repo.contains(q.repo.head(p.branch), p.head) {
+		return invalid("state cannot be changed. The " + p.branch + " branch was force-pushed or recreated.")
+	}
 	status, _ := pulls{f.Fake}.editPull(q)
 	if status >= http.StatusBadRequest {
 		return says(status, "Must have push access.")

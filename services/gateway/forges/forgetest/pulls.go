@@ -142,6 +142,9 @@ func (f pulls) listPulls(q *request) (int, any) {
 // editPull changes the title and the text, for its author and for writers.
 func (f pulls) editPull(q *request) (int, any) {
 	status, _ := f.editIssue(q)
+	if status < http.StatusMultipleChoices && q.in.Base != "" { // a person moves it to another branch
+		q.issue.pull.base = q.in.Base
+	}
 	if status < http.StatusMultipleChoices && q.in.Body == "" && q.in.State == "" {
 		q.issue.body = "" // an empty text is one as well
 	}

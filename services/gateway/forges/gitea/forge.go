@@ -121,19 +121,29 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 // labelled returns who put each label on last, as the timeline of an issue tells.
 func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
 	by := map[string]intake.Account{}
-	err := rest.Pages(func(n int) (int, error) {
-		var list []commentJSON
-		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
-		for _, e := range list {
-			if e.Type == "label" && e.Label != nil {
-				if delete(by, e.Label.Name); e.Body == "1" { // it was put on, and not taken off
-					by[e.Label.Name] = c.account(e.User)
-				}
+	err := c.timeline(ctx, issue, func(e *commentJSON) {
+		if e.Type == "label" && e.Label != nil {
+			if delete(by, e.Label.Name); e.Body == "1" { // it was put on, and not taken off
+				by[e.Label.Name] = c.account(e.User)
 			}
 		}
-		return len(list), err
 	})
 	return by, err
+}
+
+// timeline calls each with what happened to an issue, the oldest first; where it is read again
+// in smaller pages, from the beginning.
+func (c *Client) timeline(ctx context.Context, issue string, each func(*commentJSON)) error {
+	return rest.Shrink(page, func(size int) error {
+		return rest.Pages(size, func(n int) (int, error) {
+			var list []commentJSON
+			err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, size, n), nil, &list)
+			for i := range list {
+				each(&list[i])
+			}
+			return len(list), err
+		})
+	})
 }
 
 // Changed returns the issues that changed since a time, the oldest change first.
@@ -154,17 +164,20 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 // changed lists issues, or pull requests, by a query.
 func (c *Client) changed(ctx context.Context, issues string, query url.Values) ([]forges.Change, error) {
 	var out []forges.Change
-	query.Set("limit", strconv.Itoa(page))
-	err := rest.Pages(func(n int) (int, error) {
-		query.Set("page", strconv.Itoa(n))
-		var list []issueJSON
-		err := c.Call(ctx, http.MethodGet, issues+"?"+query.Encode(), nil, &list)
-		for _, i := range list {
-			if (i.Pull != nil) == (query.Get("type") == "pulls") {
-				out = append(out, forges.Change{Number: i.Number, At: i.Updated})
+	err := rest.Shrink(page, func(size int) error {
+		out = nil
+		query.Set("limit", strconv.Itoa(size))
+		return rest.Pages(size, func(n int) (int, error) {
+			query.Set("page", strconv.Itoa(n))
+			var list []issueJSON
+			err := c.Call(ctx, http.MethodGet, issues+"?"+query.Encode(), nil, &list)
+			for _, i := range list {
+				if (i.Pull != nil) == (query.Get("type") == "pulls") {
+					out = append(out, forges.Change{Number: i.Number, At: i.Updated})
+				}
 			}
-		}
-		return len(list), err
+			return len(list), err
+		})
 	})
 	return out, err
 }

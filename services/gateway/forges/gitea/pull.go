@@ -118,21 +118,24 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	if first.State == "open" {
 		return c.pull(ctx, path, &first)
 	}
-	query := url.Values{"state": {"all"}, "base_branch": {string(base)}, "limit": {fmt.Sprint(page)}}
+	query := url.Values{"state": {"all"}, "base_branch": {string(base)}}
 	var found *pullJSON
-	err = rest.Pages(func(n int) (int, error) {
-		query.Set("page", fmt.Sprint(n))
-		var list []pullJSON
-		if err := c.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list); err != nil {
-			return 0, err
-		}
-		for i := range list { // the newest first
-			if p := &list[i]; cmp.Or(p.Head.Label, p.Head.Ref) == string(head) && p.Head.RepoID == p.Base.RepoID {
-				found = p
-				return 0, nil
+	err = rest.Shrink(page, func(size int) error {
+		query.Set("limit", fmt.Sprint(size))
+		return rest.Pages(size, func(n int) (int, error) {
+			query.Set("page", fmt.Sprint(n))
+			var list []pullJSON
+			if err := c.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &list); err != nil {
+				return 0, err
 			}
-		}
-		return len(list), nil
+			for i := range list { // the newest first
+				if p := &list[i]; cmp.Or(p.Head.Label, p.Head.Ref) == string(head) && p.Head.RepoID == p.Base.RepoID {
+					found = p
+					return 0, nil
+				}
+			}
+			return len(list), nil
+		})
 	})
 	if err != nil {
 		return forges.Pull{}, err
@@ -187,15 +190,10 @@ func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pu
 
 // closedBy returns who closed a pull request last, as its timeline tells.
 func closedBy(ctx context.Context, c *Client, issue string) (by intake.Account, err error) {
-	err = rest.Pages(func(n int) (int, error) {
-		var list []commentJSON
-		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s/timeline?limit=%d&page=%d", issue, page, n), nil, &list)
-		for _, e := range list {
-			if e.Type == "close" {
-				by = c.account(e.User)
-			}
+	err = c.timeline(ctx, issue, func(e *commentJSON) {
+		if e.Type == "close" {
+			by = c.account(e.User)
 		}
-		return len(list), err
 	})
 	return by, err
 }
@@ -243,17 +241,21 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and adds labels. It asks for no version first: the
+// EditPull adds labels, and replaces the title and the text. It asks for no version first: the
 // last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
 	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
 		return err
 	}
+	missing := c.addLabels(ctx, repository, number, t.Labels)
+	if missing != nil && !errors.Is(missing, forges.ErrLabel) {
+		return missing
+	}
 	if err := c.Call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, nil); err != nil {
 		return err
 	}
-	return c.addLabels(ctx, repository, number, t.Labels)
+	return missing
 }
 
 // ReopenPull opens a pull request again. Gitea takes it for a change of the issue that it is.

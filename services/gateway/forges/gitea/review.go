@@ -69,23 +69,26 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 		return nil, err
 	}
 	var out []forges.Review
-	err = rest.Pages(func(n int) (int, error) {
-		var list []reviewJSON
-		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, page, n), nil, &list)
-		for i := range list {
-			r, ok := c.review(&list[i])
-			if !ok {
-				continue
-			}
-			if list[i].Comments > 0 {
-				if r.Threads, err = c.threads(ctx, path, r.ID); err != nil {
-					return 0, err
+	remarks := map[int64]bool{}
+	err = rest.Shrink(page, func(size int) error {
+		out = nil
+		return rest.Pages(size, func(n int) (int, error) {
+			var list []reviewJSON
+			err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d&page=%d", path, size, n), nil, &list)
+			for i := range list {
+				if r, ok := c.review(&list[i]); ok {
+					remarks[r.ID] = list[i].Comments > 0
+					out = append(out, r)
 				}
 			}
-			out = append(out, r)
-		}
-		return len(list), err
+			return len(list), err
+		})
 	})
+	for i := range out {
+		if r := &out[i]; err == nil && remarks[r.ID] {
+			r.Threads, err = c.threads(ctx, path, r.ID)
+		}
+	}
 	slices.SortFunc(out, func(a, b forges.Review) int { return cmp.Compare(a.ID, b.ID) })
 	return out, err
 }
@@ -133,7 +136,7 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 		return nil, err
 	}
 	var out []forges.Status
-	err = rest.Pages(func(n int) (int, error) {
+	err = rest.Pages(page, func(n int) (int, error) {
 		var got struct {
 			Statuses []statusJSON `json:"statuses"`
 		}

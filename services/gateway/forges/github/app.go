@@ -36,13 +36,16 @@ type App struct {
 }
 
 const (
-	// jwtFor is how long we speak as the App, of ten minutes that GitHub allows, and skew by
-	// how much its clock may be behind ours.
+	// jwtFor is how long we speak as the App, of ten minutes that GitHub allows, from skew ago on:
+	// its clock may be behind ours.
 	jwtFor = 9 * time.Minute
 	skew   = time.Minute
 	// early is how long before its end a token is replaced, of an hour that it is good for: a
 	// request on its way has that long.
 	early = 5 * time.Minute
+	// least is how long a token is used whose end is not told, or is past by our clock: another
+	// one for each request would use up what GitHub allows, and one that has ended is refused.
+	least = time.Minute
 )
 
 // app makes the tokens of an installation. It is safe for concurrent use.
@@ -52,9 +55,10 @@ type app struct {
 	rest *rest.Client
 
 	// mu is held while a token is made, so that all who wait for one have the same.
-	mu     sync.Mutex
-	token  string
-	expiry time.Time
+	mu    sync.Mutex
+	token string
+	// until is how long the token is used.
+	until time.Time
 	// may has the names of repositories that were found in the installation.
 	may map[string]bool
 }
@@ -76,6 +80,12 @@ func newApp(cfg *App, on rest.Config) (*app, error) {
 	}
 	on.Authorize = func(context.Context) (string, error) { return a.jwt() }
 	on.Keep = false // a token is made anew each time
+	on.Denied = func(code int, message string) string {
+		if code == http.StatusUnauthorized {
+			return "GitHub does not take the word of the App: app.id and app.key_file have to be of one App, and the clock of this machine has to be right"
+		}
+		return denied(code, message)
+	}
 	a.rest = rest.New(on)
 	return a, nil
 }
@@ -109,8 +119,8 @@ func (a *app) jwt() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := a.now()
-	claims, err := json.Marshal(map[string]any{"iat": now.Add(-skew).Unix(), "exp": now.Add(jwtFor).Unix(), "iss": a.cfg.ID})
+	from := a.now().Add(-skew)
+	claims, err := json.Marshal(map[string]any{"iat": from.Unix(), "exp": from.Add(jwtFor).Unix(), "iss": a.cfg.ID})
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +139,7 @@ func (a *app) jwt() (string, error) {
 func (a *app) authorize(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.now().Add(early).Before(a.expiry) {
+	if a.now().Before(a.until) {
 		return "Bearer " + a.token, nil
 	}
 	var got struct {
@@ -143,7 +153,10 @@ func (a *app) authorize(ctx context.Context) (string, error) {
 	if got.Token == "" {
 		return "", fmt.Errorf("a token of the App's installation %d: the answer has none", a.cfg.Installation)
 	}
-	a.token, a.expiry = got.Token, got.Expires
+	a.token, a.until = got.Token, got.Expires.Add(-early)
+	if soonest := a.now().Add(least); a.until.Before(soonest) {
+		a.until = soonest
+	}
 	return "Bearer " + a.token, nil
 }
 
@@ -152,7 +165,7 @@ func (a *app) renew(authorization string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if authorization == "Bearer "+a.token {
-		a.token, a.expiry = "", time.Time{}
+		a.token, a.until = "", time.Time{}
 	}
 	return true
 }

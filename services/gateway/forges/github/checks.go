@@ -66,14 +66,16 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 		return nil, err
 	}
 	rank := map[forges.Outcome]int{forges.Failed: 0, forges.Pending: 1, forges.Passed: 2}
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, page), page, func(list runsJSON) (int, bool) {
-		for i := range list.Runs {
-			s := list.Runs[i].status()
-			if other, both := by[s.Name]; !both || rank[s.Outcome] <= rank[other.Outcome] {
-				by[s.Name] = s
+	err = rest.Shrink(page, func(size int) error { // to have taken some of them twice changes nothing
+		return rest.List(ctx, c.Client, fmt.Sprintf("%s?filter=latest&per_page=%d", path, size), size, func(list runsJSON) (int, bool) {
+			for i := range list.Runs {
+				s := list.Runs[i].status()
+				if other, both := by[s.Name]; !both || rank[s.Outcome] <= rank[other.Outcome] {
+					by[s.Name] = s
+				}
 			}
-		}
-		return len(list.Runs), false
+			return len(list.Runs), false
+		})
 	})
 	var out []forges.Status
 	for _, s := range by {
@@ -113,7 +115,8 @@ func outcome(state string) forges.Outcome {
 }
 
 // status returns a check run as a status. One that was skipped, and one that decides
-// nothing, have passed, for GitHub as well.
+// nothing, have passed, for GitHub as well. One that was cancelled, is too old, or waits for a
+// person's click has found nothing wrong: another change would not help, and another run may.
 func (j *runJSON) status() forges.Status {
 	s := forges.Status{
 		Name: j.Name, Outcome: forges.Pending, Text: j.Output.Title, URL: j.URL, Author: intake.Account{Kind: intake.Bot},
@@ -126,6 +129,8 @@ func (j *runJSON) status() forges.Status {
 		switch j.Conclusion {
 		case "success", "neutral", "skipped":
 			s.Outcome = forges.Passed
+		case "cancelled", "stale", "action_required":
+			s.Outcome = forges.Pending
 		default:
 			s.Outcome = forges.Failed
 		}

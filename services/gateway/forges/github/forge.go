@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,18 +157,22 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 		return nil, err
 	}
 	// The newest first: one that changes meanwhile has others come twice, and none left out.
-	query := url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {fmt.Sprint(page)}}
+	query := url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}}
 	if !since.IsZero() {
 		query.Set("since", since.UTC().Format(time.RFC3339))
 	}
 	var out []forges.Change
-	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []issueJSON) (int, bool) {
-		for i := range list {
-			if list[i].Pull == nil {
-				out = append(out, forges.Change{Number: list[i].Number, At: list[i].Updated})
+	err = rest.Shrink(page, func(size int) error {
+		out = nil
+		query.Set("per_page", strconv.Itoa(size))
+		return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, func(list []issueJSON) (int, bool) {
+			for i := range list {
+				if list[i].Pull == nil {
+					out = append(out, forges.Change{Number: list[i].Number, At: list[i].Updated})
+				}
 			}
-		}
-		return len(list), false
+			return len(list), false
+		})
 	})
 	return sorted(out), err
 }
@@ -195,16 +200,20 @@ func (c *Client) Comments(ctx context.Context, repository string, number int64, 
 	if err != nil {
 		return nil, err
 	}
-	path += fmt.Sprintf("?per_page=%d", page)
+	query := url.Values{}
 	if !since.IsZero() {
-		path += "&since=" + url.QueryEscape(since.UTC().Format(time.RFC3339))
+		query.Set("since", since.UTC().Format(time.RFC3339))
 	}
 	var out []forges.Comment
-	err = rest.List(ctx, c.Client, path, page, func(list []commentJSON) (int, bool) {
-		for i := range list {
-			out = append(out, c.comment(&list[i]))
-		}
-		return len(list), false
+	err = rest.Shrink(page, func(size int) error {
+		out = nil
+		query.Set("per_page", strconv.Itoa(size))
+		return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, func(list []commentJSON) (int, bool) {
+			for i := range list {
+				out = append(out, c.comment(&list[i]))
+			}
+			return len(list), false
+		})
 	})
 	slices.SortFunc(out, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	return out, err

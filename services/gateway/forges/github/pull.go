@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -94,20 +95,23 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	owner, _, _ := strings.Cut(repo.Name, "/")
 	query := url.Values{
 		"state": {"all"}, "head": {owner + ":" + string(head)}, "base": {string(base)}, "sort": {"created"}, "direction": {"desc"},
-		"per_page": {fmt.Sprint(page)},
 	}
 	var found *pullJSON
-	err = rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
-		for i := range list { // the newest first
-			p := &list[i]
-			if p.Head.Ref != string(head) || p.Base.Ref != string(base) || !p.own() {
-				continue
+	err = rest.Shrink(page, func(size int) error {
+		found = nil
+		query.Set("per_page", strconv.Itoa(size))
+		return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, func(list []pullJSON) (int, bool) {
+			for i := range list { // the newest first
+				p := &list[i]
+				if p.Head.Ref != string(head) || p.Base.Ref != string(base) || !p.own() {
+					continue
+				}
+				if found == nil || p.State == "open" && found.State != "open" {
+					found = p
+				}
 			}
-			if found == nil || p.State == "open" && found.State != "open" {
-				found = p
-			}
-		}
-		return len(list), found != nil && found.State == "open"
+			return len(list), found != nil && found.State == "open"
+		})
 	})
 	if err != nil {
 		return forges.Pull{}, err
@@ -238,12 +242,16 @@ func (c *Client) OpenPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, j.Number)
 }
 
-// EditPull replaces the title and the text, and whether it is a draft, and adds labels. The
+// EditPull adds labels, and replaces the title and the text, and whether it is a draft. The
 // last one who writes wins, as on the page.
 func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
 	path, err := rest.Path(repository, "pulls", number)
 	if err != nil {
 		return err
+	}
+	missing := c.addLabels(ctx, repository, number, t.Labels)
+	if missing != nil && !errors.Is(missing, forges.ErrLabel) {
+		return missing
 	}
 	var j pullJSON
 	if err := c.Call(ctx, http.MethodPatch, path, map[string]string{"title": title(&t), "body": t.Body}, &j); err != nil {
@@ -254,7 +262,7 @@ func (c *Client) EditPull(ctx context.Context, repository string, number int64, 
 			return err
 		}
 	}
-	return c.addLabels(ctx, repository, number, t.Labels)
+	return missing
 }
 
 // ReopenPull opens a pull request again. The same state again changes nothing.
@@ -267,7 +275,7 @@ func (c *Client) ReopenPull(ctx context.Context, repository string, number int64
 }
 
 // addLabels puts labels on. GitHub would make those that are not there, and so they are
-// asked for first.
+// asked for first: those are left out, and the error names one.
 func (c *Client) addLabels(ctx context.Context, repository string, number int64, labels []string) error {
 	if len(labels) == 0 {
 		return nil
@@ -276,19 +284,28 @@ func (c *Client) addLabels(ctx context.Context, repository string, number int64,
 	if err != nil {
 		return err
 	}
+	var there []string
+	var missing error
 	for _, name := range labels {
 		label, err := rest.Path(repository, "labels", name)
 		if err == nil {
 			err = c.Call(ctx, http.MethodGet, label, nil, nil)
 		}
 		if errors.Is(err, forges.ErrNotFound) {
-			return fmt.Errorf("%w %.100q", forges.ErrLabel, name)
+			missing = fmt.Errorf("%w %.100q", forges.ErrLabel, name)
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		there = append(there, name)
 	}
-	return c.Call(ctx, http.MethodPost, path, map[string][]string{"labels": labels}, nil)
+	if len(there) > 0 {
+		if err := c.Call(ctx, http.MethodPost, path, map[string][]string{"labels": there}, nil); err != nil {
+			return err
+		}
+	}
+	return missing
 }
 
 // methods are GitHub's names of the ways to merge. None of them brings the very commit to
@@ -335,8 +352,8 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 	}
 	var out []forges.Change
 	for _, state := range []string{"open", "closed"} {
-		query := url.Values{"state": {state}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {fmt.Sprint(page)}}
-		err := rest.List(ctx, c.Client, path+"?"+query.Encode(), page, func(list []pullJSON) (int, bool) {
+		query := url.Values{"state": {state}, "sort": {"updated"}, "direction": {"desc"}}
+		take := func(list []pullJSON) (int, bool) {
 			for _, p := range list {
 				if state == "closed" && p.Updated.Before(since) {
 					return len(list), true
@@ -346,6 +363,10 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 				}
 			}
 			return len(list), false
+		}
+		err := rest.Shrink(page, func(size int) error { // what comes twice is there once in the end
+			query.Set("per_page", strconv.Itoa(size))
+			return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, take)
 		})
 		if err != nil {
 			return nil, err

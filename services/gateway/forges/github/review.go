@@ -45,13 +45,16 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 		return nil, err
 	}
 	var out []forges.Review
-	err = rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, page), page, func(list []reviewJSON) (int, bool) {
-		for i := range list {
-			if r, ok := c.review(&list[i]); ok {
-				out = append(out, r)
+	err = rest.Shrink(page, func(size int) error {
+		out = nil
+		return rest.List(ctx, c.Client, fmt.Sprintf("%s/reviews?per_page=%d", path, size), size, func(list []reviewJSON) (int, bool) {
+			for i := range list {
+				if r, ok := c.review(&list[i]); ok {
+					out = append(out, r)
+				}
 			}
-		}
-		return len(list), false
+			return len(list), false
+		})
 	})
 	if err != nil || len(out) == 0 {
 		return nil, err
@@ -149,8 +152,8 @@ func (c *reviewed) mayWrite(ctx context.Context, r *forges.Review) (bool, error)
 // moved takes the commit off reviews that GitHub has moved to the head of a pull request,
 // although another change was reviewed: where the protection does not dismiss stale
 // approvals, each push takes them along. One that is older than our first status of the
-// head cannot be about it. Where stale ones are dismissed, those that are left are about
-// the same change.
+// head cannot be about it, and while there is no status of ours nothing says which are.
+// Where stale ones are dismissed, those that are left are about the same change.
 func (c *reviewed) moved(ctx context.Context) error {
 	j, err := c.rawPull(ctx, c.repository, c.number)
 	if err != nil {
@@ -160,10 +163,12 @@ func (c *reviewed) moved(ctx context.Context) error {
 		return nil
 	}
 	first, err := c.firstOfOurs(ctx, git.OID(j.Head.SHA))
-	if err != nil || first.IsZero() {
+	if err != nil {
 		return err
 	}
-	older := func(r *forges.Review) bool { return string(r.Commit) == j.Head.SHA && r.At.Before(first) }
+	older := func(r *forges.Review) bool {
+		return string(r.Commit) == j.Head.SHA && (first.IsZero() || r.At.Before(first))
+	}
 	if !slices.ContainsFunc(c.list, func(r forges.Review) bool { return older(&r) }) {
 		return nil
 	}
@@ -200,9 +205,12 @@ func (c *reviewed) threads(ctx context.Context) error {
 		return err
 	}
 	var remarks []remarkJSON
-	err = rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, page), page, func(list []remarkJSON) (int, bool) {
-		remarks = append(remarks, list...)
-		return len(list), false
+	err = rest.Shrink(page, func(size int) error {
+		remarks = nil
+		return rest.List(ctx, c.Client.Client, fmt.Sprintf("%s?per_page=%d", path, size), size, func(list []remarkJSON) (int, bool) {
+			remarks = append(remarks, list...)
+			return len(list), false
+		})
 	})
 	if err != nil || len(remarks) == 0 {
 		return err

@@ -22,8 +22,10 @@
 //
 // # What can be done again
 //
-// Everything. A pull request is found by its branch and base; a text, a label or a status that is there is not written; one that is merged
+// Everything. A pull request is found by its number, or before that is known by its branch and base; a text, a label or a status that is there is not written; one that is merged
 // or closed meanwhile is answered as that. A worker that was killed anywhere, or whose answer was lost, begins from the start.
+//
+// A report of an attempt ends it, and every gateway reports what has its mark. So the mark is written last: what has it lacks nothing.
 //
 // # Who lies, and what becomes of it
 //
@@ -34,6 +36,8 @@
 //	a person opens one with a mark like ours  it is not ours, and is not reported
 //	a writer edits the mark of ours           the rules believe only the pull request that they asked for; the next text has it again
 //	a writer writes a status of our name      the snapshot says whose it is
+//	a person moves it to another base         it is the same one: no second one is opened, and it is not merged
+//	a person says no after the decision       a merge is asked for only if the newest look allows it
 //	a person pushes to the branch             its text and statuses are left as they are; the snapshot has another head
 //	an agent writes @all, Closes #1, a table  it is shown as text, and nothing obeys it
 //	an agent's title is WIP: x                it is no draft

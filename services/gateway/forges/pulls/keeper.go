@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,12 +63,8 @@ type Keeper struct {
 	self intake.Account
 }
 
-const (
-	// tries is how often a merge is asked for that the forge has not computed yet.
-	tries = 5
-	// ofChange is the subject of errors for people.
-	ofChange = "the pull request of branch %s: %w"
-)
+// ofChange is the subject of errors for people.
+const ofChange = "the pull request of branch %s: %w"
 
 // New returns a Keeper.
 func New(cfg Config) *Keeper {
@@ -143,13 +140,16 @@ func (k *Keeper) check(to forge.Key, in *forge.PullInput) (r ask, err error) {
 	return r, nil
 }
 
-// find returns the pull request of a request, and whether there is one. One that another account opened is not ours: we neither write its
-// text nor merge it.
+// find returns the pull request of a request, and whether there is one. A number that is known names it for ever: a person may have moved it
+// to another base, and a second one beside it would be one change that is merged twice. One that another account opened is not ours: we neither
+// write its text nor merge it.
 func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, found bool, err error) {
-	if number > 0 {
+	known := number > 0
+	if known {
 		p, err = k.cfg.Forge.Pull(ctx, r.repository, int64(number))
+		known = !errors.Is(err, forges.ErrNotFound)
 	}
-	if number == 0 || errors.Is(err, forges.ErrNotFound) || err == nil && (p.Branch != r.branch || p.Base != r.base) {
+	if !known {
 		p, err = k.cfg.Forge.FindPull(ctx, r.repository, r.branch, r.base)
 	}
 	switch {
@@ -157,14 +157,17 @@ func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, f
 		return p, false, nil
 	case err != nil:
 		return p, false, fmt.Errorf(ofChange, r.branch, err)
-	case p.Author.ID != k.self.ID && p.State == forges.Open:
-		return p, false, &PersonError{fmt.Sprintf("the open pull request %d of the branch %s is not ours but that of %s: close it, and try again",
-			p.Number, r.branch, k.account(p.Author))}
+	case p.Author.ID != k.self.ID && (known || p.State == forges.Open):
+		return p, false, &PersonError{fmt.Sprintf("the %s pull request %d of the branch %s is not ours but that of %s: close it, and try again",
+			p.State, p.Number, r.branch, k.account(p.Author))}
 	}
 	return p, p.Author.ID == k.self.ID, nil
 }
 
 // Open makes the pull request of a change, or brings it up to date, and returns how it is. Again it changes nothing.
+//
+// The mark of the attempt is written last: whoever looks finds an attempt by its mark, and what is reported of it ends it, so that
+// nothing may be missing by then. What was done before a failure is found again by the same attempt.
 func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *forge.PullInput) (*forge.PullRequest, error) {
 	r, err := k.check(to, in)
 	if err != nil {
@@ -176,31 +179,61 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	text := k.text(to, a, in)
 	p, found, err := k.find(ctx, &r, in.Number)
 	if err == nil && !found {
-		p, err = k.open(ctx, &r, text)
+		p, err = k.open(ctx, &r, text, in)
 	}
 	if err != nil {
 		return nil, err
 	}
 	// One that was closed is opened again where the rules knew of it: at first a person may have closed it before we said that it is there.
 	if p.State == forges.Closed && in.Number == int(p.Number) {
-		if err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number); err != nil {
+		if err := k.reopen(ctx, &r, &p); err != nil {
 			return nil, fmt.Errorf(ofChange, r.branch, err)
 		}
-		p.State = forges.Open
 	}
-	// At another commit it is that of another change: its text and its statuses would say what was not found about it.
-	if p.State == forges.Open && p.Head == r.head && p.Branch == r.branch {
-		if err := k.update(ctx, &r, &p, text, in); err != nil {
-			return nil, fmt.Errorf(ofChange, r.branch, err)
-		}
+	current, err := k.isCurrent(ctx, &r, &p)
+	if err == nil && current {
+		err = k.update(ctx, &r, &p, text, in)
+	}
+	if err != nil {
+		return nil, fmt.Errorf(ofChange, r.branch, err)
 	}
 	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head})
 	s, _, err := k.snapshot(ctx, r.repository, p.Number)
 	return s, err
 }
 
-// open opens a pull request of a branch that is at the commit of the request.
-func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges.Pull, error) {
+// reopen opens a pull request again. GitHub does so only where the branch still has the commit at which it was closed; a second one in its
+// place would be another number than that of the rules, which follow one for each task.
+func (k *Keeper) reopen(ctx context.Context, r *ask, p *forges.Pull) error {
+	err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number)
+	if refused, ok := errors.AsType[*forges.RefusedError](err); ok {
+		return &PersonError{fmt.Sprintf("the forge does not open pull request %d again (%s): put the branch %s back to %s, open it again on its page, "+
+			"and try again, or cancel the task", p.Number, refused.Reason, r.branch, p.Head)}
+	}
+	if err == nil {
+		p.State = forges.Open
+	}
+	return err
+}
+
+// isCurrent reports whether an open pull request is about the commit of a request. At another one it is that of another change: its text
+// and its statuses would say what was not found about it. A forge may show a push at the branch before it does at the pull request.
+func (k *Keeper) isCurrent(ctx context.Context, r *ask, p *forges.Pull) (bool, error) {
+	if p.State != forges.Open || p.Branch != r.branch {
+		return false, nil
+	}
+	if p.Head == r.head {
+		return true, nil
+	}
+	at, err := k.cfg.Forge.BranchHead(ctx, r.repository, r.branch)
+	if errors.Is(err, forges.ErrNotFound) { // it was deleted
+		return false, nil
+	}
+	return at == r.head, err
+}
+
+// open opens a pull request of a branch that is at the commit of the request, without a mark and without labels: update adds them.
+func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *forge.PullInput) (forges.Pull, error) {
 	at, err := k.cfg.Forge.BranchHead(ctx, r.repository, r.branch)
 	switch {
 	case err != nil:
@@ -209,6 +242,11 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges
 		return forges.Pull{}, &PersonError{fmt.Sprintf("the branch %s is at %s and not at %s: it was changed by another one",
 			r.branch, commit(string(at)), commit(string(r.head)))}
 	}
+	if err := k.tell(ctx, r, in); err != nil {
+		return forges.Pull{}, fmt.Errorf(ofChange, r.branch, err)
+	}
+	_, text.Body, _ = strings.Cut(text.Body, markEnd)
+	text.Labels = nil
 	p, err := k.cfg.Forge.OpenPull(ctx, r.repository, r.branch, r.base, text)
 	if err == nil && p.Author.ID != k.self.ID { // another one was faster
 		_, _, err = k.find(ctx, r, int(p.Number))
@@ -216,16 +254,28 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText) (forges
 	return p, err
 }
 
-// update brings the text and the statuses up to date. What is so already is not written: forges count what is written.
+// update brings the statuses and the text up to date, the text with its mark at the end. What is so already is not written: forges
+// count what is written.
 func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
+	if err := k.tell(ctx, r, in); err != nil {
+		return err
+	}
 	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })
 	// A person has made it ready, or a draft of it, which they alone take back.
 	text.Draft = p.Draft
-	if p.Title != text.Title || p.Body != text.Body || p.Draft != text.Draft || len(text.Labels) > 0 {
-		if err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text); err != nil {
-			return err
-		}
+	if p.Title == text.Title && p.Body == text.Body && len(text.Labels) == 0 {
+		return nil
 	}
+	err := k.cfg.Forge.EditPull(ctx, r.repository, p.Number, text)
+	if errors.Is(err, forges.ErrLabel) { // the text is written, and a change is not held up by how a list of them looks
+		k.cfg.Log.WarnContext(ctx, "a pull request has not all of its labels", "forge", k.cfg.Name, "repository", r.repository, "number", p.Number, "error", err)
+		err = nil
+	}
+	return err
+}
+
+// tell writes the statuses of the commit of a request that are not there.
+func (k *Keeper) tell(ctx context.Context, r *ask, in *forge.PullInput) error {
 	have, err := k.cfg.Forge.Statuses(ctx, r.repository, r.head)
 	if err != nil {
 		return err
@@ -241,72 +291,4 @@ func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges
 		}
 	}
 	return nil
-}
-
-// Merge has the forge merge a pull request whose head is the commit of the request, and returns how it is then: whatever the forge
-// answers, a look says what became of it. One that is behind its base is left as it is.
-func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (*forge.PullRequest, error) {
-	r, err := k.check(to, in)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Introduce(ctx); err != nil {
-		return nil, err
-	}
-	p, found, err := k.find(ctx, &r, in.Number)
-	if err == nil && !found {
-		err = &PersonError{fmt.Sprintf("there is no pull request of the branch %s", r.branch)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer k.answered(r.repository, p.Number)
-	s, l, err := k.snapshot(ctx, r.repository, p.Number)
-	if err != nil || s.State != forge.PullOpen {
-		return s, err
-	}
-	switch {
-	case s.Head != in.Head:
-		s.Blocked = "its head is another commit"
-		return s, nil
-	case s.Behind, l.Draft: // a person makes it ready
-		return s, nil
-	}
-	refused, err := k.merge(ctx, &r, p.Number, forges.Method(in.Policy.Method))
-	if err != nil {
-		return nil, fmt.Errorf(ofChange, r.branch, err)
-	}
-	s, _, err = k.snapshot(ctx, r.repository, p.Number)
-	if err == nil && s.State == forge.PullOpen && refused != "" {
-		s.Blocked = ""
-		k.refuse(r.repository, p.Number, s, k.line(refused))
-		s.Blocked = k.line(refused)
-	}
-	return s, err
-}
-
-// merge asks for the merge, and once more while the forge has not computed whether it can. It returns the reason of a refusal.
-func (k *Keeper) merge(ctx context.Context, r *ask, number int64, m forges.Method) (refused string, err error) {
-	for try := range tries {
-		err := k.cfg.Forge.Merge(ctx, r.repository, number, r.head, m)
-		refusal, ok := errors.AsType[*forges.RefusedError](err)
-		switch {
-		case errors.Is(err, forges.ErrNotFound): // Gitea's word for one that was closed
-			return "it is not open any more", nil
-		case !ok:
-			return "", err
-		case !refusal.Again:
-			return refusal.Reason, nil
-		case try == tries-1:
-			return "the forge has not found out yet whether it can be merged", nil
-		}
-		timer := time.NewTimer(k.cfg.Again)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return "", ctx.Err()
-		case <-timer.C:
-		}
-	}
-	return "", nil
 }

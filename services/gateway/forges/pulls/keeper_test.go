@@ -145,6 +145,7 @@ func (w *world) ready2(user string) {
 func TestMerge(t *testing.T) {
 	again := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusMethodNotAllowed, Message: "Please try again later"}
 	moved := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusConflict, Message: "head out of date"}
+	refused := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusMethodNotAllowed, Message: "Does not have enough approvals"}
 	for name, test := range map[string]struct {
 		faults  []forgetest.Fault
 		change  func(w *world)
@@ -158,7 +159,8 @@ func TestMerge(t *testing.T) {
 			w.commit("forge/task-1", "forge/task-1", "b.txt", "b")
 		}, state: forge.PullOpen, blocked: "its head is another commit"},
 		"a race of heads": {faults: []forgetest.Fault{moved}, state: forge.PullOpen, blocked: "head out of date"},
-		"no approval":     {change: func(w *world) { w.review("ada", "REQUEST_CHANGES", "no") }, state: forge.PullOpen, blocked: "enough approvals"},
+		"no approval":     {change: func(w *world) { w.review("ada", "REQUEST_CHANGES", "no") }, state: forge.PullOpen, blocked: "ada asks for changes"},
+		"refused":         {faults: []forgetest.Fault{refused}, state: forge.PullOpen, blocked: "enough approvals"},
 		"closed":          {change: func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, state: forge.PullClosed},
 		"merged by another": {change: func(w *world) {
 			w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
@@ -223,7 +225,7 @@ func TestLostMerge(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
-	for _, part := range []string{"/user", "/pulls", "/branches/", "/labels", "/statuses/", "/reviews", "/status", "/compare/"} {
+	for _, part := range []string{"/user", "/pulls", "/branches/", "/status", "/statuses/", "/labels", "/reviews", "/compare/"} {
 		w.fake.Script(forgetest.Fault{Part: part, By: "bot", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}})
 		if _, err := k.Open(wait.Context(t), w.to, attempt, w.in); err == nil {
 			t.Errorf("%s: no error", part)

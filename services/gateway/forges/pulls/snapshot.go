@@ -34,6 +34,8 @@ type look struct {
 	statuses   []forges.Status
 	protection forges.Protection
 	behind     bool
+	// may has the accounts of those whose last review may decide.
+	may map[int64]bool
 }
 
 // snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
@@ -64,7 +66,7 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 		Number: int(l.Number), URL: l.URL, Branch: string(l.Branch), Base: string(l.Base), Head: string(l.Head), State: forge.PullState(l.State),
 		MergeCommit: string(l.Merge), By: k.by(&l.Pull), Checks: k.checks(&l), Behind: l.behind, Seen: seen,
 	}
-	if p.Reviews, err = k.reviewsOf(ctx, repository, l.reviews); err != nil {
+	if p.Reviews, err = k.reviewsOf(ctx, repository, &l); err != nil {
 		return nil, nil, part("reviewers", err)
 	}
 	if l.State == forges.Open {
@@ -149,10 +151,11 @@ func demands(pattern, name string) bool {
 }
 
 // reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
-// decide if the forge counts it, if the account is a person's whom the settings name, and if it may write as it is asked now.
-func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.Review) ([]forge.PullReview, error) {
+// decide if the forge counts it, if the account is a person's whom the settings name, and if it may write as it is asked now: these it notes in the look.
+func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]forge.PullReview, error) {
 	last := map[int64]forges.Review{}
-	for _, r := range all {
+	l.may = map[int64]bool{}
+	for _, r := range l.reviews {
 		if r.Author.ID > 0 && r.Author.ID != k.self.ID && r.Verdict != forges.Remark {
 			last[r.Author.ID] = r
 		}
@@ -175,6 +178,7 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, all []forges.
 			}
 			// Another account may have the name by now.
 			v.May = err == nil && now.ID == id && now.Kind != intake.Bot && now.Permission.Includes(intake.Write)
+			l.may[id] = v.May
 		}
 		if v.May { // nothing follows from what others write
 			v.Text = k.textOf(&r)
@@ -223,6 +227,14 @@ func (l *look) missing() string {
 	return ""
 }
 
+// counts reports whether an approval is one of those that the protection demands. The forge keeps those of another change as well unless
+// it is told otherwise. The rules know which change a person approved who may decide; that of any other account counts for the very head
+// that it was given for.
+func (l *look) counts(r *forges.Review) bool {
+	return r.Official && !r.Dismissed && r.Verdict == forges.Approved && !(l.protection.DismissStale && r.Stale) &&
+		(l.may[r.Author.ID] || r.Commit == l.Head && !r.Stale)
+}
+
 // blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would. That it is behind
 // its base, which the forge may mind as well, is said by itself: the rules put a change on the tip if nothing else is in its way.
 func (k *Keeper) blocked(l *look) string {
@@ -243,7 +255,7 @@ func (k *Keeper) blocked(l *look) string {
 		if l.protection.Rejections && r.Official && !r.Dismissed && r.Verdict == forges.ChangesRequested {
 			return k.line(r.Author.Login + " asks for changes")
 		}
-		if r.Official && !r.Dismissed && r.Verdict == forges.Approved && !(l.protection.DismissStale && r.Stale) {
+		if l.counts(&r) {
 			approvals++
 		}
 	}

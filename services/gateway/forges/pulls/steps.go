@@ -55,7 +55,7 @@ func of(keepers []*Keeper, p forge.ProjectID) (*Keeper, error) {
 //	forge.FailOrigin       the forge is away, limits us until a time, or answers with what cannot be read: the same request, later
 //	forge.FailInterrupted  the gateway ends: another one carries the step out, or this one when it is there again
 //	forge.FailAuth         our account may not do that, or its token is not taken any more: a person gives it the right
-//	forge.FailConfig       a name, a label or the repository is not there, another account was first, or the forge refuses: a person mends it
+//	forge.FailConfig       a name or the repository is not there, another account was first, or the forge refuses: a person mends it
 //
 // That a merge is refused is no failure: it is in the snapshot, since what is in the way may be gone with the next one.
 func Failure(err error) *forge.Failure {
@@ -69,7 +69,7 @@ func Failure(err error) *forge.Failure {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		f.Reason = forge.FailInterrupted
-	case person, refused, errors.Is(err, forges.ErrLabel), errors.Is(err, forges.ErrMethod), errors.Is(err, forges.ErrNotFound):
+	case person, refused, errors.Is(err, forges.ErrMethod), errors.Is(err, forges.ErrNotFound):
 	case errors.Is(err, forges.ErrDenied):
 		f.Reason = forge.FailAuth
 	default: // an answer that cannot be read: the same request may have another one later

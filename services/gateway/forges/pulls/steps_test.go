@@ -39,9 +39,6 @@ func TestSteps(t *testing.T) {
 	bad := *w.in
 	bad.Branch = "../x"
 	fails(do(ctx, open, &bad, "shop"), forge.FailConfig, "branch")
-	bad = *w.in
-	bad.Policy.Labels = []string{"no such"}
-	fails(do(ctx, open, &bad, "shop"), forge.FailConfig, `"no such"`)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	fails(do(ended, open, w.in, "shop"), forge.FailInterrupted, "")

@@ -42,6 +42,9 @@ const (
 	markEnd   = " -->\n"
 )
 
+// lineEnds are as the page of a forge writes them.
+var lineEnds = strings.NewReplacer("\r\n", "\n")
+
 // markOf returns the mark of an attempt.
 func markOf(to forge.Key, a forge.Attempt) mark {
 	return mark{Project: string(to.Project), Intent: string(to.Intent), Task: string(a.Task), Number: a.Number, Claim: a.Claim}
@@ -56,12 +59,26 @@ func (m mark) String() string {
 	return markBegin + string(data) + markEnd
 }
 
-// readMark returns the attempt that a text belongs to.
-func readMark(body string) (to forge.Key, a forge.Attempt, ok bool) {
-	rest, found := strings.CutPrefix(strings.ReplaceAll(body, "\r\n", "\n"), markBegin)
-	text, _, end := strings.Cut(rest, markEnd)
+// readMark returns the attempt that a text belongs to: the first mark that fits and begins a line. Bots and people write above our text, and
+// what they quote of it begins with something else.
+func readMark(body string, fits func(forge.Key) bool) (to forge.Key, a forge.Attempt, ok bool) {
+	for line := range strings.Lines(lineEnds.Replace(body)) {
+		rest, begins := strings.CutPrefix(strings.TrimRight(line, " \t\n"), markBegin)
+		text, ends := strings.CutSuffix(rest, strings.TrimRight(markEnd, "\n"))
+		if !begins || !ends {
+			continue
+		}
+		if to, a, ok = parseMark(text); ok && fits(to) {
+			return to, a, true
+		}
+	}
+	return forge.Key{}, forge.Attempt{}, false
+}
+
+// parseMark returns the attempt that a mark names, each part by its own constructor.
+func parseMark(text string) (to forge.Key, a forge.Attempt, ok bool) {
 	var m mark
-	if !found || !end || json.Unmarshal([]byte(text), &m) != nil {
+	if json.Unmarshal([]byte(text), &m) != nil {
 		return to, a, false
 	}
 	project, err := forge.ParseProjectID(m.Project)

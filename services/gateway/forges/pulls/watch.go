@@ -13,7 +13,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/bus/work"
-	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
@@ -30,7 +29,8 @@ const (
 	// before: clocks differ.
 	firstSweep = 30 * 24 * time.Hour
 	overlap    = 2 * time.Minute
-	// again is when something that failed is tried once more, and retell when what is known is reported once more.
+	// again is when something that failed is tried once more, and the least time after which what is known is reported once more; retell
+	// is the most.
 	again  = time.Minute
 	retell = time.Hour
 )
@@ -42,25 +42,6 @@ type pullKey struct {
 	number     int64
 }
 
-// tracked is a pull request that we know of.
-type tracked struct {
-	// to and attempt are those of the step that made it.
-	to      forge.Key
-	attempt forge.Attempt
-	// marked says that a mark names them, which everybody who may write can edit: it is read at each look.
-	marked bool
-	// head is the commit that it had at the last look.
-	head git.OID
-	// told is the digest of the snapshot that was reported last, at the time at; empty where a step has answered since: the rules go by
-	// the newest that they have, and that answer may have said something else.
-	told string
-	at   time.Time
-	// answers counts the answers of steps: a look during which there was one does not count as told.
-	answers int
-	// refused has the words of the last refusal to merge it, for as long as a look shows what it showed then.
-	refused, refusedAt string
-}
-
 // watch is a Keeper's memory of what it watches. Nothing of it has to survive the process: the first sweep finds all that is open, and
 // all that ended lately, by the marks in the texts.
 type watch struct {
@@ -68,6 +49,8 @@ type watch struct {
 	pulls map[pullKey]*tracked
 	// due says when to look at a pull request.
 	due map[pullKey]time.Time
+	// old says whether nothing of a pull request had changed for long at the last sweep that found it.
+	old map[pullKey]bool
 	// names has the name of each repository, by its number.
 	names map[int64]string
 	// heard says that there is something new, in the stream of deliveries or among those that are due.
@@ -82,52 +65,9 @@ type watch struct {
 // newWatch returns an empty watch.
 func newWatch() *watch {
 	return &watch{
-		pulls: map[pullKey]*tracked{}, due: map[pullKey]time.Time{}, names: map[int64]string{}, swept: map[string]time.Time{}, heard: make(chan struct{}, 1),
+		pulls: map[pullKey]*tracked{}, due: map[pullKey]time.Time{}, old: map[pullKey]bool{}, names: map[int64]string{}, swept: map[string]time.Time{},
+		heard: make(chan struct{}, 1),
 	}
-}
-
-// track remembers which attempt a pull request belongs to. What is seen next is reported, whatever was before.
-func (w *watch) track(repository string, number int64, t *tracked) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pulls[pullKey{repository, number}] = t
-}
-
-// answered notes that a step has answered how a pull request is. What is seen next is reported, whatever was before.
-func (w *watch) answered(repository string, number int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.pulls[pullKey{repository, number}]; t != nil {
-		t.told = ""
-		t.answers++
-	}
-}
-
-// answersOf returns how many answers of steps there were about a pull request.
-func (w *watch) answersOf(key pullKey) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.pulls[key]; t != nil {
-		return t.answers
-	}
-	return 0
-}
-
-// refuse remembers that the forge refused to merge what a look shows, whose reasons it may show nowhere else.
-func (w *watch) refuse(repository string, number int64, s *forge.PullRequest, reason string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t := w.pulls[pullKey{repository, number}]; t != nil {
-		t.refused, t.refusedAt = reason, digestOf(s)
-	}
-}
-
-// refusal returns the words of the last refusal, if a look shows what it showed then; otherwise they are forgotten.
-func (t *tracked) refusal(s *forge.PullRequest) string {
-	if t.refused != "" && t.refusedAt != digestOf(s) {
-		t.refused, t.refusedAt = "", ""
-	}
-	return t.refused
 }
 
 // wake has Run go on.
@@ -207,7 +147,8 @@ func (k *Keeper) sweepOne(ctx context.Context, name string, now time.Time) error
 		return err
 	}
 	for _, c := range list {
-		k.due[pullKey{name, c.Number}] = now
+		key := pullKey{name, c.Number}
+		k.due[key], k.old[key] = now, now.Sub(c.At) > retell
 	}
 	k.swept[name] = now
 	return nil
@@ -310,22 +251,31 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	}
 	digest := digestOf(s)
 	t.head = l.Head
-	told := t.told == digest && now.Sub(t.at) < retell
+	next := t.at.Add(k.pause(t, s))
+	told := t.told == digest && now.Before(next)
 	k.mu.Unlock()
 	if told {
+		k.settle(key, s, next)
 		return nil
 	}
+	refusal := false
 	err = k.cfg.Publish(ctx, forge.Result{To: t.to, Attempt: t.attempt, Replica: k.cfg.Replica, StartedAt: s.Seen, Output: s})
 	if refused, ok := errors.AsType[*work.RefusedError](err); ok { // an intent that is not there any more, or never was: the mark lies
 		k.cfg.Log.InfoContext(ctx, "what a pull request shows is not wanted", "repository", key.repository, "number", key.number, "why", refused.Error())
-		err = nil
+		err, refusal = nil, true
 	}
 	if err == nil {
 		k.mu.Lock()
 		if t.answers == answers {
-			t.told, t.at = digest, now
+			if t.told != digest {
+				t.times = 0
+			}
+			t.told, t.at, t.unwanted = digest, now, refusal
+			t.times++
+			next = now.Add(k.pause(t, s))
 		}
 		k.mu.Unlock()
+		k.settle(key, s, next)
 	}
 	return err
 }
@@ -338,9 +288,9 @@ func (k *Keeper) known(key pullKey, body string) *tracked {
 	if t != nil && !t.marked {
 		return t
 	}
-	to, a, ok := readMark(body)
 	// A mark of another project would have this pull request told of there.
-	if !ok || k.cfg.Repositories[to.Project] != key.repository || t != nil && t.to == to && t.attempt == a {
+	to, a, ok := readMark(body, func(to forge.Key) bool { return k.cfg.Repositories[to.Project] == key.repository })
+	if !ok || t != nil && t.to == to && t.attempt == a {
 		return t
 	}
 	t = &tracked{to: to, attempt: a, marked: true}

@@ -138,7 +138,7 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) (*an
 		return wrap(err)
 	}
 	if len(got.body) > maxAnswer {
-		return wrap(fmt.Errorf("the answer has more than %d bytes", maxAnswer))
+		return wrap(errLarge)
 	}
 	if out == nil || len(got.body) == 0 {
 		return got, nil

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,8 +11,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// MaxPages is how many pages of a list are read.
-const MaxPages = 40
+const (
+	// MaxPages is how many pages of a list are read, of the largest pages that a forge has.
+	MaxPages = 40
+	// maxThings is how many things that are where pages are smaller.
+	maxThings = MaxPages * 100
+)
+
+// errLarge says that an answer has more bytes than are read of one.
+var errLarge = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+
+// Shrink calls read with the size of a page, and as long as an answer has more bytes than are
+// read, again from the start with half of it: everybody can write texts at a forge, and whoever
+// writes long ones must not keep us from seeing those of others. One thing alone that is too
+// large remains an error.
+func Shrink(size int, read func(size int) error) error {
+	for ; ; size /= 2 {
+		if err := read(size); size <= 1 || !errors.Is(err, errLarge) {
+			return err
+		}
+	}
+}
+
+// most returns how many pages of a size are read.
+func most(size int) int { return max(MaxPages, maxThings/max(size, 1)) }
 
 // Path returns the path of a repository, and of something in it.
 func Path(name string, parts ...any) (string, error) {
@@ -25,25 +48,25 @@ func Path(name string, parts ...any) (string, error) {
 	return strings.Join(path, "/"), nil
 }
 
-// Pages calls read with the number of each page until one is empty: a server may have
-// smaller pages than are asked for, and Gitea leaves out of a full page of a timeline what
+// Pages calls read with the number of each page of a size until one is empty: a server may
+// have smaller pages than are asked for, and Gitea leaves out of a full page of a timeline what
 // we may not see. More pages than the bound are an error: a part of a list would look like
 // all of it.
-func Pages(read func(n int) (int, error)) error {
-	for n := 1; n <= MaxPages; n++ {
+func Pages(size int, read func(n int) (int, error)) error {
+	for n := 1; n <= most(size); n++ {
 		got, err := read(n)
 		if err != nil || got == 0 {
 			return err
 		}
 	}
-	return fmt.Errorf("there are more than %d pages", MaxPages)
+	return fmt.Errorf("there are more than %d pages", most(size))
 }
 
 // List reads the pages of a list until take has enough, or the header Link of an answer names no
 // other one. path has a query that asks for size things on a page; T has the form of a page, and
 // take returns how many things it has.
 func List[T any](ctx context.Context, c *Client, path string, size int, take func(page T) (n int, enough bool)) error {
-	for n := 1; n <= MaxPages; n++ {
+	for n := 1; n <= most(size); n++ {
 		var list T
 		got, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s&page=%d", path, n), nil, &list)
 		if err != nil {
@@ -57,5 +80,5 @@ func List[T any](ctx context.Context, c *Client, path string, size int, take fun
 			return nil
 		}
 	}
-	return fmt.Errorf("there are more than %d pages", MaxPages)
+	return fmt.Errorf("there are more than %d pages", most(size))
 }
