@@ -16,7 +16,7 @@ var large = strings.Repeat("\U0001F4A3", 65536)
 
 const crowd = 33
 
-// TestLargeTexts: a stranger who writes long texts, at most forges everybody's right, hides nothing: what an answer is too large for is asked for
+// TestLargeTexts: a stranger who writes long texts, which everybody may, hides nothing: what an answer is too large for is asked for
 // in smaller pages, in each list that has texts.
 func TestLargeTexts(t *testing.T) {
 	for name, d := range dialects {
@@ -35,7 +35,7 @@ func TestLargeTexts(t *testing.T) {
 				t.Errorf("there are %d issues, %v", len(list), err)
 			}
 			var number int64
-			for range crowd { // they are hers, opened and closed one after the other
+			for range crowd { // opened and closed one after the other
 				number = int64(w.as("bot", "POST", "/repos/"+w.repo+"/pulls", object{
 					"head": "forge/a", "base": "main", "title": "spam", "body": large,
 				})["number"].(float64))
@@ -55,10 +55,10 @@ func TestLargeTexts(t *testing.T) {
 			if err != nil || len(reviews) != crowd+1 || reviews[crowd].Verdict != forges.ChangesRequested || len(reviews[0].Threads) != 1 {
 				t.Errorf("there are %d reviews, %v", len(reviews), err)
 			}
-			for range crowd {
-				w.say("eve", number, large)
-			}
 			if name == "github" { // Gitea has no pages of comments
+				for range crowd {
+					w.say("eve", number, large)
+				}
 				if list, err := c.Comments(ctx, w.repo, number, time.Time{}); err != nil || len(list) != crowd {
 					t.Errorf("there are %d comments, %v", len(list), err)
 				}

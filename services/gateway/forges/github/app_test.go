@@ -31,8 +31,8 @@ func appOn(t *testing.T, at *clock, token http.HandlerFunc) *github.Client {
 // TestTokenWithoutAnEnd: where the end of a token is not told, or is past by our clock, it is kept for a minute: another one for each request would
 // use up what GitHub allows.
 func TestTokenWithoutAnEnd(t *testing.T) {
-	at := newClock()
-	for name, end := range map[string]string{"missing": "", "past": at.Now().Add(-time.Hour).Format(time.RFC3339), "soon": at.Now().Add(time.Minute).Format(time.RFC3339)} {
+	in := func(d time.Duration) string { return newClock().Now().Add(d).Format(time.RFC3339) }
+	for name, end := range map[string]string{"missing": "", "past": in(-time.Hour), "soon": in(time.Minute)} {
 		t.Run(name, func(t *testing.T) {
 			at, made := newClock(), atomic.Int32{}
 			c := appOn(t, at, func(w http.ResponseWriter, _ *http.Request) {

@@ -22,8 +22,9 @@
 //
 // # What can be done again
 //
-// Everything. A pull request is found by its number, or before that is known by its branch and base; a text, a label or a status that is there is not written; one that is merged
-// or closed meanwhile is answered as that. A worker that was killed anywhere, or whose answer was lost, begins from the start.
+// Everything. A pull request is found by its number, or before that is known by its branch and base; a text, a label or a status that is
+// there is not written; one that is merged or closed meanwhile is answered as that. A worker that was killed anywhere, or whose answer was
+// lost, begins from the start.
 //
 // A report of an attempt ends it, and every gateway reports what has its mark. So the mark is written last: what has it lacks nothing.
 //

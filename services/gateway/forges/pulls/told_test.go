@@ -64,6 +64,37 @@ func TestToldAgain(t *testing.T) {
 	}
 }
 
+// TestEndedLongAgo: what ended long before the gateway began is told once: a month of them would be asked for again and again.
+func TestEndedLongAgo(t *testing.T) {
+	w := newWorld(t)
+	w.open(w.keeper())
+	w.ready()
+	w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
+	b := &box{}
+	var mu sync.Mutex
+	later := 3 * time.Hour
+	w.run(w.keeper(func(c *pulls.Config) {
+		c.Deliveries, c.Hooks, c.Every = b, []string{"work"}, 5*time.Minute
+		c.Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(later)
+		}
+	}))
+	w.until("it is merged", func(p *forge.PullRequest) bool { return p.State == forge.PullMerged })
+	for range 5 {
+		before := w.fake.Asked("GET", w.repo+"/issues")
+		mu.Lock()
+		later += 10 * time.Minute
+		mu.Unlock()
+		b.put("work", "push", object{})
+		wait.Until(t, "there is another sweep", func() bool { return w.fake.Asked("GET", w.repo+"/issues") >= before+2 })
+	}
+	if n := len(w.reports()); n != 1 {
+		t.Errorf("it is told %d times", n)
+	}
+}
+
 // TestMarkBelowWordsOfOthers: what another one writes above or around our text does not hide its mark, also not one that is quoted there.
 func TestMarkBelowWordsOfOthers(t *testing.T) {
 	w := newWorld(t)

@@ -74,7 +74,7 @@ func (t *tracked) refusal(s *forge.PullRequest) string {
 }
 
 // pause returns after what time a look that was reported is reported again although nothing is new. The rules go by the time of a look, and
-// the clock of the gateway that looked before may have been ahead of ours: then they did not hear of it, and nobody says so. One that is
+// the clock of the gateway that looked before may have been ahead of ours: then they did not hear of it, and do not say so. One that is
 // open is told of with each sweep, one that has ended with pauses that double, and what no runner wants after an hour.
 func (k *Keeper) pause(t *tracked, s *forge.PullRequest) time.Duration {
 	d := max(k.cfg.Every, again)
