@@ -7,7 +7,8 @@
 //	2  a task that looks whether a red base branch is mended, and has told the answer, is not taken for one that went
 //	   silent; checks that a reviewer asked for do not count as a verify of the change; a trial of the merge queue whose
 //	   verify failed is made once more
-//	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done
+//	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done; the tasks of another plan go on
+//	   with the numbers of those before
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -67,10 +68,17 @@ var (
 		Name: "AbsentDependency", Since: 3,
 		Why: "an intent that was decided on before one that it depends on was submitted stayed blocked when that was done",
 	}
+	// UsedNumbers is asked for in package task.
+	UsedNumbers = Change{
+		Name: "UsedNumbers", Since: 3,
+		Why: "a late result of a plan that was given up could be taken for that of the first attempt of another plan",
+	}
 )
 
 // Changes returns all of them, the oldest first.
-func Changes() []Change { return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency} }
+func Changes() []Change {
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers}
+}
 
 // Has reports whether the rules of a version have a change.
 func (v Version) Has(c Change) bool { return v >= c.Since }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -84,6 +85,10 @@ func (r *Receiver) keys(m map[string]bool) []string {
 
 // ServeHTTP implements http.Handler.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !strings.HasPrefix(req.URL.Path, "/v1/") && req.Header.Get("Authorization") == "" {
+		http.NotFound(w, req) // of another test's client, whose server had this port before
+		return
+	}
 	body, err := io.ReadAll(req.Body)
 	r.mu.Lock()
 	defer r.mu.Unlock()

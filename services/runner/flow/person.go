@@ -90,7 +90,8 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	s.Intent.Risk = forge.MaxRisk(declared, s.Plan.Gate.Judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
-		s.Tasks.Tasks, s.Goal.Started = nil, false
+		s.Tasks.Replace(s.DecidedBy, nil)
+		s.Goal.Started = false
 		s.Plan.Drop()
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -18,6 +19,31 @@ type Set struct {
 	// Heard has the newest OverlapChanged.Number, by the ids of the task that sent it and of
 	// the task of this set that received it.
 	Heard map[string]int
+	// Used has the newest numbers of the attempts of tasks that another plan took the place of.
+	Used map[forge.TaskID]Numbers
+}
+
+// Numbers are those of the newest attempts of a task: to implement, rebase and review it.
+type Numbers [3]int
+
+// Replace puts the tasks of another plan in place of those before; nil while there is none. A task that has the id of one before goes on
+// with its numbers: the result of an attempt that was given up may still come, and would be taken for that of the new plan's first one.
+func (s *Set) Replace(by rules.Version, tasks []*Task) {
+	if by.Has(rules.UsedNumbers) {
+		for _, t := range s.Tasks {
+			if n := (Numbers{t.Implement.Number, t.Rebase.Number, t.Review.Number}); n != (Numbers{}) {
+				if s.Used == nil {
+					s.Used = map[forge.TaskID]Numbers{}
+				}
+				s.Used[t.ID] = n
+			}
+		}
+		for _, t := range tasks {
+			n := s.Used[t.ID]
+			t.Implement.Number, t.Rebase.Number, t.Review.Number = n[0], n[1], n[2]
+		}
+	}
+	s.Tasks = tasks
 }
 
 // Find returns a task, or nil.
