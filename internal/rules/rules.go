@@ -73,11 +73,16 @@ var (
 		Name: "UsedNumbers", Since: 3,
 		Why: "a late result of a plan that was given up could be taken for that of the first attempt of another plan",
 	}
+	// PausedLook is asked for where an intent says what it waits for.
+	PausedLook = Change{
+		Name: "PausedLook", Since: 3,
+		Why: "an intent that a person had paused said that it waits for the base branch, which no other one looked at, and stood still",
+	}
 )
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers}
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, PausedLook}
 }
 
 // Has reports whether the rules of a version have a change.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
@@ -71,7 +72,7 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if sum.Activity == asksAccount || sum.Activity == waitsForOrigin || sum.Waiting == forge.WaitingBase && s.Accounts.Talks {
+	if account.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Accounts.Talks {
 		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
@@ -144,30 +145,14 @@ func (s view) waiting() (forge.Waiting, string) {
 		return forge.WaitingBudget, "waits for budget"
 	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
-		if why, _ := s.outside(); strings.HasPrefix(why, forge.BaseRed) {
-			return forge.WaitingBase, "waits for the base branch to pass"
-		}
-		return forge.WaitingPaused, s.asks()
+		why, _ := s.outside()
+		return account.Asking(why, s.DecidedBy.Has(rules.PausedLook) && s.Tasks.BaseHeld(s.Pause.Holds))
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
 	case len(s.Tasks.OfBase()) > 0 && !s.Accounts.Talks: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()
-}
-
-// asksAccount is the activity of the intent that asks the person about an account, for all that wait.
-const asksAccount = "no agent is called"
-
-// waitsForOrigin is that of the one that says, for all that wait, that the origin does not answer.
-const waitsForOrigin = "waits for the origin"
-
-// asks returns the activity of an intent that speaks for all that wait.
-func (s view) asks() string {
-	if why, _ := s.outside(); strings.HasPrefix(why, forge.OriginAway) {
-		return waitsForOrigin
-	}
-	return asksAccount
 }
 
 // outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -132,6 +133,33 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 		}
 	}
 	return why, false
+}
+
+// What an intent shows that asks a person on behalf of all that wait: of an account of agents, of the origin, and of a base branch that
+// does not pass, at which nothing looks while its task is paused.
+const (
+	asksAccount    = "no agent is called"
+	waitsForOrigin = "waits for the origin"
+	looksPaused    = "paused, and nothing looks whether the base branch passes"
+)
+
+// Asking returns the kind of wait and the activity of an intent that asks a person on behalf of all that wait: why is the
+// reason, and paused says that a person has paused every task that could look at a red base branch.
+func Asking(why string, paused bool) (waiting forge.Waiting, activity string) {
+	switch {
+	case strings.HasPrefix(why, forge.BaseRed) && paused:
+		return forge.WaitingPaused, looksPaused
+	case strings.HasPrefix(why, forge.BaseRed):
+		return forge.WaitingBase, "waits for the base branch to pass"
+	case strings.HasPrefix(why, forge.OriginAway):
+		return forge.WaitingPaused, waitsForOrigin
+	}
+	return forge.WaitingPaused, asksAccount
+}
+
+// Asks reports whether an activity is one of Asking whose reason is outside of the project.
+func Asks(activity string) bool {
+	return activity == asksAccount || activity == waitsForOrigin || activity == looksPaused
 }
 
 // outside returns the beginning of a reason to wait, by which lists and notifications recognise it.

@@ -82,6 +82,12 @@ func (s *Set) OfBase() []*Task {
 	return list
 }
 
+// BaseHeld reports whether tasks wait for the base branch, and a pause holds each of them.
+func (s *Set) BaseHeld(paused func(forge.TaskID) bool) bool {
+	of := s.OfBase()
+	return len(of) > 0 && !slices.ContainsFunc(of, func(t *Task) bool { return !paused(t.ID) })
+}
+
 // Begun reports whether a task was ever implemented.
 func (s *Set) Begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Attempts > 0 })
