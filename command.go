@@ -311,6 +311,8 @@ const (
 	MergeClosed       MergeOutcome = "closed"            // the pull request was closed, or is to be merged elsewhere
 	MergeChecksFailed MergeOutcome = "checks_failed"     // checks of the forge failed: see Pull
 	MergeUnwanted     MergeOutcome = "changes_requested" // a person who may asks for changes at the pull request: see Pull
+	MergeDenied       MergeOutcome = "denied"            // the forge refuses what it was asked for until a person mends that: see Refusal
+	MergeOverdue      MergeOutcome = "overdue"           // the pull request has waited for a day: see Refusal
 	MergeDirty        MergeOutcome = "dirty"             // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
 
@@ -331,7 +333,7 @@ type MergeResult struct {
 	Verify *VerifyReport // on the moved base; nil if the base had not moved
 	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
-	Refusal   string // what the origin said when it refused the push, on one line
+	Refusal   string // what the origin or the forge said when it refused, or what a pull request is waiting for, on one line
 	// Branch is the head branch of a pull request, and BaseBranch the one to merge it into, of a change that is proposed or edited.
 	Branch, BaseBranch string
 	Pull               *PullRequest // of a change that waits, failed or is unwanted at the forge: with the checks that failed, or the reviews that ask

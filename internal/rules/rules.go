@@ -8,7 +8,8 @@
 //	   silent; checks that a reviewer asked for do not count as a verify of the change; a trial of the merge queue whose
 //	   verify failed is made once more
 //	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done; the tasks of another plan go on
-//	   with the numbers of those before
+//	   with the numbers of those before; what a forge refuses
+//	   until a person mends it fails no change, and of a pull request that waits for a day one is told
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -73,6 +74,12 @@ var (
 		Name: "UsedNumbers", Since: 3,
 		Why: "a late result of a plan that was given up could be taken for that of the first attempt of another plan",
 	}
+	// HeldPulls is asked for in package mergequeue.
+	HeldPulls = Change{
+		Name: "HeldPulls", Since: 3,
+		Why: "a token that a forge did not take any more failed every change that was opened or merged meanwhile, and nobody was told of a " +
+			"pull request whose checks never came",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -82,7 +89,7 @@ var (
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, PausedLook}
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, PausedLook}
 }
 
 // Has reports whether the rules of a version have a change.

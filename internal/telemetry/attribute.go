@@ -86,7 +86,8 @@ var (
 		outcomeOK, outcomeFailed, outcomeError, outcomeStopped)
 	attrMerge = closed("forge.merge.outcome", "how the merge ended",
 		forge.MergeDone, forge.MergeConflict, forge.MergeVerifyFailed, forge.MergePatchChanged, forge.MergeDirty, forge.MergeTried,
-		forge.MergeRefused, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted)
+		forge.MergeRefused, forge.MergeOvertaken, forge.MergeProposed, forge.MergeEdited, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted,
+		forge.MergeDenied, forge.MergeOverdue)
 	attrFact = closed("forge.fact",
 		"credentials that an agent's account refuses, a quota that is used up, an origin that does not answer, or that refuses pushes",
 		projectFacts...)

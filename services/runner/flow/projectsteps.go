@@ -174,7 +174,7 @@ func (p *Project) commands() mergequeue.Commands {
 // looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.
 func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
 	before := p.state.Queue.Timers(p.key)
-	d, err := p.pulls().Looked(&p.out, r, p.now)
+	d, err := p.pulls().Looked(&p.out, p.state.DecidedBy, r, p.now)
 	for _, t := range p.state.Queue.Timers(p.key) {
 		if !slices.Contains(before, t) {
 			p.eff.Timers = append(p.eff.Timers, t)
@@ -241,7 +241,9 @@ func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 // startNextMerge issues the next merge, if none is under way and the project is not
 // paused.
 func (p *Project) startNextMerge() {
-	for _, q := range p.pulls().Advance(&p.out) {
+	open, set := p.pulls().Advance(&p.out, p.state.DecidedBy, p.key, p.now)
+	p.eff.Timers = append(p.eff.Timers, set...)
+	for _, q := range open {
 		p.eff.Commands = append(p.eff.Commands, p.commands().Open(q))
 	}
 	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {

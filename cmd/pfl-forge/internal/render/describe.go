@@ -317,6 +317,10 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return "checks of the forge failed on its pull request", Bad
 	case forge.MergeUnwanted:
 		return "changes are asked for at its pull request", Attention
+	case forge.MergeDenied:
+		return "the forge refuses its pull request: " + l.Result.Refusal, Attention
+	case forge.MergeOverdue:
+		return "its pull request has waited for a day: it " + l.Result.Refusal, Attention
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention
 	}

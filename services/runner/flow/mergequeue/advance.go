@@ -2,16 +2,18 @@ package mergequeue
 
 import (
 	"slices"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 )
 
 // Advance has everything follow from what was last seen of the pull requests. It
 // has to be called after every step, before StartNext. It returns the requests
-// whose pull requests are to be opened.
-func (s Pulls) Advance(out *outbox.Messages) (open []*Request) {
+// whose pull requests are to be opened, and the timers to set.
+func (s Pulls) Advance(out *outbox.Messages, by rules.Version, project forge.Key, now time.Time) (open []*Request, set []forge.Timer) {
 	// What waits to be merged by the forge may be merged only as long as it may
 	// be, and what waits to be put on the tip may have to wait for another one
 	// that goes first: both are asked anew.
@@ -25,22 +27,27 @@ func (s Pulls) Advance(out *outbox.Messages) (open []*Request) {
 		}
 	}
 	for _, q := range slices.Clone(s.Proposed) {
-		s.judge(out, q)
+		if s.judge(out, by, q, now) {
+			set = append(set, s.of(q).due(q.Task, project))
+		}
 	}
 	s.prove()
 	s.press()
 	s.restack()
 	open, s.toOpen = s.toOpen, nil
-	return slices.DeleteFunc(open, func(q *Request) bool { return !slices.Contains(s.Proposed, q) })
+	return slices.DeleteFunc(open, func(q *Request) bool { return !slices.Contains(s.Proposed, q) }), set
 }
 
 // judge ends a proposed request whose change has to be made again, has one wait
 // that a person has to look at, and lets one go on that no person has to look at
-// any more.
-func (s Pulls) judge(out *outbox.Messages, q *Request) {
+// any more. It reports whether a timer has to be set for it.
+func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now time.Time) (set bool) {
 	p := s.of(q)
 	if p.Opening || p.Seen == nil {
-		return
+		if p.Denied != "" {
+			s.waits(out, by, q, &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: p.Seen}, now)
+		}
+		return false
 	}
 	seen := *p.Seen
 	seen.Checks, seen.Reviews = nil, nil
@@ -60,8 +67,10 @@ func (s Pulls) judge(out *outbox.Messages, q *Request) {
 	case pull.Edited:
 		s.hold(out, q, forge.MergeEdited, result)
 	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready:
-		s.hold(out, q, "", result)
+		return s.waits(out, by, q, result, now)
 	}
+	p.stands("", now)
+	return false
 }
 
 // hold tells a task that a person has to look at its pull request, or, without
@@ -118,9 +127,12 @@ const byForge = "forge"
 
 // restack puts the next change on the tip that is only behind, unless one is
 // there already that waits for its checks, or is ready. One that waits for
-// another one's file lock keeps none from that.
+// another one's file lock keeps none from that, and neither does one of which a
+// person was told.
 func (s Pulls) restack() {
-	if s.isMoving() || slices.ContainsFunc(s.Proposed, func(q *Request) bool { return s.mayMerge(q) && (s.isFront(q) || s.isReady(q)) }) {
+	if s.isMoving() || slices.ContainsFunc(s.Proposed, func(q *Request) bool {
+		return s.mayMerge(q) && s.of(q).Held == "" && (s.isFront(q) || s.isReady(q))
+	}) {
 		return
 	}
 	s.Front = Ref{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -61,6 +62,14 @@ type Pull struct {
 	// told to wait for a person; empty if it need not.
 	Looks int
 	Held  forge.MergeOutcome
+	// Denied is why the forge refuses what it was asked for, until a person mends
+	// that; empty if it does not.
+	Denied string
+	// At is where it stands while it waits for others, and DueAt when a person is
+	// told because it still does. Overdue says that this time has come.
+	At      pull.Standing
+	DueAt   time.Time
+	Overdue bool
 	// Unproved says that its task was told that its merge cannot be proved.
 	Unproved bool
 }
@@ -117,6 +126,8 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	}
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
+	p.Denied = ""
+	p.stands("", time.Time{})
 	q := s.rest(out)
 	if q == nil {
 		return
@@ -174,7 +185,7 @@ func (s Pulls) Opening() (list []*Request) {
 
 // Looked takes a gateway's report on a pull request: the end of an attempt to
 // open or to merge it, or a later look.
-func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (forge.Decision, error) {
+func (s Pulls) Looked(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (forge.Decision, error) {
 	id, task := r.To.Intent, r.Attempt.Task
 	t := s.Tasks[id][task]
 	if t == nil || t.Pull == nil || r.IsStart() {
@@ -186,7 +197,7 @@ func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (for
 	seen, failure := p.read(r, now)
 	switch {
 	case (pressed || opened) && seen == nil:
-		s.failed(out, p, task, failure, now)
+		s.failed(out, by, p, task, failure, now)
 		return forge.Applied, nil
 	case seen == nil:
 		return rule.Ignore("attempt %s is not open", r.Attempt)
@@ -199,6 +210,9 @@ func (s Pulls) Looked(out *outbox.Messages, r *forge.Result, now time.Time) (for
 	p.Number = seen.Number
 	if opened {
 		p.Opening, p.Errors = false, 0
+	}
+	if opened || pressed {
+		p.Denied = ""
 	}
 	if pressed {
 		s.pressed(out, p, now)
@@ -246,13 +260,14 @@ func bounded(seen *forge.PullRequest, now time.Time) *forge.PullRequest {
 	return &at
 }
 
-// failed takes that an attempt at the forge failed: it is made again later,
-// unless a person has to do something first. That a forge is away, for however
-// long, fails no change.
-func (s Pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge.Failure, now time.Time) {
+// failed takes that an attempt at the forge failed: it is made again later. That
+// a forge is away, for however long, fails no change, and neither does what a
+// person has to mend there, as a token that is not taken any more.
+func (s Pulls) failed(out *outbox.Messages, by rules.Version, p *Pull, task forge.TaskID, f *forge.Failure, now time.Time) {
 	m := s.Current
 	pressed := m != nil && m.Task == task && m.Press
-	if rule.GivesUp(f.Reason) {
+	denied := rule.GivesUp(f.Reason)
+	if denied && !by.Has(rules.HeldPulls) {
 		answer := &forge.MergeEnded{Task: task, Number: p.Change.Number, Failure: f}
 		if p.Opening = false; pressed {
 			s.rest(out)
@@ -266,6 +281,9 @@ func (s Pulls) failed(out *outbox.Messages, p *Pull, task forge.TaskID, f *forge
 	}
 	policy := forge.DefaultPolicy()
 	pause := min(rule.Failures[f.Reason].Then.Pause(max(policy.RetryBackoff, time.Second), min(p.Errors, 10)), longestRest)
+	if denied {
+		pause, p.Denied = longestRest, cmp.Or(f.Message, string(f.Reason))
+	}
 	p.RetryAt = now.Add(pause)
 	if f.Until.After(p.RetryAt) {
 		p.RetryAt = f.Until
@@ -282,6 +300,9 @@ func timerKey(t forge.TaskID) string { return "pull/" + string(t) }
 // TryAgain lets an attempt at the forge, or to prove a merge, be made again
 // because its timer fired, and reports whether it does.
 func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
+	if s.fallsDue(fired) {
+		return true
+	}
 	for _, ref := range s.retried() {
 		p := s.Tasks[ref.Intent][ref.Task].Pull
 		if timerKey(ref.Task) != fired.Key || !p.RetryAt.Equal(fired.At) {
@@ -302,6 +323,11 @@ func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
 func (s Pulls) timers(project forge.Key) (list []forge.Timer) {
 	for _, ref := range s.retried() {
 		list = append(list, forge.Timer{To: project, Key: timerKey(ref.Task), At: s.Tasks[ref.Intent][ref.Task].Pull.RetryAt})
+	}
+	for _, q := range s.Proposed {
+		if p := s.of(q); !p.DueAt.IsZero() {
+			list = append(list, p.due(q.Task, project))
+		}
 	}
 	return list
 }

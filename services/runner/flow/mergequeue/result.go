@@ -30,6 +30,8 @@ var afterMerge = map[forge.MergeOutcome]struct {
 	forge.MergeClosed:       {}, // this and those below are no results of a merge: see pulls
 	forge.MergeChecksFailed: {},
 	forge.MergeUnwanted:     {},
+	forge.MergeDenied:       {},
+	forge.MergeOverdue:      {},
 }
 
 // Result takes a worker's report on the merge that is under way and answers the
@@ -97,7 +99,7 @@ func (t turns) again(out *outbox.Messages, m *Merge, f *forge.Failure, now time.
 // ends reports whether a merge can end so, by a pull request or by a push.
 func ends(o forge.MergeOutcome, byPull bool) bool {
 	switch o {
-	case forge.MergeTried, forge.MergeProposed, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
+	case forge.MergeTried, forge.MergeProposed, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted, forge.MergeDenied, forge.MergeOverdue:
 		return false
 	case forge.MergeEdited:
 		return byPull

@@ -34,7 +34,12 @@ func (t Pulled) Waits(m *forge.MergeEnded) bool {
 // GoesOn reports whether a request to merge is still in force: it waits for a
 // person, or for a pull request that a person was asked about before.
 func GoesOn(m *forge.MergeResult) bool {
-	return m.Outcome == forge.MergeClosed || m.Outcome == forge.MergeEdited || m.Outcome == forge.MergeProposed
+	switch m.Outcome {
+	case forge.MergeClosed, forge.MergeEdited, forge.MergeDenied, forge.MergeOverdue, forge.MergeProposed:
+		return true
+	default:
+		return false
+	}
 }
 
 // answered takes the outcome of the pull request.
@@ -54,10 +59,18 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 		t.Feedback, t.Write = wishes(seen), nil
 		t.step(x, Input{On: ChangesWanted, Detail: name(seen) + ": " + strings.Join(wishers(seen), ", ")})
 	case forge.MergeClosed, forge.MergeEdited:
-		why := whyHeld(m.Outcome, seen, m.BaseBranch)
-		t.step(x, Input{On: PullHeld, Detail: why, Why: why + ". When that is as you want it: pfl-forge retry " + string(x.Intent.ID)})
+		t.held(x, whyHeld(m.Outcome, seen, m.BaseBranch), "When that is as you want it")
+	case forge.MergeDenied:
+		t.held(x, fmt.Sprintf("the forge refuses %s: %s", name(seen), m.Refusal), "It is asked again every 10 minutes. When that is mended")
+	case forge.MergeOverdue:
+		t.held(x, fmt.Sprintf("%s has waited for a day: it %s", name(seen), m.Refusal), "It goes on by itself when that is over. To propose it anew")
 	default: // it goes on
 	}
+}
+
+// held has the task wait for a person, who is told why, and when to say retry.
+func (t Pulled) held(x *Turn, why, when string) {
+	t.step(x, Input{On: PullHeld, Detail: why, Why: why + ". " + when + ": pfl-forge retry " + string(x.Intent.ID)})
 }
 
 // name names a pull request, for people.

@@ -241,7 +241,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head
 		t.step(x, Input{On: Changed, Detail: "the rebased change is not the one that was reviewed"})
-	case forge.MergeClosed, forge.MergeEdited, forge.MergeProposed, forge.MergeChecksFailed, forge.MergeUnwanted:
+	case forge.MergeClosed, forge.MergeEdited, forge.MergeProposed, forge.MergeChecksFailed, forge.MergeUnwanted, forge.MergeDenied, forge.MergeOverdue:
 		Pulled{t}.answered(x, m)
 	case forge.MergeDirty:
 		files := strings.Join(m.Files, ", ")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // Audit knows the pull requests of a world without the rules.
@@ -99,6 +100,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 			}
 		}
 	}
+	if err := a.denied(rec); err != nil {
+		return err
+	}
 	if err := a.wishes(rec); err != nil {
 		return err
 	}
@@ -118,6 +122,18 @@ func (f *Forge) Check(rec *forge.Record) error {
 				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
 			}
 		default:
+		}
+	}
+	return nil
+}
+
+// denied returns an error if a change is given up because the forge refuses our
+// account: that is for a person to mend, and no fault of the change.
+func (a *Audit) denied(rec *forge.Record) error {
+	for i := range rec.Effects.Outbox {
+		m := forge.As[*forge.MergeEnded](rec.Effects.Outbox[i].Message)
+		if m != nil && m.Failure != nil && m.Failure.Reason == forge.FailAuth && rules.Of(rec).Has(rules.HeldPulls) {
+			return fmt.Errorf("%s is given up because %s", m.Task, m.Failure.Message)
 		}
 	}
 	return nil

@@ -25,6 +25,8 @@ type Forge struct {
 	Audit
 
 	rng *rand.Rand
+	// denials says when our account is refused, until a person mends that.
+	denials *rand.Rand
 	// Policy is that of the project.
 	Policy *forge.PullPolicy
 	// approvals says that an approval is needed. The forge counts those of any
@@ -66,7 +68,7 @@ func New(seed uint64) *Forge {
 	if seed%16 != 3 {
 		return nil
 	}
-	f := &Forge{rng: rand.New(rand.NewPCG(seed, 14)), branches: map[string]*branch{}}
+	f := &Forge{rng: rand.New(rand.NewPCG(seed, 14)), denials: rand.New(rand.NewPCG(seed, 15)), branches: map[string]*branch{}}
 	f.Policy = &forge.PullPolicy{Method: "fast-forward", By: "forge", Branch: "forge/{task}"}
 	if f.rng.IntN(3) == 0 {
 		f.Policy.By = "people"
@@ -104,6 +106,8 @@ func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head 
 	p := f.find(in.Branch)
 	b := f.branches[in.Branch]
 	switch {
+	case f.acts < wild && f.denials.IntN(8) == 0:
+		return &forge.Failure{Reason: forge.FailAuth, Message: "the token is not taken"}
 	case c.Attempt.Step == forge.StepOpenPull && p == nil:
 		if b == nil || b.head != in.Head {
 			return &forge.Failure{Reason: forge.FailConfig, Message: "the branch was changed by another one"}
