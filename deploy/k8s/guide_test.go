@@ -35,23 +35,8 @@ func newHandbook(t *testing.T) *handbook {
 		t.Fatal(err)
 	}
 	h := &handbook{t: t, text: string(text)}
-	dir := filepath.Join(t.TempDir(), "ours")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	top, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	relative, err := filepath.Rel(dir, top)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content := strings.ReplaceAll(h.block("# kustomization.yaml"), "../pfl-forge/", relative+"/")
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.installation = build(t, dir)
+	_, whole, _ := strings.Cut(h.block("# kustomization.yaml"), "namespace: pfl-forge\n")
+	h.installation = h.render(t, whole)
 	return h
 }
 
