@@ -33,9 +33,11 @@ func TestCluster(t *testing.T) {
 	in.ready(t, "", len(want))
 	figure(t, "all services ready %s after it was applied", time.Since(began).Round(time.Second))
 	in.neverRestarted(t, want)
+	in.memory(t, "at rest")
 
 	in.submit(t, "first", 50)
 	in.merged(t)
+	in.memory(t, "after 50 intents")
 	in.outside(t)
 	in.claude(t)
 	in.merged(t)
