@@ -206,17 +206,19 @@ func (in *installation) startGit(t *testing.T) {
 // startService starts a service under a name.
 func (in *installation) startService(t *testing.T, service, name string) {
 	t.Helper()
+	env := map[string]string{
+		"FORGE_SERVER": "tls://nats:4222", "FORGE_NKEY": "/etc/forge/nats/nkey", "FORGE_TLS_CA": "/etc/forge/nats/ca.crt",
+		"FORGE_LISTEN": ":8080", "FORGE_PROJECTS": "shop=http://git:8080/shop.git", "FORGE_STREAM_REPLICAS": strconv.Itoa(servers),
+		"FORGE_REPLICA": name,
+		// The runtime gives no user namespaces, so there is no sandbox here.
+		"FORGE_SANDBOX": "unconfined",
+	}
+	if service == "gateway" {
+		env["FORGE_GATEWAY"] = "/etc/forge/nats/gateway.yaml"
+	}
 	in.services[name] = in.start(t, testcontainers.ContainerRequest{
 		Image: in.image(service), ExposedPorts: []string{"8080/tcp"},
-		Env: map[string]string{
-			"FORGE_SERVER": "tls://nats:4222", "FORGE_NKEY": "/etc/forge/nats/nkey", "FORGE_TLS_CA": "/etc/forge/nats/ca.crt",
-			"FORGE_LISTEN": ":8080", "FORGE_PROJECTS": "shop=http://git:8080/shop.git", "FORGE_STREAM_REPLICAS": strconv.Itoa(servers),
-			"FORGE_REPLICA": name,
-			// The runtime gives no user namespaces, so there is no sandbox here.
-			"FORGE_SANDBOX": "unconfined",
-			// Read by the gateway alone.
-			"FORGE_GATEWAY": "/etc/forge/nats/gateway.yaml",
-		},
+		Env:      env,
 		Networks: []string{in.network}, NetworkAliases: map[string][]string{in.network: {name}},
 	}, in.config+"/"+service+":/etc/forge/nats:ro")
 }
