@@ -25,7 +25,7 @@ FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
 
 # The tests that make k8s-test runs, and for how long at most.
 K8S_RUN ?= TestCluster
-K8S_TIMEOUT ?= 25m
+K8S_TIMEOUT ?= 30m
 
 # How long make fuzz fuzzes each target, and which: a part of package:target; empty for all.
 export FUZZTIME ?= 20s

@@ -31,6 +31,7 @@ func TestServersKilled(t *testing.T) {
 	in.outage(t, (in.leader(t)+1)%servers)
 	for round := range 2 {
 		asked = append(asked, in.submit(t, fmt.Sprint("leader-", round), 8)...)
+		asked = append(asked, in.request(t, fmt.Sprint("http-", round), 4)...)
 		in.underWay(t, asked)
 		in.outage(t, in.leader(t))
 	}

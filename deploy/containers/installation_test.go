@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ type installation struct {
 	nats     [servers]testcontainers.Container
 	git      testcontainers.Container
 	services map[string]testcontainers.Container
+	// token is that by which a system asks the gateway.
+	token string
 }
 
 // install starts everything, with a version of nats-server.
@@ -61,7 +64,7 @@ func install(t *testing.T, d *docker, version string) *installation {
 	}
 	in.startGit(t)
 	began := time.Now()
-	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
+	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		in.startService(t, name, name)
 	}
 	in.startService(t, "runner", "runner-2")
@@ -78,7 +81,7 @@ func install(t *testing.T, d *docker, version string) *installation {
 func (in *installation) configure(t *testing.T) {
 	t.Helper()
 	out := in.folder(t, "auth", nil)
-	args := []string{"auth", "init", "--out", "/out", "--system", system, "--projects", "shop", "--host", "nats"}
+	args := []string{"auth", "init", "--out", "/out", "--system", system, "--projects", "shop", "--gateway", "--host", "nats"}
 	for i := range servers {
 		args = append(args, "--host", host(i))
 	}
@@ -92,10 +95,13 @@ func (in *installation) configure(t *testing.T) {
 		"auth.conf": read(t, out, "auth.conf"), "tls/tls.crt": read(t, out, "tls.crt"), "tls/tls.key": read(t, out, "tls.key"),
 		"tls/ca.crt": read(t, out, "ca.crt"),
 	})
-	for _, account := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "operator", system} {
+	for _, account := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway", "operator", system} {
 		files := map[string]string{"nkey": read(t, out, account+".nk"), "ca.crt": read(t, out, "ca.crt")}
 		if account == "runner" { // it asks for signatures
 			files["allowed_signers"] = read(t, out, "allowed_signers")
+		}
+		if account == "gateway" {
+			maps.Copy(files, in.doors(t))
 		}
 		in.folder(t, account, files)
 	}
@@ -200,15 +206,19 @@ func (in *installation) startGit(t *testing.T) {
 // startService starts a service under a name.
 func (in *installation) startService(t *testing.T, service, name string) {
 	t.Helper()
+	env := map[string]string{
+		"FORGE_SERVER": "tls://nats:4222", "FORGE_NKEY": "/etc/forge/nats/nkey", "FORGE_TLS_CA": "/etc/forge/nats/ca.crt",
+		"FORGE_LISTEN": ":8080", "FORGE_PROJECTS": "shop=http://git:8080/shop.git", "FORGE_STREAM_REPLICAS": strconv.Itoa(servers),
+		"FORGE_REPLICA": name,
+		// The runtime gives no user namespaces, so there is no sandbox here.
+		"FORGE_SANDBOX": "unconfined",
+	}
+	if service == "gateway" {
+		env["FORGE_GATEWAY"] = "/etc/forge/nats/gateway.yaml"
+	}
 	in.services[name] = in.start(t, testcontainers.ContainerRequest{
 		Image: in.image(service), ExposedPorts: []string{"8080/tcp"},
-		Env: map[string]string{
-			"FORGE_SERVER": "tls://nats:4222", "FORGE_NKEY": "/etc/forge/nats/nkey", "FORGE_TLS_CA": "/etc/forge/nats/ca.crt",
-			"FORGE_LISTEN": ":8080", "FORGE_PROJECTS": "shop=http://git:8080/shop.git", "FORGE_STREAM_REPLICAS": strconv.Itoa(servers),
-			"FORGE_REPLICA": name,
-			// The runtime gives no user namespaces, so there is no sandbox here.
-			"FORGE_SANDBOX": "unconfined",
-		},
+		Env:      env,
 		Networks: []string{in.network}, NetworkAliases: map[string][]string{in.network: {name}},
 	}, in.config+"/"+service+":/etc/forge/nats:ro")
 }
@@ -255,6 +265,41 @@ func (in *installation) submit(t *testing.T, prefix string, count int) []string 
 		Networks: []string{in.network},
 	}, in.config+"/"+system+":/etc/forge/nats:ro")
 	if want := fmt.Sprintf("stored %d\n", count); code != 0 || out != want {
+		t.Fatalf("the system said %q with exit code %d, want %q", out, code, want)
+	}
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
+	}
+	return names
+}
+
+// doors returns the files of the gateway's settings, with a token that its own program has made.
+func (in *installation) doors(t *testing.T) map[string]string {
+	t.Helper()
+	code, out := in.run(t, testcontainers.ContainerRequest{Image: in.image("gateway"), Cmd: []string{"token"}})
+	// What is said about it for people may come before or behind it.
+	made := regexp.MustCompile(`(?m)^(pflt_\S+)$[^:]*sha256: ([0-9a-f]{64})$`).FindStringSubmatch(out)
+	if code != 0 || made == nil {
+		t.Fatalf("a token: exit code %d: %s", code, out)
+	}
+	in.token = made[1]
+	return map[string]string{
+		"gateway.yaml": "listen: :8081\ntokens: tokens.yaml\n",
+		"tokens.yaml":  fmt.Sprintf("tokens:\n  web: {sha256: %s, system: web, projects: {shop: [requester]}}\n", made[2]),
+	}
+}
+
+// request has another system ask for changes by HTTP, each of them twice, and returns their names once a
+// runner has taken all.
+func (in *installation) request(t *testing.T, prefix string, count int) []string {
+	t.Helper()
+	code, out := in.run(t, testcontainers.ContainerRequest{
+		Image: testpod, Cmd: []string{"request", "http://gateway:8081", "shop", prefix, strconv.Itoa(count)},
+		Env:      map[string]string{"TOKEN": in.token},
+		Networks: []string{in.network},
+	})
+	if want := fmt.Sprintf("taken %d\n", count); code != 0 || out != want {
 		t.Fatalf("the system said %q with exit code %d, want %q", out, code, want)
 	}
 	var names []string

@@ -3,6 +3,8 @@ package monitoring_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,6 +32,8 @@ import (
 type process struct {
 	name string
 	addr string // of its metrics
+	// outside has the address of a gateway, once it listens there.
+	outside chan string
 }
 
 // launch builds a service and runs it until the test ends.
@@ -52,13 +56,19 @@ func launch(t *testing.T, bin, service, replica, server string, args ...string) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	addr, ended := make(chan string, 1), make(chan struct{})
+	addr, outside, ended := make(chan string, 1), make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			var line struct{ Msg, Addr, Level string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "health endpoint" {
+			var line struct{ Msg, Addr, Address, Level string }
+			if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+				continue
+			}
+			switch line.Msg {
+			case "health endpoint":
 				addr <- line.Addr
+			case "serves the outside":
+				outside <- line.Address
 			}
 			if line.Level == "ERROR" {
 				t.Errorf("%s: %s", replica, lines.Text())
@@ -72,7 +82,42 @@ func launch(t *testing.T, bin, service, replica, server string, args ...string) 
 			t.Errorf("%s: %v", replica, err)
 		}
 	})
-	return process{replica, wait.For(t, addr)}
+	return process{replica, wait.For(t, addr), outside}
+}
+
+// launchGateway runs a gateway that knows one token, and returns that too.
+func launchGateway(t *testing.T, bin, server string) (p process, token string) {
+	t.Helper()
+	dir := t.TempDir()
+	token = "pflt_" + rand.Text()
+	for name, text := range map[string]string{
+		"gateway.yaml": "listen: 127.0.0.1:0\ntokens: tokens.yaml\n",
+		"tokens.yaml":  fmt.Sprintf("tokens:\n  ada: {sha256: %x, person: ada, projects: {shop: [viewer]}}\n", sha256.Sum256([]byte(token))),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return launch(t, bin, "gateway", "gateway-1", server, "--gateway="+filepath.Join(dir, "gateway.yaml")), token
+}
+
+// lists asks a gateway for the intents of the project.
+func (p process) lists(t *testing.T, token string) {
+	t.Helper()
+	address := wait.For(t, p.outside)
+	p.outside <- address
+	r, err := http.NewRequestWithContext(wait.Context(t), http.MethodGet, "http://"+address+"/api/v1/projects/shop/intents", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+		t.Errorf("the gateway answers %s", resp.Status)
+	}
 }
 
 // get returns what a process answers.
@@ -126,6 +171,8 @@ func TestRealRun(t *testing.T) {
 		launch(t, bin, "analyzer", "analyzer-1", s.URL(), serves), launch(t, bin, "implementer", "implementer-1", s.URL(), serves),
 		launch(t, bin, "reviewer", "reviewer-1", s.URL(), serves), launch(t, bin, "reflector", "reflector-1", s.URL(), serves),
 	}
+	outside, token := launchGateway(t, bin, s.URL())
+	all = append(all, outside)
 	for _, p := range all {
 		wait.Until(t, p.name+" is ready", func() bool { code, _ := p.get(t, "/readyz"); return code == http.StatusOK })
 	}
@@ -134,6 +181,7 @@ func TestRealRun(t *testing.T) {
 	b := s.Connect(t)
 	const n = 5
 	for i := range n {
+		outside.lists(t, token)
 		submit(t.Context(), t, b.Submissions, forge.IntentID(fmt.Sprintf("intent-%d", i)))
 	}
 	after := map[string]string{}

@@ -108,6 +108,11 @@ forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="0.01",instan
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+60x240
 forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 1x240
 forge_redeliveries_total{forge_message_kind="event",instance="r1"} 0+1x240
+http_server_request_duration_seconds_count{http_route="/api/v1",http_response_status_code="201",instance="g1"} 0+10x240
+http_server_request_duration_seconds_count{http_route="/api/v1",http_response_status_code="503",instance="g1"} 3x240
+http_server_request_duration_seconds_count{http_route="other",http_response_status_code="503",instance="g1"} 0+90x240
+http_server_request_duration_seconds_count{http_route="/hooks/{name}",http_response_status_code="202",instance="g1"} 0+5x240
+http_server_request_duration_seconds_count{http_route="/hooks/{name}",http_response_status_code="401",instance="g1"} 9x240
 forge_build_info_ratio{vcs_ref_head_revision="a",instance="r1"} 1x240
 forge_build_info_ratio{vcs_ref_head_revision="a",instance="r2"} 1x240
 `
@@ -136,6 +141,8 @@ forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0
 	"ForgePodsRefused":      `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
 	"ForgeReadsRefused":     `forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 0+20x240`,
 	"ForgeQuotaReached":     `forge_submissions_over_quota_total{forge_project="shop",forge_quota="quota.system",instance="r1"} 7+2x240`,
+	"ForgeGatewayFails":     `http_server_request_duration_seconds_count{http_route="/api/v1",http_response_status_code="503",instance="g1"} 0+4x240`,
+	"ForgeHookRefused":      `http_server_request_duration_seconds_count{http_route="/hooks/{name}",http_response_status_code="401",instance="g1"} 9+1x240`,
 	"ForgeJournalSlow": `forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="2.5",instance="r1"} 0+90x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+90x240`,
 	"ForgeJournalFails":   `forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 0+1x240`,

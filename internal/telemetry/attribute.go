@@ -106,6 +106,9 @@ var (
 	attrQuota   = closed("forge.quota", "the quota of open intents that was reached", quota.OfProject, quota.OfSystem)
 	attrRefusal = closed("forge.pod.refusal",
 		"`denied` by the API server, `quota` of the namespace, or `template`: its container can never start", refusals...)
+	attrMethod = closed("http.request.method", "`GET` or `POST`", "GET", "POST")
+	attrRoute  = closed("http.route", "the address with names in the place of its variable parts", httpRoutes...)
+	attrHTTP   = closed("http.response.status_code", "what was answered", httpStatuses...)
 	// These have one value in a process.
 	attrVersion  = &Attribute{Key: "service.version", Most: 1, Text: "version of the program"}
 	attrRevision = &Attribute{Key: "vcs.ref.head.revision", Most: 1, Text: "the commit that it was built from"}

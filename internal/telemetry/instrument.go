@@ -33,7 +33,7 @@ type Instrument struct {
 	Kind InstrumentKind
 	// Unit is that of UCUM; one in braces is only a note.
 	Unit string
-	// By is who records it: runner, workers, or all.
+	// By is who records it: runner, workers, gateway, or all.
 	By string
 	// Across says how to combine replicas.
 	// A query that combines them otherwise is wrong by the number of runners.
@@ -53,6 +53,8 @@ const (
 	byRunner = "runner"
 	// byWorkers: what a replica does with a command.
 	byWorkers = "workers"
+	// byGateway: requests from the outside.
+	byGateway = "gateway"
 	// byAll: what is the same in every process.
 	byAll = "all"
 )
@@ -62,6 +64,8 @@ var (
 	seconds = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200}
 	// moments are the bounds for a write.
 	moments = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5}
+	// answers are the bounds that the semantic conventions want of answers by HTTP.
+	answers = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 	// tokens are the bounds that the semantic conventions want.
 	tokens = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 )
@@ -212,6 +216,12 @@ var (
 		nil,
 		"pods that could not be made, or whose container can never start",
 	}
+	requests = &Instrument{
+		"http.server.request.duration", Histogram, "s", byGateway, Sum,
+		[]*Attribute{attrMethod, attrRoute, attrHTTP},
+		answers,
+		"how long answers took by [HTTP](guide-api.md), hooks among them; of those who follow, how long they did",
+	}
 	redeliveries = &Instrument{
 		"forge.redeliveries", Counter, "{message}", byAll, Sum,
 		[]*Attribute{attrKind},
@@ -238,7 +248,7 @@ func Instruments() []*Instrument {
 		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
 		decisions, journalWrite, merges, tokenUsage, cost,
 		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused,
-		redeliveries, unready, build,
+		requests, redeliveries, unready, build,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -188,6 +190,16 @@ func (r *Recorder) ReadRefused(reason string) {
 	if r != nil {
 		r.count(readsRefused, 1, of(attrReadRefusal, reason))
 	}
+}
+
+// Answered records an answer of the gateway, at the address that a pattern of net/http names.
+func (r *Recorder) Answered(method, pattern string, status int, took time.Duration) {
+	if r == nil {
+		return
+	}
+	// The method stands before the address in most patterns.
+	route := pattern[strings.LastIndexByte(pattern, ' ')+1:]
+	r.record(requests, took.Seconds(), of(attrMethod, method), of(attrRoute, route), of(attrHTTP, strconv.Itoa(status)))
 }
 
 // OverQuota counts a submission that a quota, named by its field, had no room for.

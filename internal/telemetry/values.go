@@ -2,6 +2,12 @@ package telemetry
 
 import "github.com/pfl-forge/pfl-forge"
 
+// The addresses below which the gateway has those of intents, and of what people want of one.
+const (
+	intentRoute = "/api/v1/projects/{project}/intent"
+	wishRoute   = intentRoute + "s/{intent}/"
+)
+
 // These are all constants of their types (TestValuesAreComplete).
 var (
 	statuses = []forge.Status{
@@ -19,7 +25,16 @@ var (
 	// not shown, since an attribute has a closed set of values.
 	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush, forge.FailBase}
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
-	reasons      = []forge.FailureReason{
+	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
+	httpRoutes = []string{
+		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/hooks/{name}",
+		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
+		wishRoute + "pause", wishRoute + "resume",
+	}
+	httpStatuses = []string{
+		"200", "201", "202", "204", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
+	}
+	reasons = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,

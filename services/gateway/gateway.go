@@ -17,6 +17,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
@@ -47,6 +48,8 @@ type Config struct {
 	Log *slog.Logger
 	// Replica names this gateway among all.
 	Replica forge.ReplicaID
+	// Metrics records how requests are answered; nil: nothing does.
+	Metrics *telemetry.Recorder
 	// Worker returns the worker that carries out the steps of pull requests; nil where no forge of the settings has any.
 	Worker func(...service.Handler) *service.Worker
 }
@@ -133,12 +136,31 @@ func (g *Gateway) Go(loop func(context.Context) error) { g.loops = append(g.loop
 
 // serve hands a request to whoever is mounted. An unclean path leads nowhere.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	began, answer := time.Now(), &answered{ResponseWriter: w, status: http.StatusOK}
+	// Whichever mux took the request last has left its pattern there.
+	defer func() { g.cfg.Metrics.Answered(r.Method, r.Pattern, answer.status, time.Since(began)) }()
 	if r.URL.Path != "/" && !api.Clean(r) {
-		api.NotFound(w)
+		api.NotFound(answer)
 		return
 	}
-	g.mux.ServeHTTP(w, r)
+	g.mux.ServeHTTP(answer, r)
 }
+
+// answered notes the status of an answer.
+type answered struct {
+	http.ResponseWriter
+
+	status int
+}
+
+// WriteHeader notes the status, and hands it on.
+func (a *answered) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection, for its deadlines and to flush.
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Addr waits until the gateway listens, and returns where.
 func (g *Gateway) Addr() net.Addr {

@@ -62,7 +62,7 @@ func read(t *testing.T, e *export.Export) map[string]*dto.MetricFamily {
 		t.Fatal(err)
 	}
 	for name := range all {
-		if !strings.HasPrefix(name, "forge_") && !strings.HasPrefix(name, "gen_ai_") {
+		if !strings.HasPrefix(name, "forge_") && !strings.HasPrefix(name, "gen_ai_") && !strings.HasPrefix(name, "http_server_") {
 			delete(all, name)
 		}
 	}
@@ -121,6 +121,7 @@ func record(t *testing.T, e *export.Export) {
 	r.ReadRefused("busy")
 	r.Watch(func(context.Context) []string { return []string{"state"} })
 	r.OverQuota("shop", quota.OfSystem)
+	r.Answered("POST", "POST /hooks/{name}", 202, time.Millisecond)
 	r.Pod()
 	r.PodStarted(2 * time.Second)
 	r.PodLost(telemetry.PodEvicted)
@@ -275,6 +276,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 				r.AttemptBegan(&forge.Command{To: res.To, Attempt: res.Attempt}, time.Second)
 				r.LeaseLost(forge.Step(name))
 				r.Redelivered(telemetry.Kind(name))
+				r.Answered(name, "POST "+name, n, time.Second)
 				r.PodLost(telemetry.PodLoss(name))
 				r.PodRefused(telemetry.PodRefusal(name))
 				r.Verified(forge.ProjectID(name), time.Second, &forge.VerifyReport{}, nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
@@ -36,6 +37,7 @@ type world struct {
 	secrets map[string]string
 	file    string // of the tokens
 	log     *locked
+	metrics *telemetry.Recorder // of gateways; nil: none
 }
 
 // locked is a log that is written to by several.
@@ -99,7 +101,7 @@ func (w *world) writeTokens(list map[string]string) {
 // gateway runs a gateway until what it returns is called, or the test ends.
 func (w *world) gateway(settings gateway.Settings) (stop func(), base string) {
 	w.t.Helper()
-	g, err := gateway.New(gateway.Config{Settings: &settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.NewTextHandler(w.log, nil))})
+	g, err := gateway.New(gateway.Config{Settings: &settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.NewTextHandler(w.log, nil)), Metrics: w.metrics})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func main() {
 		if err != nil {
 			return fmt.Errorf("--gateway (FORGE_GATEWAY): %w", err)
 		}
-		g, err := gateway.New(gateway.Config{Settings: settings, Bus: env.Bus, Log: env.Log, Replica: env.Config.Replica, Worker: env.Worker})
+		g, err := gateway.New(gateway.Config{Settings: settings, Bus: env.Bus, Log: env.Log, Replica: env.Config.Replica, Metrics: env.Metrics, Worker: env.Worker})
 		if err != nil {
 			return err
 		}
