@@ -77,8 +77,12 @@ var (
 	// HeldPulls is asked for in package mergequeue.
 	HeldPulls = Change{
 		Name: "HeldPulls", Since: 3,
-		Why: "a token that a forge did not take any more failed every change that was opened or merged meanwhile, and nobody was told of a " +
-			"pull request whose checks never came",
+		Why: "a token that a forge did not take any more failed every change that was opened or merged meanwhile",
+	}
+	// OverduePulls is asked for in package mergequeue.
+	OverduePulls = Change{
+		Name: "OverduePulls", Since: 3,
+		Why: "a pull request whose checks never came, or that nobody merged, waited unnoticed and had others wait for it",
 	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
@@ -89,7 +93,7 @@ var (
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, PausedLook}
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook}
 }
 
 // Has reports whether the rules of a version have a change.

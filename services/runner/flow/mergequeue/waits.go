@@ -66,7 +66,7 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 	if at == pull.Ready && q.Change.Pull.By == byForge && p.Errors == 0 { // it is merged next, or when a file lock is given back
 		at = ""
 	}
-	set = by.Has(rules.HeldPulls) && p.stands(at, now)
+	set = by.Has(rules.OverduePulls) && p.stands(at, now)
 	why := forge.MergeOutcome("")
 	if p.Overdue {
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
