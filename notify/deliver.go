@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/process"
@@ -64,7 +66,7 @@ func (t *Target) run(ctx context.Context, m message) error {
 	}
 	report, err := process.Run(ctx, process.Command{
 		Path: t.Command[0], Args: t.Command[1:], Dir: os.TempDir(), Stdin: m.event, MergeStderr: true,
-		Env:    process.Merge(os.Environ(), env),
+		Env:    process.Merge(withoutOurs(os.Environ()), env),
 		Limits: process.Limits{Wall: commandTimeout, OutputBytes: commandOutput},
 	})
 	if err != nil {
@@ -74,6 +76,18 @@ func (t *Target) run(ctx context.Context, m message) error {
 		return fmt.Errorf("%s ended with exit code %d", t.Command[0], report.ExitCode)
 	}
 	return nil
+}
+
+// ours are the beginnings of the names of variables that are meant for pfl-forge: its settings, among them ways into NATS,
+// the keys of models, and where telemetry goes.
+var ours = []string{"FORGE_", "ANTHROPIC_", "CLAUDE_CODE_", "OPENAI_", "GEMINI_", "GOOGLE_GEMINI_", "OTEL_"}
+
+// withoutOurs returns an environment without those variables. A program that tells people needs its own, such as the
+// token of a chat, and none of ours: it may print its environment, or be told by an event what to send.
+func withoutOurs(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		return slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(entry, prefix) })
+	})
 }
 
 // post sends the event to the target's webhook. No error holds the URL, which may be a

@@ -332,3 +332,32 @@ mv "$1/event.tmp" "$1/event"
 		t.Errorf("event %q", event)
 	}
 }
+
+// A command gets the variables of the machine that its program may need, and none that are meant for pfl-forge: no way into NATS, no
+// key of a model.
+func TestCommandGetsNoneOfOurKeys(t *testing.T) {
+	const canary = "a-secret-of-pfl-forge"
+	for _, name := range []string{
+		"FORGE_TOKEN_FILE", "FORGE_NKEY", "FORGE_SERVER", "FORGE_AGENT_OURS_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+		"OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OTEL_EXPORTER_OTLP_HEADERS",
+	} {
+		t.Setenv(name, canary)
+	}
+	t.Setenv("CHAT_TOKEN", "of-the-chat")
+	w := newWorld(t)
+	out := t.TempDir()
+	script := filepath.Join(out, "tell.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nenv > \"$1/env.tmp\"\nmv \"$1/env.tmp\" \"$1/env\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.tells(config(t, `notifications: {desk: {on: [waiting], command: [`+script+`, `+out+`]}}`))
+	id := w.intent("shop", forge.StatusProposed, forge.WaitingClarification)
+	var env []byte
+	wait.Until(t, "the program is told", func() bool {
+		env, _ = os.ReadFile(filepath.Join(out, "env"))
+		return env != nil
+	})
+	if got := string(env); strings.Contains(got, canary) || !strings.Contains(got, "CHAT_TOKEN=of-the-chat\n") || !strings.Contains(got, "FORGE_INTENT="+id+"\n") {
+		t.Errorf("the environment is\n%s", got)
+	}
+}
