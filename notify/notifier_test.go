@@ -357,7 +357,8 @@ func TestCommandGetsNoneOfOurKeys(t *testing.T) {
 		env, _ = os.ReadFile(filepath.Join(out, "env"))
 		return env != nil
 	})
-	if got := string(env); strings.Contains(got, canary) || !strings.Contains(got, "CHAT_TOKEN=of-the-chat\n") || !strings.Contains(got, "FORGE_INTENT="+id+"\n") {
+	got := string(env)
+	if strings.Contains(got, canary) || !strings.Contains(got, "CHAT_TOKEN=of-the-chat\n") || !strings.Contains(got, "FORGE_INTENT="+id+"\n") {
 		t.Errorf("the environment is\n%s", got)
 	}
 }

@@ -4,101 +4,169 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// cgroup limits how many processes a command may have at once, where nothing else does.
-// A nil one does nothing.
+// cgroup has the control groups of a command: they limit its memory, and how many processes it may have at once where
+// nothing else does. A nil one does nothing.
 type cgroup struct {
-	dir string
+	dirs []string
+	// limits are the controllers that limit something.
+	limits []string
 }
 
-// newCgroup makes a control group for the command of a mark. It returns nil if the
-// machine offers none, or the sandbox limits the processes itself.
+// The controllers that limit commands.
+const (
+	pidsController   = "pids"
+	memoryController = "memory"
+)
+
+// newCgroup makes control groups for the command of a mark. It returns nil if the machine offers none.
 func newCgroup(c *Command, mark string) *cgroup {
-	if c.Sandbox != nil && sandbox.LimitsProcesses() {
-		return nil
+	wanted := []string{memoryController}
+	if c.Sandbox == nil || !sandbox.LimitsProcesses() {
+		wanted = append(wanted, pidsController)
 	}
+	g := &cgroup{}
 	for _, parent := range cgroupParents() {
-		dir := filepath.Join(parent, "pfl-forge-"+mark)
-		if os.Mkdir(dir, 0o755) != nil {
+		dir := filepath.Join(parent.dir, "pfl-forge-"+mark)
+		if !parent.has(wanted) || os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
+		before := len(g.limits)
+		for _, controller := range wanted {
+			if slices.Contains(parent.controllers, controller) && !slices.Contains(g.limits, controller) && parent.limit(dir, controller, c) == nil {
+				g.limits = append(g.limits, controller)
+			}
+		}
+		if len(g.limits) == before {
+			_ = os.Remove(dir)
+			continue
+		}
+		g.dirs = append(g.dirs, dir)
+	}
+	if len(g.dirs) == 0 {
+		return nil
+	}
+	return g
+}
+
+// cgroupParent is a directory in which a group may be made.
+type cgroupParent struct {
+	dir         string
+	controllers []string
+	// first says that it is of cgroup version 1.
+	first bool
+}
+
+// has reports whether the parent offers one of the controllers.
+func (p *cgroupParent) has(controllers []string) bool {
+	return slices.ContainsFunc(controllers, func(c string) bool { return slices.Contains(p.controllers, c) })
+}
+
+// limit writes the limit of a controller for the group in dir.
+func (p *cgroupParent) limit(dir, controller string, c *Command) error {
+	if controller == pidsController {
 		most := sandbox.DefaultProcesses
 		if c.Sandbox != nil && c.Sandbox.Processes > 0 {
 			most = c.Sandbox.Processes
 		}
-		if os.WriteFile(filepath.Join(dir, "pids.max"), []byte(strconv.Itoa(most)), 0) == nil {
-			return &cgroup{dir}
-		}
-		_ = os.Remove(dir)
+		return os.WriteFile(filepath.Join(dir, "pids.max"), []byte(strconv.Itoa(most)), 0)
 	}
-	return nil
+	name := "memory.max"
+	if p.first {
+		name = "memory.limit_in_bytes"
+	}
+	most := c.Limits.MemoryBytes
+	if most <= 0 {
+		most = shareOfMemory(filepath.Join(p.dir, name))
+	}
+	if most <= 0 {
+		return errors.New("the memory of the machine is not known")
+	}
+	return os.WriteFile(filepath.Join(dir, name), []byte(strconv.FormatInt(most, 10)), 0)
 }
 
-// cgroupParents returns the directories in which a group may be made, of cgroup version
-// 1 or 2.
-func cgroupParents() []string {
+// shareOfMemory returns how much memory one command may have by default: three quarters of the machine's, or of what the
+// limit in a file of the parent leaves of that. So one that takes all it gets is ended before others are short of it.
+func shareOfMemory(parentLimit string) int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	all := int64(info.Totalram) * int64(info.Unit)
+	text, _ := os.ReadFile(parentLimit)
+	if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
+		all = min(all, n) // else it is "max", or larger than any machine
+	}
+	return all / 4 * 3
+}
+
+// cgroupParents returns the directories in which groups may be made, of cgroup version 1 or 2.
+func cgroupParents() []cgroupParent {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
 	}
-	var out []string
+	var out []cgroupParent
 	for line := range strings.Lines(string(data)) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
 		}
 		switch {
-		case fields[1] == "pids":
-			out = append(out, filepath.Join("/sys/fs/cgroup/pids", fields[2]))
+		case fields[1] == pidsController || fields[1] == memoryController:
+			out = append(out, cgroupParent{filepath.Join("/sys/fs/cgroup", fields[1], fields[2]), fields[1:2], true})
 		case fields[0] == "0":
 			dir := filepath.Join("/sys/fs/cgroup", fields[2])
-			if on, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); strings.Contains(" "+string(on), "pids") {
-				out = append(out, dir)
-			}
+			on, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+			out = append(out, cgroupParent{dir, strings.Fields(string(on)), false})
 		}
 	}
 	return out
 }
 
-// add moves a process that has started nothing yet into the group. If that fails, the
+// add moves a process that has started nothing yet into the groups. If that fails, the
 // command has no limit, as on machines without groups.
 func (g *cgroup) add(pid int) {
-	if g != nil {
-		_ = os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+	for _, dir := range g.paths() {
+		_ = os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
 	}
 }
 
-// path returns the group's directory; empty without a group.
-func (g *cgroup) path() string {
+// paths returns the groups' directories.
+func (g *cgroup) paths() []string {
 	if g == nil {
-		return ""
+		return nil
 	}
-	return g.dir
+	return g.dirs
 }
 
-// leaveGroup moves this process, the group's last one, to the parent, and removes the
-// group, in case that the service cannot do it any more.
-func leaveGroup(dir string) {
-	if dir != "" && os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte("0"), 0) == nil {
-		_ = os.Remove(dir)
+// leaveGroups moves this process, the last one of its groups, to their parents, and removes the
+// groups, in case that the service cannot do it any more.
+func leaveGroups(dirs []string) {
+	for _, dir := range dirs {
+		if os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte("0"), 0) == nil {
+			_ = os.Remove(dir)
+		}
 	}
 }
 
-// remove removes the group once the kernel has forgotten its processes.
+// remove removes the groups once the kernel has forgotten their processes.
 func (g *cgroup) remove() {
-	if g == nil {
-		return
-	}
 	deadline := time.Now().Add(time.Second)
-	for tick := time.Tick(time.Millisecond); os.Remove(g.dir) != nil; <-tick {
-		if _, err := os.Stat(g.dir); errors.Is(err, os.ErrNotExist) || time.Now().After(deadline) {
-			return // Sweep tries again after the next start
+	for _, dir := range g.paths() {
+		for tick := time.Tick(time.Millisecond); os.Remove(dir) != nil; <-tick {
+			if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || time.Now().After(deadline) {
+				break // Sweep tries again after the next start
+			}
 		}
 	}
 }
@@ -106,7 +174,7 @@ func (g *cgroup) remove() {
 // sweepCgroups removes the groups of commands whose marks start with prefix.
 func sweepCgroups(prefix string) {
 	for _, parent := range cgroupParents() {
-		left, _ := filepath.Glob(filepath.Join(parent, "pfl-forge-"+prefix+"*"))
+		left, _ := filepath.Glob(filepath.Join(parent.dir, "pfl-forge-"+prefix+"*"))
 		for _, dir := range left {
 			_ = os.Remove(dir)
 		}
@@ -121,7 +189,7 @@ func LimitedBy() string {
 	}
 	g := newCgroup(&Command{}, Owner{}.newMark())
 	defer g.remove()
-	if g != nil {
+	if g != nil && slices.Contains(g.limits, pidsController) {
 		return "by a control group"
 	}
 	return ""

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,6 +91,34 @@ func TestMemoryBomb(t *testing.T) {
 	touch(t, filepath.Join(innocent.Dir, "end"))
 	if r := <-done; r.ExitCode != 0 || string(r.Output) != "whole\n" {
 		t.Errorf("the other command ended with %d\n%s", r.ExitCode, r.Output)
+	}
+}
+
+// TestMemoryLimit has a command take more memory than it may have: the kernel ends what took it, at that limit and not at the
+// machine's, and the command is reported. Beside it another one has a limit of its own.
+func TestMemoryLimit(t *testing.T) {
+	probe := &Command{}
+	g := newCgroup(probe, "none-memory")
+	limited := g != nil && slices.Contains(g.limits, memoryController)
+	g.remove()
+	if !limited || !offered(t) {
+		t.Log("the machine lets us have no group with a limit of memory: nothing is tried")
+		return
+	}
+	// Head of a pipe keeps what it has no use for: the shell's variable grows to 300 MB where it may.
+	const grow = "x=$(head -c 300000000 /dev/zero | tr '\\0' a); echo ended with $? and ${#x}"
+	small := confined(t, "("+grow+"); echo after")
+	small.Limits.MemoryBytes = 150 << 20
+	r, err := Run(t.Context(), small)
+	if err != nil {
+		t.Errorf("the command with a limit: %v", err)
+	}
+	if out := string(r.Output); strings.Contains(out, "and 300000000") || !strings.Contains(out, "after") && r.ExitCode != 137 {
+		t.Errorf("with a limit of 150 MiB it ends with %d: %s", r.ExitCode, out)
+	}
+	large := confined(t, "("+grow+"); echo after")
+	if r, err := Run(t.Context(), large); err != nil || !strings.Contains(string(r.Output), "and 300000000") {
+		t.Errorf("without one: %d, %v\n%s", r.ExitCode, err, r.Output)
 	}
 }
 

@@ -57,6 +57,9 @@ type Limits struct {
 	Wall time.Duration
 	// Idle is the longest time without output; by default there is no such limit.
 	Idle time.Duration
+	// MemoryBytes bounds the memory of all its processes together, where there are control groups for us on this machine; the
+	// default is three quarters of the machine's.
+	MemoryBytes int64
 	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
 	OutputBytes int64
 	// LineBytes is the length after which Line gets only the beginning of a line; the

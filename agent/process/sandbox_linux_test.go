@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
@@ -108,8 +111,23 @@ func TestControlGroup(t *testing.T) {
 	if g == nil {
 		return
 	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		t.Fatal(err)
+	}
+	machine := uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // types differ by architecture
+	for _, dir := range g.dirs {
+		for _, name := range []string{"memory.max", "memory.limit_in_bytes"} {
+			most, err := strconv.ParseUint(strings.TrimSpace(text(filepath.Join(dir, name))), 10, 64)
+			if err == nil && most > machine/4*3 {
+				t.Errorf("%s: %d bytes are more than three quarters of the machine's memory", dir, most)
+			}
+		}
+	}
 	g.remove()
-	if _, err := os.Stat(g.dir); err == nil {
-		t.Error("the group is left")
+	for _, dir := range g.dirs {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("the group %s is left", dir)
+		}
 	}
 }

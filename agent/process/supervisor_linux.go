@@ -38,8 +38,8 @@ type order struct {
 	Sandbox *sandbox.Spec
 	// User is that of the service.
 	User sandbox.User
-	// Group is the control group of supervisor and command; may be empty.
-	Group string
+	// Groups are the control groups of supervisor and command; may be none.
+	Groups []string
 	// MaxSilence is the time without a heartbeat after which the command is killed; 0
 	// means that there are no heartbeats.
 	MaxSilence time.Duration
@@ -151,7 +151,7 @@ func superviseTree() (verdict, error) {
 	}
 	go killWhenReleased(lifeline, o.MaxSilence, kill)
 	v := reap(child.Pid, kill)
-	leaveGroup(o.Group)
+	leaveGroups(o.Groups)
 	return v, nil
 }
 

@@ -69,7 +69,7 @@ func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	limit.add(cmd.Process.Pid)
 	var group sync.WaitGroup
 	ended := make(chan struct{})
-	group.Go(func() { wires.serve(c, limit.path(), ended) })
+	group.Go(func() { wires.serve(c, limit.paths(), ended) })
 	var code int
 	group.Go(func() { code, err = readVerdict(wires.result, c, mark) })
 	waited := cmd.Wait()
@@ -136,10 +136,10 @@ func (w *pipes) closeSupervisorEnds() {
 
 // serve sends the order, receives the sandbox's listener if there is one, and sends
 // heartbeats until ended is closed.
-func (w *pipes) serve(c *Command, group string, ended <-chan struct{}) {
+func (w *pipes) serve(c *Command, groups []string, ended <-chan struct{}) {
 	pulse := c.Owner.silenceLimit()
 	err := json.NewEncoder(w.lifeline).Encode(order{
-		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, User: sandbox.Caller(), Group: group,
+		Args: append([]string{c.Path}, c.Args...), Dir: c.Dir, Sandbox: c.Sandbox, User: sandbox.Caller(), Groups: groups,
 		MaxSilence: pulse, Protect: protected.Load(),
 	})
 	if err != nil {
