@@ -241,14 +241,11 @@ type ChildPlan struct {
 
 // Implementation is the output of implement and execute.
 type Implementation struct {
-	// Base is the commit that the attempt began on.
-	Base string
-	// Head is the branch's newest commit; Base if nothing was committed.
-	Head string
-	// Commits counts the commits on top of Base.
-	Commits int
-	// Files are the paths that differ between Base and Head.
-	Files []string
+	Base    string   // the commit that the attempt began on
+	Head    string   // the branch's newest commit; Base if nothing was committed
+	PatchID string   // identifies the change from Base to Head; empty if there is none
+	Commits int      // on top of Base
+	Files   []string // the paths that differ between Base and Head
 	// Leftover is a commit that keeps uncommitted changes; empty if there were none.
 	Leftover string
 	// Summary is the agent's own report. It decides nothing.

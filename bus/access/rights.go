@@ -99,7 +99,7 @@ func runner(all []Account) []Right {
 			Publish: []string{"forge.intent.*.submit"},
 			Subscribe: append([]string{
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
-				subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{
@@ -152,7 +152,7 @@ func worker(role Role) []Right {
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},
 		{
-			Why: "reads transcripts, and stores them as a whole, as well as the sessions of agents",
+			Why: "reads transcripts, and stores them as a whole, as well as changes and the sessions of agents",
 			Publish: slices.Concat(
 				[]string{api("STREAM.MSG.GET", streams.Transcripts), api("DIRECT.GET", streams.Transcripts)},
 				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
@@ -218,7 +218,7 @@ func gateway() []Right {
 		asks = append(asks, "forge.intent.*.by.*.via."+name+"."+verb)
 	}
 	var looks []string
-	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
+	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbServices} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
 	var takes, reports []string
@@ -289,7 +289,7 @@ func (a Account) operator() []Right {
 	for _, p := range a.projects() {
 		own := p + ".by." + a.token() + "."
 		asks = append(asks, "forge.intent."+own+"*")
-		for _, verb := range []string{subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbServices} {
+		for _, verb := range []string{subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbServices} {
 			reads = append(reads, "forge.api."+own+verb)
 		}
 		cleans = append(cleans, "forge.api."+own+subjects.VerbClean)

@@ -20,6 +20,8 @@ const (
 	Session Kind = "session"
 	// Transcript has the lines of an attempt: NDJSON, compressed by gzip.
 	Transcript Kind = "transcript"
+	// Patch has the change of an attempt, compressed by gzip; see package patch.
+	Patch Kind = "patch"
 	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
 	// to it.
 	Snapshot Kind = "snapshot"
@@ -45,6 +47,14 @@ func TranscriptName(to forge.Key, a forge.Attempt) Name {
 	}
 }
 
+// PatchName names the change of an attempt. Its id is in the name, so that a claim that ended late does not take the place
+// of the one that counts.
+func PatchName(to forge.Key, a forge.Attempt, patchID string) Name {
+	return Name{
+		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: Patch, ID: fmt.Sprintf("%s-%d-%.16s", a.Step, a.Number, patchID),
+	}
+}
+
 // Attempt returns the attempt whose transcript it is; false if it is none.
 func (n Name) Attempt() (a forge.Attempt, ok bool) {
 	i := max(strings.LastIndexByte(n.ID, '-'), 0)
@@ -60,7 +70,7 @@ func (n Name) Attempt() (a forge.Attempt, ok bool) {
 // bucket is where objects of the kind are.
 func (n Name) bucket() streams.Bucket {
 	switch n.Kind {
-	case Transcript:
+	case Transcript, Patch:
 		return streams.BucketTranscripts
 	case Snapshot:
 		return streams.BucketSnapshots
@@ -99,6 +109,10 @@ func (n Name) path() (string, error) {
 	}
 	switch n.Kind {
 	case Session, Snapshot:
+	case Patch:
+		if n.Task == "" || n.ID == "" {
+			return "", fmt.Errorf("%q of task %q names no patch", n.ID, n.Task)
+		}
 	case Transcript:
 		if _, ok := n.Attempt(); !ok {
 			return "", fmt.Errorf("%q names no attempt's transcript", n.ID)

@@ -68,6 +68,8 @@ type RefusedField struct {
 type ServeConfig struct {
 	// Report returns everything that is known of an intent, and what became of it, or ErrNotFound.
 	Report func(context.Context, forge.Key) (forge.View, document.Work, error)
+	// Diff returns the change of an attempt, all files of it. Errors: ErrNotFound for an intent, and *RequestError.
+	Diff func(context.Context, forge.ProjectID, document.DiffRequest) (document.Diff, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -75,7 +77,10 @@ type ServeConfig struct {
 // Serve answers other systems' requests at once, until ctx ends: submit, list, show and
 // services, as a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
-	e := &endpoints{conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), limit: 2 * conn.RequestTimeout}
+	e := &endpoints{
+		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), diffs: make(chan struct{}, diffsAtOnce),
+		limit: 2 * conn.RequestTimeout,
+	}
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
@@ -83,6 +88,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
+		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, stat, after; answers the change of an attempt", e.diff),
+		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", e.diff),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)
@@ -112,6 +119,8 @@ type endpoints struct {
 	gathers atomic.Int32
 	limit   time.Duration // for an answer
 	running underWay
+	// diffs has room for the changes that are read at the same time: one may take tens of megabytes.
+	diffs chan struct{}
 }
 
 // underWay are the answers of one serve that are not sent yet. The library may hand over requests

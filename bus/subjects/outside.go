@@ -44,6 +44,8 @@ const (
 	APIListFrom     = "forge.api.*.from.*." + VerbList
 	APIShowBy       = "forge.api.*.by.*." + VerbShow
 	APIShowFrom     = "forge.api.*.from.*." + VerbShow
+	APIDiffBy       = "forge.api.*.by.*." + VerbDiff
+	APIDiffFrom     = "forge.api.*.from.*." + VerbDiff
 	APIServicesBy   = "forge.api.*.by.*." + VerbServices
 	APIServicesFrom = "forge.api.*.from.*." + VerbServices
 	APIRead         = "forge.api.*.by.*." + VerbRead
@@ -54,6 +56,7 @@ const (
 const (
 	VerbList     = "list"
 	VerbShow     = "show"
+	VerbDiff     = "diff"
 	VerbServices = "services"
 	VerbRead     = "read"
 	VerbClean    = "clean"
@@ -69,6 +72,7 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	verbSubmit:   {unnamed: true, system: true},
 	VerbList:     {system: true, person: true},
 	VerbShow:     {system: true, person: true},
+	VerbDiff:     {system: true, person: true},
 	VerbServices: {system: true, person: true},
 	VerbRead:     {person: true},
 	VerbClean:    {person: true},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/patchid"
 )
 
 // EntryKind is the kind of a path of a commit.
@@ -89,7 +90,7 @@ func (db *Database) ChangedLines(ctx context.Context, base, head git.OID, p git.
 func appendHunk(list []Lines, side []byte) []Lines {
 	start, _, _ := bytes.Cut(side[1:], []byte{','})
 	from, err := strconv.Atoi(string(start))
-	n := hunkCount(side)
+	n := patchid.HunkCount(side)
 	if err != nil || n == 0 {
 		return list
 	}

@@ -2,11 +2,11 @@ package objects
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"io"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/patchid"
 )
 
 // PatchID returns a hash of the change between two commits. It is the same for the same
@@ -32,23 +32,33 @@ func (db *Database) patchID(ctx context.Context, base, head git.OID, meanwhile f
 	if id, ok := db.patches.get(base, head); ok {
 		return id, meanwhile()
 	}
-	lines := patchLines{sum: sha256.New()}
+	lines := patchid.New()
+	done := make(chan error, 1)
+	go func() { done <- writePatch(ctx, db, base, head, lines, more...) }()
+	if err := errors.Join(meanwhile(), <-done); err != nil {
+		return "", err
+	}
+	id := lines.ID()
+	db.patches.put(base, head, id)
+	return id, nil
+}
+
+// Patch writes the text of the change between two commits, the very one whose hash the patch id is,
+// and returns that id. An error of the writer is returned.
+func (db *Database) Patch(ctx context.Context, base, head git.OID, w io.Writer) (id string, err error) {
+	lines := patchid.New()
+	err = writePatch(ctx, db, base, head, io.MultiWriter(lines, w))
+	return lines.ID(), err
+}
+
+// writePatch writes the patch from one tree, or commit, to another. more are object directories to read from, beside the store's.
+func writePatch(ctx context.Context, db *Database, base, head git.OID, w io.Writer, more ...string) error {
 	c := db.ObjectCommand()
 	if len(more) > 0 {
 		c.Env = append(c.Env, alternates(more...))
 	}
-	c.Stdout = &lines
-	done := make(chan error, 1)
-	go func() {
-		_, err := git.Run(ctx, c, "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv",
-			"--diff-algorithm=myers", "-U3", "-O/dev/null", string(base), string(head))
-		done <- err
-	}()
-	if err := errors.Join(meanwhile(), <-done); err != nil {
-		return "", err
-	}
-	lines.flush()
-	id := hex.EncodeToString(lines.sum.Sum(nil))
-	db.patches.put(base, head, id)
-	return id, nil
+	c.Stdout = w
+	_, err := git.Run(ctx, c, "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--diff-algorithm=myers", "-U3", "-O/dev/null", string(base), string(head))
+	return err
 }

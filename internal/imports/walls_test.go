@@ -77,7 +77,7 @@ var allowLists = []allowList{
 	},
 	{
 		packages: []string{"./git/objects"},
-		may:      []string{"std", "./git", "./git/internal/disk", "./internal/term"},
+		may:      []string{"std", "./git", "./git/internal/disk", "./internal/patchid", "./internal/term"},
 		reason:   "objects have no refs, working trees or origins",
 	},
 	{

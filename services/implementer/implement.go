@@ -26,8 +26,7 @@ func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress
 	})
 }
 
-// implementTask continues an attempt from wherever an earlier delivery of it stopped,
-// to its commits.
+// implementTask continues an attempt from wherever an earlier delivery of it stopped, to its commits.
 func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	if err := i.forgetNamesakes(ctx, j); err != nil {
 		return err
@@ -192,6 +191,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		if err := w.measure(ctx, im, &got); err != nil {
 			return err
 		}
+		im.PatchID = i.changes.Keep(ctx, w.Job, w.state.Base, head)
 		im.Overlaps = i.findOverlaps(ctx, w.Job, w.state.Base, head)
 	}
 	if isExecute(w.Command) {

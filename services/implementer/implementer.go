@@ -27,6 +27,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/changes"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
@@ -47,7 +48,8 @@ type Implementer struct {
 	crash func(point string)
 	ready func()
 	// key signs statements and merges.
-	key proof.Source
+	key     proof.Source
+	changes changes.Store
 	// results are the changes that passed here.
 	results verify.Results
 }
@@ -61,8 +63,7 @@ type Config struct {
 	// Key signs statements about verify commands, and merges; nil: nothing is signed.
 	Key proof.Source
 
-	// Ready, if not nil, is called once, when everything that the previous process
-	// left has been reported or removed.
+	// Ready, if not nil, is called once, when everything that the previous process left has been reported or removed.
 	Ready func()
 }
 
@@ -73,7 +74,7 @@ func New(cfg Config) *Implementer {
 	}
 	return &Implementer{
 		repos: cfg.Repositories, bus: cfg.Bus, log: cfg.Log, id: cfg.Replica,
-		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready, key: cfg.Key,
+		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready, key: cfg.Key, changes: changes.Store{Bus: cfg.Bus, Log: cfg.Log},
 	}
 }
 
@@ -88,13 +89,13 @@ func (i *Implementer) Handlers() []service.Handler {
 	}
 }
 
-// Run reports the merges that the previous process made and did not report, gives
-// back what is not needed any more, and has the worker, which was made with Handlers,
-// work until ctx ends.
+// Run reports the merges that the previous process made and did not report, gives back what is not needed any more, and
+// has the worker, which was made with Handlers, work until ctx ends.
 func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {
 		return err
 	}
+	i.changes.Secrets.Store(w.Secrets)
 	i.ready()
 	defer i.tidy.Wait()
 	defer i.serveCleaning(ctx, w)()

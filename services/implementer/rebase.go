@@ -51,10 +51,8 @@ func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, 
 	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
 }
 
-// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it,
-// and runs the verify commands on it. It is one commit, because every tree on the
-// base branch is to be one that was verified. Its message is that of the commit on the
-// base branch.
+// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it, and runs the verify commands on it. It
+// is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r, alone, err := putOnTip(ctx, j, base, head)
 	if err != nil || len(r.Conflicts) > 0 {
@@ -67,6 +65,7 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
 		return nil, err
 	}
+	i.changes.Keep(ctx, j, j.Tip, git.OID(r.Head))
 	var c verify.Change
 	if made != j.Tip {
 		c.Alone = alone

@@ -67,7 +67,10 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	told := func(ctx context.Context, key forge.Key) (forge.View, document.Work, error) {
 		return Report(ctx, r.bus, key)
 	}
-	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{Report: told, Authors: authors}); err != nil {
+	changed := func(ctx context.Context, project forge.ProjectID, req document.DiffRequest) (document.Diff, error) {
+		return Diff(ctx, r.bus, project, req)
+	}
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{Report: told, Diff: changed, Authors: authors}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -2274,6 +2274,7 @@ type Implementation struct {
 	xxx_hidden_Blocked     *Clarification         `protobuf:"bytes,10,opt,name=blocked"`
 	xxx_hidden_NothingToDo *string                `protobuf:"bytes,11,opt,name=nothing_to_do,json=nothingToDo"`
 	xxx_hidden_Denied      []string               `protobuf:"bytes,12,rep,name=denied"`
+	xxx_hidden_PatchId     *string                `protobuf:"bytes,13,opt,name=patch_id,json=patchId"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2406,19 +2407,29 @@ func (x *Implementation) GetDenied() []string {
 	return nil
 }
 
+func (x *Implementation) GetPatchId() string {
+	if x != nil {
+		if x.xxx_hidden_PatchId != nil {
+			return *x.xxx_hidden_PatchId
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Implementation) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
 }
 
 func (x *Implementation) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
 }
 
 func (x *Implementation) SetCommits(v int32) {
 	x.xxx_hidden_Commits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
 }
 
 func (x *Implementation) SetFiles(v []string) {
@@ -2427,17 +2438,17 @@ func (x *Implementation) SetFiles(v []string) {
 
 func (x *Implementation) SetLeftover(v string) {
 	x.xxx_hidden_Leftover = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
 }
 
 func (x *Implementation) SetSummary(v string) {
 	x.xxx_hidden_Summary = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
 }
 
 func (x *Implementation) SetUnchanged(v bool) {
 	x.xxx_hidden_Unchanged = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
 }
 
 func (x *Implementation) SetExecution(v *Execution) {
@@ -2454,11 +2465,16 @@ func (x *Implementation) SetBlocked(v *Clarification) {
 
 func (x *Implementation) SetNothingToDo(v string) {
 	x.xxx_hidden_NothingToDo = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
 }
 
 func (x *Implementation) SetDenied(v []string) {
 	x.xxx_hidden_Denied = v
+}
+
+func (x *Implementation) SetPatchId(v string) {
+	x.xxx_hidden_PatchId = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
 }
 
 func (x *Implementation) HasBase() bool {
@@ -2524,6 +2540,13 @@ func (x *Implementation) HasNothingToDo() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
 }
 
+func (x *Implementation) HasPatchId() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *Implementation) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -2567,6 +2590,11 @@ func (x *Implementation) ClearNothingToDo() {
 	x.xxx_hidden_NothingToDo = nil
 }
 
+func (x *Implementation) ClearPatchId() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_PatchId = nil
+}
+
 type Implementation_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2599,6 +2627,8 @@ type Implementation_builder struct {
 	// denied lists the uses of tools that the agent's program did not allow, such
 	// as "Write .claude/skills/x/SKILL.md".
 	Denied []string
+	// patch_id identifies the change from Base to Head; empty if there is none.
+	PatchId *string
 }
 
 func (b0 Implementation_builder) Build() *Implementation {
@@ -2606,38 +2636,42 @@ func (b0 Implementation_builder) Build() *Implementation {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Commits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
 		x.xxx_hidden_Commits = *b.Commits
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Leftover != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
 		x.xxx_hidden_Leftover = b.Leftover
 	}
 	if b.Summary != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
 		x.xxx_hidden_Summary = b.Summary
 	}
 	if b.Unchanged != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
 		x.xxx_hidden_Unchanged = *b.Unchanged
 	}
 	x.xxx_hidden_Execution = b.Execution
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Blocked = b.Blocked
 	if b.NothingToDo != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
 		x.xxx_hidden_NothingToDo = b.NothingToDo
 	}
 	x.xxx_hidden_Denied = b.Denied
+	if b.PatchId != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		x.xxx_hidden_PatchId = b.PatchId
+	}
 	return m0
 }
 
@@ -5341,7 +5375,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04item\x18\t \x01(\tR\x04item\x12)\n" +
 	"\x05write\x18\n" +
 	" \x01(\v2\x13.forge.v1.FileWriteR\x05write\x12\"\n" +
-	"\frequirements\x18\v \x03(\tR\frequirements\"\x8d\x03\n" +
+	"\frequirements\x18\v \x03(\tR\frequirements\"\xa8\x03\n" +
 	"\x0eImplementation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x18\n" +
@@ -5355,7 +5389,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\ablocked\x18\n" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
-	"\x06denied\x18\f \x03(\tR\x06denied\"\x98\x03\n" +
+	"\x06denied\x18\f \x03(\tR\x06denied\x12\x19\n" +
+	"\bpatch_id\x18\r \x01(\tR\apatchId\"\x98\x03\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +

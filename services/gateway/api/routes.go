@@ -65,6 +65,11 @@ func Routes() []Route {
 		{http.MethodGet, base + "/intents", tokens.List, "The intents of a project by their ids, a page at a time.", filters, []int{http.StatusOK}, (*call).list},
 		{http.MethodGet, base + "/intents/{intent}", tokens.Show, "Everything that is known of an intent.", pages, []int{http.StatusOK}, (*call).show},
 		{
+			http.MethodGet, base + "/intents/{intent}/diff", tokens.Diff, "The change of an attempt, a page at a time.", changePages,
+			[]int{http.StatusOK},
+			(*call).diff,
+		},
+		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},

@@ -31,6 +31,7 @@ type Verb string
 const (
 	List    Verb = "list"
 	Show    Verb = "show"
+	Diff    Verb = "diff"
 	Follow  Verb = "follow"
 	Submit  Verb = "submit"
 	Edit    Verb = "edit"
@@ -44,7 +45,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Follow}
+var looks = []Verb{List, Show, Diff, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -57,7 +58,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

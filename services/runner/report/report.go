@@ -18,7 +18,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -26,14 +25,7 @@ import (
 // Of returns the state of an intent, and the account of its work that readers get, both made of its whole journal.
 func Of(key forge.Key, records []forge.Record) (forge.View, document.Work) {
 	r := reader{intent: flow.NewIntent(key), products: map[forge.TaskID]*document.Product{}}
-	for i := range records {
-		by := rules.Of(&records[i])
-		for j := range records[i].Events {
-			ev := &records[i].Events[j]
-			r.before(ev)
-			r.intent.Step(by, *ev)
-		}
-	}
+	r.fold(records)
 	view := r.intent.View()
 	return view, r.of(&view)
 }
@@ -46,6 +38,7 @@ type reader struct {
 	products map[forge.TaskID]*document.Product
 	verified []document.Verified
 	decided  []document.Decided
+	made     []Made
 }
 
 // before looks at an event that is applied next. The machine still has its questions and its open attempts.
@@ -78,9 +71,13 @@ func (r *reader) result(ev *forge.Event, m *forge.Result) {
 	switch out := m.Output.(type) {
 	case *forge.Implementation:
 		if len(out.Files) > 0 { // an attempt that changed nothing leaves the change as it was
+			r.change(m.Attempt, out.Base, out.Head, out.PatchID)
 			*r.product(m.Attempt.Task) = document.Product{Changed: out.Files}
 		}
 	case *forge.Rebase:
+		if !verdict.Asked(out.Verify) { // which is of a change that was put there before
+			r.change(m.Attempt, out.Base, out.Head, out.PatchID)
+		}
 		r.rebased(ev, m.Attempt.Task, m.Attempt.Step, out)
 	default:
 	}

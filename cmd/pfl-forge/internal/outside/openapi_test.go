@@ -61,7 +61,7 @@ var ofContent = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, htt
 
 // answered returns the name of the schema of what a verb is answered with.
 func answered(v tokens.Verb) string {
-	names := map[tokens.Verb]string{tokens.List: "listed", tokens.Show: "detail", tokens.Submit: "accepted"}
+	names := map[tokens.Verb]string{tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Submit: "accepted"}
 	if name := names[v]; name != "" {
 		return name
 	}
@@ -72,6 +72,7 @@ func answered(v tokens.Verb) string {
 func openAPI() doc {
 	schemas := doc{
 		"listed": schemaOf(reflect.TypeFor[document.Listed]()), "detail": schemaOf(reflect.TypeFor[document.Detail]()),
+		"diff":    schemaOf(reflect.TypeFor[document.Diff]()),
 		"problem": schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),
 	}
@@ -121,6 +122,9 @@ func operation(r api.Route) doc {
 			content = doc{"text/event-stream": doc{"schema": doc{"type": "string"}}}
 		}
 		responses[strconv.Itoa(status)] = doc{"description": http.StatusText(status), "content": content}
+	}
+	if r.Verb == tokens.Diff {
+		statuses = append(statuses, http.StatusConflict)
 	}
 	if r.Verb == tokens.Follow {
 		parameters = append(parameters, doc{"name": "Last-Event-ID", "in": "header", "schema": doc{"type": "string"}})

@@ -35,6 +35,9 @@ func (w *world) works() {
 					Usage: forge.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: 0.25, Turns: 1},
 				}
 				r.Output = produced(&j.Command)
+				if err := w.stores(ctx, &r); err != nil {
+					return err
+				}
 				return w.bus.Results.Publish(ctx, r)
 			})
 			if err != nil {

@@ -1,15 +1,19 @@
-package objects
+// Package patchid computes the id of a change from the text of its patch. Who has git and the
+// commits, and who has only a patch that was stored, come to the same id of the same change.
+package patchid
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"hash"
 )
 
-// patchLines feeds a patch to a hash, without the parts that depend on the
+// Sum feeds a patch to a hash, without the parts that depend on the
 // place: line numbers, and the object names of text files. Those of binary
 // files stay, as they stand for the content. A patch may come in pieces of any
 // length.
-type patchLines struct {
+type Sum struct {
 	sum hash.Hash
 	// rest is a line that has no end yet.
 	rest []byte
@@ -21,8 +25,18 @@ type patchLines struct {
 	body int
 }
 
+// New returns the sum of an empty patch.
+func New() *Sum { return &Sum{sum: sha256.New()} }
+
+// Of returns the id of a patch.
+func Of(text []byte) string {
+	s := New()
+	_, _ = s.Write(text) // it cannot fail
+	return s.ID()
+}
+
 // Write takes a part of a patch. A line may be split over several calls.
-func (p *patchLines) Write(b []byte) (int, error) {
+func (p *Sum) Write(b []byte) (int, error) {
 	n := len(b)
 	for {
 		line, more, ok := bytes.Cut(b, []byte{'\n'})
@@ -35,15 +49,17 @@ func (p *patchLines) Write(b []byte) (int, error) {
 	}
 }
 
-// flush hashes a last line without an end.
-func (p *patchLines) flush() {
-	if len(p.rest) > 0 {
+// ID returns the id of everything that was written. Nothing is to be written afterwards.
+func (p *Sum) ID() string {
+	if len(p.rest) > 0 { // a last line without an end
 		p.line(p.rest)
+		p.rest = nil
 	}
+	return hex.EncodeToString(p.sum.Sum(nil))
 }
 
 // line hashes one line, given without its end.
-func (p *patchLines) line(l []byte) {
+func (p *Sum) line(l []byte) {
 	switch {
 	case p.body > 0: // content, whatever it looks like
 		if len(l) > 0 && l[0] == ' ' {
@@ -70,11 +86,11 @@ func hunkLines(l []byte) int {
 	if len(f) < 3 {
 		return 0
 	}
-	return hunkCount(f[1]) + hunkCount(f[2])
+	return HunkCount(f[1]) + HunkCount(f[2])
 }
 
-// hunkCount returns the count of one side, which git leaves out when it is 1.
-func hunkCount(side []byte) int {
+// HunkCount returns the count of one side, which git leaves out when it is 1.
+func HunkCount(side []byte) int {
 	_, count, ok := bytes.Cut(side, []byte{','})
 	if !ok {
 		return 1
