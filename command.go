@@ -287,6 +287,8 @@ type Rebase struct {
 	Verify *VerifyReport
 	// Overlaps are tasks under way whose newest changes do not merge with Head.
 	Overlaps []Overlap
+	// Together is the tree of the last change of a batch, on which verify ran instead of on Tree; empty if it ran on Tree.
+	Together string
 	// Statement is the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed.
 	Statement Envelope
 }
@@ -338,6 +340,7 @@ type MergeResult struct {
 	Branch, BaseBranch string
 	Pull               *PullRequest // of a change that waits, failed or is unwanted at the forge: with the checks that failed, or the reviews that ask
 	Unproven           string       // why the commit that the forge merged is another than was verified on its parent; empty if it is the same
+	Batch              []Rebase     // of a trial of a batch: what becomes of those before its last change, in order, verified together with that
 }
 
 // Reflection is the answer of reflect.
@@ -386,6 +389,7 @@ type Policy struct {
 type Numbers struct {
 	MaxChecks     int         // the checks that a reviewer may ask for in one review
 	MergeParallel int         // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
+	MergeBatch    int         // the changes of the merge queue that one run verifies, at most; 0 stands for 1
 	VerifyInMerge bool        // whether the verify commands run on what lands alone, and not before the review as well
 	Pull          *PullPolicy // says how changes are merged by pull requests; nil where they are pushed
 }
