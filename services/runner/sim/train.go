@@ -28,6 +28,7 @@ func (w *world) crowd() {
 	switch crowded := w.seed%16 == 5; {
 	case crowded:
 		w.workers.train.crowded, w.money.parallel = true, 8
+		w.money.batch = []int{0, 3, 8, 2}[w.seed/16%4]
 	case !origins.Busy(w.seed):
 		return
 	}
@@ -92,6 +93,7 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 		return len(w.repo.conflicts(n)) == 0 && !slices.ContainsFunc(n.files, func(f string) bool { return slices.Contains(stacked, f) })
 	}
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
+	var together [][2]string
 	for i := range in.Ahead {
 		n := w.repo.heads[in.Ahead[i].Head]
 		if w.repo.merged(n.task) != nil {
@@ -99,6 +101,13 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 		}
 		if !fits(n) {
 			return r
+		}
+		if i >= len(in.Ahead)-in.Batch {
+			rb := w.rides(n, tree)
+			r.Batch, together = append(r.Batch, rb), append(together, [2]string{tree, rb.Tree})
+			if len(rb.Guarded) > 0 || rb.PatchID != in.Ahead[i].PatchID {
+				return r
+			}
 		}
 		tree, stacked = n.on(tree), append(stacked, n.files...)
 	}
@@ -117,10 +126,24 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 	rb.Verify = &forge.VerifyReport{Passed: !broken, Command: "make test", Output: "it broke"}
 	w.check(rb, in.Change.Checks)
 	if rb.Verify.Passed {
-		w.workers.train.passed[[2]string{tree, rb.Tree}] = true
+		for _, trees := range append(together, [2]string{tree, rb.Tree}) {
+			w.workers.train.passed[trees] = true
+		}
 	}
 	r.Candidate = rb
 	return r
+}
+
+// rides returns what becomes of a change that is verified together with a later one. Now and then that may not be.
+func (w worker) rides(n commit, tree string) forge.Rebase {
+	rb := forge.Rebase{Base: "stack", BaseTree: tree, Head: n.id, Tree: n.on(tree), PatchID: n.patch, Files: n.files}
+	switch {
+	case w.chance(20):
+		rb.Guarded = []string{"verify runs it"}
+	case w.chance(20): // a worker that mistakes one for another
+		rb.PatchID = "patch-of-another"
+	}
+	return rb
 }
 
 // takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.

@@ -166,8 +166,8 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 		case c == nil:
 		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
 			s.uncouple(q)
-		case slices.Contains(c.Riders, r.ref()), s.batch() > 1 && moved:
-			s.uncouple(q) // its batch is another one now, or what all of them stand on is
+		case slices.Contains(c.Riders, r.ref()), moved && s.batch() > 1 && !c.Doubted && c.State != Stopped:
+			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
 		case len(c.Ahead) == 1 && c.Found != nil && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
 			moved = true
