@@ -139,6 +139,23 @@ func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]strin
 	return found.Reasons, err
 }
 
+// Steers returns, a phrase each, what of a change alters how others are verified: files that the commands run, what only a person may
+// approve, and the configuration. Such a change is verified together with no other.
+func Steers(ctx context.Context, j *jobs.Job, base, head git.OID, files []string) ([]string, error) {
+	found, err := j.Guard.Look(ctx, guard.Change{Base: base, Head: head, Files: files}, j.Config)
+	if err != nil {
+		return nil, err
+	}
+	reasons := found.Reasons
+	for _, file := range found.Run {
+		reasons = append(reasons, file+" (verify runs it)")
+	}
+	if slices.Contains(files, config.FileName) {
+		reasons = append(reasons, config.FileName+" (it says what verify runs)")
+	}
+	return reasons, nil
+}
+
 // AsMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
 // verified there has its base with it: only there it can be seen whether it passes without what has landed since.
 func AsMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
