@@ -1,10 +1,12 @@
 package implementer
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // readyAs makes a change for the one task of an intent, and takes it to where it can be merged.
@@ -292,4 +294,25 @@ func TestWhatMayNotRide(t *testing.T) {
 	b.Input = &in
 	w.want(b)
 	fails(t, w.imp.merge(t.Context(), b, silent), forge.FailInvalidOutput, "batch")
+}
+
+// What rode is stated as what it is: the statement names the tree that passed, and still proves the commit that lands.
+func TestWhatRodeIsStated(t *testing.T) {
+	w, signers, others := signedWorld(t)
+	w.repo.Commit("batches", map[string]string{"pfl-forge.yaml": settings + batches})
+	rb, last := w.ready("new.txt", "x"), w.readyAs("two", "two.txt", "2")
+	a := proven(rb, others(rb))
+	a.Merge().Change.Unverified = true
+	tried := w.batched(last, a)
+	w.forgets()
+	if got := w.merges(rode(a, tried.Batch[0], tried.Candidate)); got.Outcome != forge.MergeDone {
+		t.Fatalf("got %+v", got)
+	}
+	r := w.check(w.repo.Head("main"), signers)
+	if !slices.ContainsFunc(r.Statements, func(s proof.Shown) bool {
+		v, is := s.Predicate.(*proof.Verify)
+		return is && v.Together == tried.Candidate.Tree
+	}) {
+		t.Errorf("nothing says so: %+v", r.Statements)
+	}
 }
