@@ -277,20 +277,14 @@ type Rebase struct {
 	MadeOn     string   // of one that is Unverified, the base that it was made on; empty if that is Base
 	PatchID    string   // identifies the change, whatever it is based on
 	Files      []string // the paths that the change touches
-	// Guarded says, a phrase each, what else of them only a person may approve.
-	Guarded []string
-	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
-	Conflicts []string
-	// Landed are paths that changed on the base branch since the change was made; empty unless the two fail only together.
-	Landed []string
+	Guarded    []string // says, a phrase each, what else of them only a person may approve
+	Conflicts  []string // the paths in conflict; if there are any, nothing was rebased
+	Landed     []string // paths that changed on the base branch since the change was made; empty unless the two fail only together
 	// Verify is the report of the verify commands; nil if none are configured.
-	Verify *VerifyReport
-	// Overlaps are tasks under way whose newest changes do not merge with Head.
-	Overlaps []Overlap
-	// Together is the tree of the last change of a batch, on which verify ran instead of on Tree; empty if it ran on Tree.
-	Together string
-	// Statement is the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed.
-	Statement Envelope
+	Verify    *VerifyReport
+	Together  string    // the tree of the last change of a batch, on which Verify ran instead of on Tree; empty if it ran on Tree
+	Overlaps  []Overlap // tasks under way whose newest changes do not merge with Head
+	Statement Envelope  // the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
@@ -313,7 +307,7 @@ const (
 	MergeClosed       MergeOutcome = "closed"            // the pull request was closed, or is to be merged elsewhere
 	MergeChecksFailed MergeOutcome = "checks_failed"     // checks of the forge failed: see Pull
 	MergeUnwanted     MergeOutcome = "changes_requested" // a person who may asks for changes at the pull request: see Pull
-	MergeDenied       MergeOutcome = "denied"            // the forge refuses what it was asked for until a person mends that: see Refusal
+	MergeDenied       MergeOutcome = "denied"            // the forge refuses its request until a person mends that: see Refusal
 	MergeOverdue      MergeOutcome = "overdue"           // the pull request has waited for a day: see Refusal
 	MergeDirty        MergeOutcome = "dirty"             // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
@@ -322,10 +316,8 @@ const (
 type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
 	Outcome MergeOutcome
-	// Commit is the commit on the base branch; empty unless it was merged.
-	Commit string
-	// Parent is the parent of Commit.
-	Parent string
+	Commit  string // on the base branch; empty unless it was merged
+	Parent  string // the parent of Commit
 	// Tree is the tree of Commit.
 	Tree string
 	// PatchID identifies the change.

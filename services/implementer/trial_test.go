@@ -269,7 +269,7 @@ func TestWhatRodeIsVerified(t *testing.T) {
 }
 
 // A change that alters what verify goes by is verified with no other, wherever in the batch it is: neither is one that does not fit. Then
-// nothing runs, and which one it is is said.
+// nothing runs, and the worker says which one.
 func TestWhatMayNotRide(t *testing.T) {
 	w, runs := counted(t, "sh check.sh", map[string]string{"check.sh": "true\n"}, batches)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")

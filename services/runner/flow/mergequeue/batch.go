@@ -24,8 +24,11 @@ import (
 // Riding is the state of a car whose change is verified with a later one.
 const Riding CarState = "riding"
 
+// batches puts changes together that are verified by one run.
+type batches struct{ *State }
+
 // batch returns how many changes one run may verify. Without a train there are no batches.
-func (s *State) batch() int {
+func (s batches) batch() int {
 	if s.parallel() < 2 {
 		return 1
 	}
@@ -33,7 +36,7 @@ func (s *State) batch() int {
 }
 
 // limit returns how large a group with a request may be. What has checks of its own is verified by itself: they run on its tree alone.
-func (s *State) limit(q *Request) int {
+func (s batches) limit(q *Request) int {
 	switch {
 	case len(q.Change.Checks) > 0, q.Car.isDoubted():
 		return 1
@@ -44,7 +47,7 @@ func (s *State) limit(q *Request) int {
 }
 
 // joins reports whether a request may be verified together with those before it.
-func (s *State) joins(group []*Request, q *Request) bool {
+func (s batches) joins(group []*Request, q *Request) bool {
 	most := s.limit(q)
 	for _, r := range group {
 		most = min(most, s.limit(r))
@@ -52,15 +55,39 @@ func (s *State) joins(group []*Request, q *Request) bool {
 	return len(group) > 0 && len(group) < most
 }
 
+// groups are the changes of a train that are to be tried, as they are to be verified together.
+type groups struct {
+	batches
+
+	list [][]*Request
+	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
+	// ahead.
+	open, behind bool
+}
+
+// add adds the next change of the train that is to be tried.
+func (g *groups) add(q *Request) {
+	if last := len(g.list) - 1; g.open {
+		if g.joins(g.list[last], q) {
+			g.list[last] = append(g.list[last], q)
+			return
+		}
+		g.behind = g.behind || slices.ContainsFunc(g.list[last], func(r *Request) bool { return r.Car.isSuspect() })
+	}
+	if g.open = !g.behind; g.open {
+		g.list = append(g.list, []*Request{q})
+	}
+}
+
 // begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
 // verified.
-func (s *State) begins(group []*Request) bool {
+func (s batches) begins(group []*Request) bool {
 	full := func(q *Request) bool { return len(group) >= s.limit(q) || q.Car.isSuspect() }
 	return slices.ContainsFunc(group, full) || len(s.Trials()) == 0 && !s.verifies()
 }
 
 // verifies reports whether the merge under way has to verify its change, as far as is known.
-func (s *State) verifies() bool {
+func (s batches) verifies() bool {
 	if s.Current == nil {
 		return false
 	}
@@ -70,8 +97,8 @@ func (s *State) verifies() bool {
 
 // gathers reports whether the change whose turn it is waits for those behind it, to be verified together with them. Couple has that
 // trial begin, or another one is under way and ends.
-func (s *State) gathers(first *Request) bool {
-	if s.batch() < 2 || s.Refused != nil || (turns{s}).isBusy() || first.Moves > 0 || first.Verified != nil {
+func (s batches) gathers(first *Request) bool {
+	if s.batch() < 2 || s.Refused != nil || (turns{s.State}).isBusy() || first.Moves > 0 || first.Verified != nil {
 		return false
 	}
 	list := s.inTrain()
@@ -89,7 +116,7 @@ func (c *Car) isSuspect() bool {
 }
 
 // batchOf returns the changes that the trial of a request verifies, itself the last. It is shorter if one of them is gone.
-func (s *State) batchOf(q *Request) (group []*Request) {
+func (s batches) batchOf(q *Request) (group []*Request) {
 	for _, ref := range q.Car.Riders {
 		for _, r := range s.Queued {
 			if r.ref() == ref && r.Car.is(Riding) {
@@ -101,7 +128,7 @@ func (s *State) batchOf(q *Request) (group []*Request) {
 }
 
 // dismount takes the cars back that ride on a trial which is not under way any more.
-func (s *State) dismount() {
+func (s batches) dismount() {
 	rides := map[Ref]bool{}
 	for _, q := range s.Trials() {
 		for _, ref := range q.Car.Riders {
@@ -116,7 +143,7 @@ func (s *State) dismount() {
 }
 
 // takeBatch notes the result of a trial of several changes.
-func (s *State) takeBatch(q *Request, result *forge.Result) {
+func (s batches) takeBatch(q *Request, result *forge.Result) {
 	group, in := s.batchOf(q), forge.As[*forge.MergeResult](result.Output)
 	var found []forge.Rebase
 	if in != nil && in.Outcome == forge.MergeTried {
@@ -139,7 +166,7 @@ func (s *State) takeBatch(q *Request, result *forge.Result) {
 	}
 }
 
-// shared returns what a report says of a change that was verified together with another one. The other's proof and checks are its own.
+// shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.
 func shared(v *forge.VerifyReport) *forge.VerifyReport {
 	if v == nil {
 		return nil

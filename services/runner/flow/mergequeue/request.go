@@ -114,7 +114,7 @@ func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 		return nil
 	}
 	i := s.next()
-	if i < 0 || s.Queued[i].Car.mayFinish() || s.gathers(s.Queued[i]) {
+	if i < 0 || s.Queued[i].Car.mayFinish() || (batches{s}).gathers(s.Queued[i]) {
 		return nil
 	}
 	r := s.Queued[i]

@@ -41,7 +41,7 @@ var afterMerge = map[forge.MergeOutcome]struct {
 func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
 		if len(q.Car.Riders) > 0 {
-			s.takeBatch(q, r)
+			batches{s}.takeBatch(q, r)
 		} else {
 			q.take(by, r)
 		}

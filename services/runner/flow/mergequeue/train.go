@@ -57,9 +57,9 @@ type Car struct {
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
-	Riders []Ref `json:",omitempty"`
+	Riders []Ref
 	// Within is how many changes it may be verified together with, itself counted, after a batch of more did not pass; 0 if none failed.
-	Within int `json:",omitempty"`
+	Within int
 	// Found has the change as the trial verified it, if it passed.
 	Found *forge.Rebase
 	// Executor is where that ran.
@@ -166,7 +166,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 		case c == nil:
 		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
 			s.uncouple(q)
-		case slices.Contains(c.Riders, r.ref()), moved && s.batch() > 1 && !c.Doubted && c.State != Stopped:
+		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && !c.Doubted && c.State != Stopped:
 			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
 		case len(c.Ahead) == 1 && c.Found != nil && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
@@ -190,38 +190,26 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 			ahead = append(ahead, s.Current.ref())
 		}
 	}
-	behind := s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())
-	list := s.train()
-	s.compare(list, ahead)
-	s.dismount()
-	var groups [][]*Request
-	var open bool // whether the next one may join the last group
+	list, together := s.train(), batches{s}
+	together.compare(list, ahead)
+	together.dismount()
+	groups := groups{batches: together, behind: s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())}
 	for _, q := range list {
 		untried := q.Car == nil || q.Car.State == ""
-		switch {
-		case untried:
+		if untried {
 			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Within: q.Car.within(), Ahead: slices.Clone(ahead)}
-			last := len(groups) - 1
-			if open && s.joins(groups[last], q) {
-				groups[last] = append(groups[last], q)
-				break
-			}
-			behind = behind || open && slices.ContainsFunc(groups[last], func(r *Request) bool { return r.Car.isSuspect() })
-			if !behind {
-				groups = append(groups, []*Request{q})
-			}
-		case q.Car.State == Trying:
+			groups.add(q)
+		} else if groups.open = false; q.Car.State == Trying {
 			free--
 		}
 		if !q.Car.is(Stopped) {
 			ahead = append(ahead, q.ref())
 		}
-		open = untried && !behind
-		behind = behind || q.Car.isDoubted() || !untried && q.Car.isSuspect()
+		groups.behind = groups.behind || q.Car.isDoubted() || !untried && q.Car.isSuspect()
 	}
 	// The oldest come first: what is found of them is needed first.
 	if !paused && !(turns{s}).isBusy() {
-		issue = s.board(groups, free)
+		issue = together.board(groups.list, free)
 	}
 	cancel, s.void = s.void, nil
 	return issue, cancel
@@ -231,7 +219,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 //
 // What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn, locked out or made anew, is seen here,
 // and a mistake elsewhere costs a trial and no more.
-func (s *State) compare(list []*Request, ahead []Ref) {
+func (s batches) compare(list []*Request, ahead []Ref) {
 	ahead = slices.Clone(ahead)
 	for _, q := range list {
 		if q.Car != nil && !slices.Equal(q.Car.Ahead, ahead) {
@@ -244,7 +232,7 @@ func (s *State) compare(list []*Request, ahead []Ref) {
 }
 
 // board has as many trials begin as there are places, one for each group that is not to wait, and returns them.
-func (s *State) board(groups [][]*Request, free int) (issue []*Request) {
+func (s batches) board(groups [][]*Request, free int) (issue []*Request) {
 	for _, group := range groups {
 		if len(issue) >= free {
 			break
@@ -272,7 +260,7 @@ func (s *State) parallel() int { return max(s.Parallel, 1) }
 // merged is for others to say. The train is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
 func (s *State) train() []*Request {
-	list := s.inTrain()
+	list := batches{s}.inTrain()
 	for _, q := range s.Queued {
 		if (q.Car.is(Trying) || q.Car.is(Riding)) && !slices.Contains(list, q) {
 			s.uncouple(q)
@@ -282,7 +270,7 @@ func (s *State) train() []*Request {
 }
 
 // inTrain returns the same, and leaves the cars of others as they are.
-func (s *State) inTrain() (list []*Request) {
+func (s batches) inTrain() (list []*Request) {
 	for _, q := range s.Queued {
 		if s.parallel() > 1 && len(list) < windows*max(s.parallel(), s.batch()) && q.Change.Pull == nil && s.mayMerge(q) {
 			list = append(list, q)

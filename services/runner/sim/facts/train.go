@@ -143,6 +143,18 @@ func (t *Train) rides(c *forge.Command, n *trial) error {
 	return nil
 }
 
+// Ride adds a change to those of a batch, as a worker reports them, and reports whether the batch goes on. Now and then it may not ride, or the worker
+// mistakes it for another.
+func Ride(r *forge.MergeResult, f *forge.Rebase, chance func(n int) bool) bool {
+	if chance(20) {
+		f.Guarded = []string{"verify runs it"}
+	} else if chance(20) {
+		f.PatchID = "patch-of-another"
+	}
+	r.Batch = append(r.Batch, *f)
+	return len(f.Guarded) == 0
+}
+
 // batchOf names the batch of a trial, and what it was tried on.
 func batchOf(name string, n *trial) string { return fmt.Sprint(name, n.batch, n.ahead) }
 
