@@ -274,18 +274,14 @@ type Rebase struct {
 	MadeOn     string   // of one that is Unverified, the base that it was made on; empty if that is Base
 	PatchID    string   // identifies the change, whatever it is based on
 	Files      []string // the paths that the change touches
-	// Guarded says, a phrase each, what else of them only a person may approve.
-	Guarded []string
-	// Conflicts are the paths in conflict. If there are any, nothing was rebased.
-	Conflicts []string
-	// Landed are paths that changed on the base branch since the change was made; empty unless the two fail only together.
-	Landed []string
+	Guarded    []string // says, a phrase each, what else of them only a person may approve
+	Conflicts  []string // the paths in conflict; if there are any, nothing was rebased
+	Landed     []string // paths that changed on the base branch since the change was made; empty unless the two fail only together
 	// Verify is the report of the verify commands; nil if none are configured.
-	Verify *VerifyReport
-	// Overlaps are tasks under way whose newest changes do not merge with Head.
-	Overlaps []Overlap
-	// Statement is the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed.
-	Statement Envelope
+	Verify    *VerifyReport
+	Together  string    // the tree of the last change of a batch, on which Verify ran instead of on Tree; empty if it ran on Tree
+	Overlaps  []Overlap // tasks under way whose newest changes do not merge with Head
+	Statement Envelope  // the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
@@ -331,6 +327,7 @@ type MergeResult struct {
 	Branch, BaseBranch string
 	Pull               *PullRequest // of a change that waits, failed or is unwanted at the forge: with the checks that failed, or the reviews that ask
 	Unproven           string       // why the commit that the forge merged is another than was verified on its parent; empty if it is the same
+	Batch              []Rebase     // of a trial of a batch: what becomes of those before its last change, in order, verified together with that
 }
 
 // Reflection is the answer of reflect.
@@ -379,6 +376,7 @@ type Policy struct {
 type Numbers struct {
 	MaxChecks     int         // the checks that a reviewer may ask for in one review
 	MergeParallel int         // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
+	MergeBatch    int         // the changes of the merge queue that one run verifies, at most; 0 stands for 1
 	VerifyInMerge bool        // whether the verify commands run on what lands alone, and not before the review as well
 	Pull          *PullPolicy // says how changes are merged by pull requests; nil where they are pushed
 }

@@ -188,6 +188,7 @@ type QueueMerge struct {
 	Claims     []string    // Claims describe the plan and the approvals, as JSON by the rules. The runner that issues the merge signs them
 	Scripted   bool        // says that nothing of the change is a model's or another system's: see Intent
 	Parallel   int         // Policy.MergeParallel, as the run knows it
+	Batch      int         // Policy.MergeBatch, the same
 	Unverified bool        // Head was not verified: its merge has to do that, also where the base branch is at Base
 	MadeOn     string      // see Rebase
 	Checks     []Check     // decide criteria of a goal, and have to pass also where the base branch has moved

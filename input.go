@@ -131,6 +131,7 @@ type MergeInput struct {
 	Tried  *Rebase      // what a trial of Change found; it counts where both trees are the same as on the tip
 	In     Executor     // the one that the commands of Tried ran in
 	Landed *Landing     // a merge by the forge that is only to be proved; nil otherwise
+	Batch  int          // of a trial: how many of the last of Ahead are verified together with Change, by one run
 }
 
 // ReflectInput is the input of reflect.

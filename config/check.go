@@ -14,6 +14,7 @@ import (
 // The bounds of the values: generous, but a slip such as 1000 workers is found.
 const (
 	maxWorkers = 256
+	maxBatch   = 64
 	maxRetries = 20
 	maxAsked   = 10
 	maxTimeout = 24 * time.Hour
@@ -41,6 +42,7 @@ func (c *checker) project(p *Project) {
 	c.branch("base_branch", p.BaseBranch)
 	c.within("parallel_workers", p.ParallelWorkers, 1, maxWorkers)
 	c.within("merge_queue.parallel", p.MergeQueue.Parallel, 0, maxWorkers)
+	c.within("merge_queue.batch", p.MergeQueue.Batch, 1, maxBatch)
 	c.merge(&p.Merge)
 	c.within("max_review_retries", p.MaxReviewRetries, 0, maxRetries)
 	if least := p.Review.MinConfidence; !(least > 0 && least <= 1) {

@@ -14,7 +14,7 @@ import (
 const full = `# how this repository is worked on
 base_branch: release/1.x
 parallel_workers: 8
-merge_queue: {parallel: 6, verify_before_review: false}
+merge_queue: {parallel: 6, batch: 4, verify_before_review: false}
 models: {triage_deep: haiku, complex: claude-opus-5}
 calls:
   effort: {implement: high, complexity: {low: "", high: max}}
@@ -81,7 +81,7 @@ func TestParse(t *testing.T) {
 	empty := ""
 	want := &config.Project{
 		Merging: config.Merging{
-			BaseBranch: "release/1.x", MergeQueue: config.MergeQueue{Parallel: 6}, Merge: config.Default().Merge,
+			BaseBranch: "release/1.x", MergeQueue: config.MergeQueue{Parallel: 6, Batch: 4}, Merge: config.Default().Merge,
 		},
 		ParallelWorkers: 8,
 		Models:          config.Models{TriageDeep: "haiku", Default: "sonnet", Complex: "claude-opus-5"},
@@ -311,6 +311,30 @@ func TestMergeTrainByDefault(t *testing.T) {
 		}
 		if n := got.Rules().MergeParallel; n != want {
 			t.Errorf("%q: %d changes at once, want %d", in, n, want)
+		}
+	}
+}
+
+// One run decides about several changes only where the project says so, and has them verified side by side.
+func TestBatches(t *testing.T) {
+	for in, want := range map[string]int{
+		"":                        0,
+		"merge_queue: {batch: 1}": 0,
+		"merge_queue: {batch: 8}": 8,
+		"parallel_workers: 1\nmerge_queue: {batch: 8}": 0,
+		"merge_queue: {parallel: 1, batch: 8}":         0,
+	} {
+		got, err := config.Parse([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := got.Rules().MergeBatch; n != want {
+			t.Errorf("%q: %d changes by one run, want %d", in, n, want)
+		}
+	}
+	for _, in := range []string{"merge_queue: {batch: 0}", "merge_queue: {batch: 65}", "merge_queue: {batch: many}"} {
+		if _, err := config.Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), "merge_queue.batch") {
+			t.Errorf("%s: %v", in, err)
 		}
 	}
 }

@@ -133,6 +133,8 @@ type MergeQueue struct {
 	// Parallel is how many are verified at once, each on top of those before it, up to 256; 1: one after the other,
 	// 0: as many as parallel_workers says.
 	Parallel int `yaml:"parallel"`
+	// Batch is how many one run of the verify commands decides about at most, up to 64; 1: each is verified by itself.
+	Batch int `yaml:"batch"`
 	// VerifyBeforeReview says that a change is verified also before its review, and not only on what lands.
 	VerifyBeforeReview bool `yaml:"verify_before_review"`
 }
@@ -308,7 +310,7 @@ func Default() *Project {
 		Agent:     AgentClaude,
 		Recipes:   map[string]Recipe{},
 		Checkouts: Checkouts{WorktreeDir: ".forge/worktrees"},
-		Merging:   Merging{MergeQueue: MergeQueue{VerifyBeforeReview: true}, Merge: defaultMerge()},
+		Merging:   Merging{MergeQueue: MergeQueue{Batch: 1, VerifyBeforeReview: true}, Merge: defaultMerge()},
 		Timeouts: Timeouts{
 			Analyze:   10 * time.Minute,
 			Implement: 30 * time.Minute,

@@ -26,6 +26,9 @@ func (p *Project) Rules() *forge.Policy {
 	policy.Second, policy.BestOfTwo = p.SecondPolicy(), p.Calls.BestOfTwo.policy()
 	policy.MaxChecks = min(p.Review.MaxChecks, len(p.Checks))
 	policy.MergeParallel = cmp.Or(p.MergeQueue.Parallel, p.ParallelWorkers)
+	if policy.MergeParallel > 1 && p.MergeQueue.Batch > 1 {
+		policy.MergeBatch = p.MergeQueue.Batch
+	}
 	policy.VerifyInMerge = !p.MergeQueue.VerifyBeforeReview && len(p.Verify) > 0
 	policy.Pull = p.Merge.policy()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {

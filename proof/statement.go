@@ -60,6 +60,9 @@ type Verify struct {
 	Commands []Command `json:"commands"`
 	// Checks decide criteria of the goal. Each exited as the criterion expects, which can be with another status than 0.
 	Checks []Command `json:"checks,omitempty"`
+	// Together is the tree that the commands ran on where that is a later one: of the last change of a batch, which this one is in as well. Empty
+	// if they ran on the tree of the statement.
+	Together string `json:"together,omitempty"`
 	// Executor is where they ran; empty if there were none.
 	Executor string `json:"executor,omitempty"`
 	// Replica is the worker that ran them.

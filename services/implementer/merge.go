@@ -53,7 +53,7 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 		return proposal.Prove(ctx, j, landed)
 	}
 	l := j.Command.Merge().Change
-	base, head, err := change(ctx, j, l.Base, l.Head)
+	base, head, err := change(ctx, j, l.Base, l.Head, j.Command.To.Intent)
 	if err != nil {
 		return err
 	}

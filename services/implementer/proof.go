@@ -22,7 +22,7 @@ func (i *Implementer) stateVerified(j *jobs.Job, r *forge.Rebase) error {
 	v := &proof.Verify{
 		Of:         taskOf(j),
 		Definition: proof.Definition(j.Config.WorktreeSetup, j.Config.Verify), Commands: []proof.Command{},
-		Replica: string(i.id), Executor: string(j.Result.Executor),
+		Replica: string(i.id), Executor: string(j.Result.Executor), Together: r.Together,
 	}
 	if r.Verify != nil {
 		v.Commands, v.Checks = proof.Passed(j.Config.WorktreeSetup, j.Config.Verify), proof.Checked(r.Verify.Checks)

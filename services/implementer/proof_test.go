@@ -54,8 +54,8 @@ func proven(rb *forge.Rebase, statements []forge.Envelope) forge.Command {
 	return c
 }
 
-// check fails the test unless a commit has all of its proofs, by this package and by git.
-func (w *world) check(commit git.OID, signers proof.Signers) {
+// check fails the test unless a commit has all of its proofs, by this package and by git. It returns what they say.
+func (w *world) check(commit git.OID, signers proof.Signers) proof.Report {
 	w.t.Helper()
 	s := w.repository().Store
 	text, err := s.Proofs(w.t.Context(), commit)
@@ -81,6 +81,7 @@ func (w *world) check(commit git.OID, signers proof.Signers) {
 	if said := w.repo.Git("-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", string(commit)); !strings.Contains(said, "signature for implementer") {
 		w.t.Errorf("git says %q", said)
 	}
+	return report
 }
 
 // What is merged is signed, by a key that git knows as well, and has its statements beside it.

@@ -19,7 +19,7 @@ const maxMeanwhile = 1000
 // rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
-		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head)
+		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head, cmd.To.Intent)
 		if err != nil {
 			return err
 		}
@@ -40,21 +40,21 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 	})
 }
 
-// change returns the commits of a change, once they are in the store.
-func change(ctx context.Context, j *jobs.Job, base, head string) (b, h git.OID, err error) {
+// change returns the commits of a change of an intent, once they are in the store.
+func change(ctx context.Context, j *jobs.Job, base, head string, of forge.IntentID) (b, h git.OID, err error) {
 	if b, err = jobs.OID("base", base); err != nil {
 		return "", "", err
 	}
 	if h, err = jobs.OID("head", head); err != nil {
 		return "", "", err
 	}
-	return b, h, j.Bring(ctx, j.Command.To.Intent, b, h)
+	return b, h, j.Bring(ctx, of, b, h)
 }
 
 // rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it, and runs the verify commands on it. It
 // is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r, alone, err := putOnTip(ctx, j, base, head)
+	r, alone, err := putOnTip(ctx, j, base, head, squashMessage(j.Command))
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
 	}
@@ -90,9 +90,9 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 
 // putOnTip puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns
 // that commit on its old base as well.
-func putOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (r *forge.Rebase, alone git.OID, err error) {
+func putOnTip(ctx context.Context, j *jobs.Job, base, head git.OID, message func(own []string) string) (r *forge.Rebase, alone git.OID, err error) {
 	r = &forge.Rebase{Base: string(j.Tip)}
-	if alone, err = j.Store.Squash(ctx, base, head, squashMessage(j.Command)); err != nil {
+	if alone, err = j.Store.Squash(ctx, base, head, message); err != nil {
 		return nil, "", err
 	}
 	got, err := j.Store.Rebase(ctx, base, alone, j.Tip)

@@ -2,7 +2,6 @@ package implementer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -26,18 +25,32 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 	// Without a candidate the result says that the changes ahead do not go together. That is nothing about
 	// this change: the trial of the one that is in conflict says which it is.
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
+	riders := len(in.Ahead) - in.Batch
+	if in.Batch < 0 || riders < 0 {
+		return agent.Fail(forge.FailInvalidOutput, "a batch of %d and one more has %d changes ahead", in.Batch, len(in.Ahead))
+	}
 	for n := range in.Ahead {
-		if fits, err := stack(ctx, j, &in.Ahead[n]); err != nil {
+		ahead := &in.Ahead[n]
+		base, head, err := change(ctx, j, ahead.Base, ahead.Head, ahead.Task.Intent())
+		if err != nil {
 			return err
-		} else if !fits {
-			j.Result.Output = r
-			return nil
 		}
+		// As the merge does: the same commits give the same tree, whoever puts them together.
+		f, err := onStack(ctx, j, base, head, nil)
+		fits := err == nil && len(f.Conflicts) == 0
+		if err == nil && n >= riders {
+			fits, err = verify.Ride(ctx, j, r, f, ahead.PatchID)
+		}
+		if err != nil || !fits {
+			j.Result.Output = r
+			return err
+		}
+		j.Tip = git.OID(f.Head)
 	}
 	if j.Config, err = j.Repository.Config(ctx, j.Tip); err != nil { // a change ahead may alter it
 		return err
 	}
-	base, head, err := change(ctx, j, in.Change.Base, in.Change.Head)
+	base, head, err := change(ctx, j, in.Change.Base, in.Change.Head, j.Command.To.Intent)
 	if err != nil {
 		return err
 	}
@@ -46,47 +59,30 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 	return err
 }
 
-// stack takes a change to be on the base branch: the tip of the job is the change on it. It returns false if they
-// are in conflict.
-func stack(ctx context.Context, j *jobs.Job, ahead *forge.QueueMerge) (bool, error) {
-	base, err := jobs.OID("ahead", ahead.Base)
-	if err != nil {
-		return false, err
-	}
-	head, err := jobs.OID("ahead", ahead.Head)
-	if err != nil {
-		return false, err
-	}
-	if err := j.Bring(ctx, ahead.Task.Intent(), base, head); err != nil {
-		return false, err
-	}
-	// As the merge does: the same commits give the same tree, whoever puts them together.
-	if head, err = j.Store.Squash(ctx, base, head, nil); err != nil {
-		return false, err
-	}
-	got, err := j.Store.Rebase(ctx, base, head, j.Tip)
-	if _, ok := errors.AsType[*git.ConflictError](err); ok {
-		return false, nil
-	}
-	if err == nil {
-		j.Tip = got.Head
-	}
-	return true, err
-}
-
-// findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
-func (i *Implementer) findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r, _, err := putOnTip(ctx, j, base, head)
-	if err != nil || len(r.Conflicts) > 0 {
-		return r, err
-	}
+// onStack puts a change on the tip of the job, with those ahead on it.
+func onStack(ctx context.Context, j *jobs.Job, base, head git.OID, message func(own []string) string) (*forge.Rebase, error) {
 	tree, err := j.Store.Tree(ctx, j.Tip)
 	if err != nil {
 		return nil, err
 	}
-	r.BaseTree = string(tree)
-	if r.PatchID != j.Command.Merge().Change.PatchID {
-		return r, nil // it has to be reviewed again, on what is there by then
+	r, _, err := putOnTip(ctx, j, base, head, message)
+	if err == nil && len(r.Conflicts) == 0 {
+		r.BaseTree = string(tree)
+	}
+	return r, err
+}
+
+// findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
+func (i *Implementer) findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
+	r, err := onStack(ctx, j, base, head, squashMessage(j.Command))
+	if err != nil || len(r.Conflicts) > 0 || r.PatchID != j.Command.Merge().Change.PatchID {
+		return r, err // another patch has to be reviewed again, on what is there by then
+	}
+	if j.Command.Merge().Batch > 0 {
+		// With another file that verify goes by, a pass would say nothing of those before.
+		if r.Guarded, err = verify.Steers(ctx, j, git.OID(r.Head), r.Files); err != nil || len(r.Guarded) > 0 {
+			return r, err
+		}
 	}
 	return r, i.results.OnTip(ctx, j, r, verify.Change{Once: true})
 }

@@ -1,10 +1,12 @@
 package implementer
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // readyAs makes a change for the one task of an intent, and takes it to where it can be merged.
@@ -188,5 +190,129 @@ func TestFindingIsStatedOfWhatLands(t *testing.T) {
 			t.Fatalf("%q: got %+v", at, got)
 		}
 		w.check(w.repo.Head("main"), signers)
+	}
+}
+
+// batched is a trial of changes that are verified together, the last one of them by its own tree.
+func (w *world) batched(c forge.Command, riders ...forge.Command) *forge.MergeResult {
+	w.t.Helper()
+	in := c.Merge()
+	in.Batch = len(riders)
+	c.Input = &in
+	return w.tries(c, riders...)
+}
+
+// rode is a merge that may take what its batch found, as the rules hand it on.
+func rode(c forge.Command, f forge.Rebase, last *forge.Rebase) forge.Command {
+	f.Together, f.Verify = last.Tree, last.Verify
+	return found(c, &forge.MergeResult{Candidate: &f})
+}
+
+// batches is the configuration of a project that has chosen them.
+const batches = "merge_queue: {batch: 8}\n"
+
+// One run decides about all changes of a batch, and each lands by itself, with a statement that says so.
+func TestBatchIsVerifiedOnce(t *testing.T) {
+	w, runs := counted(t, "true", nil, batches)
+	a, b, c := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2"), w.readyAs("three", "three.txt", "3")
+	before := runs()
+	tried := w.batched(c, a, b)
+	if f := tried.Candidate; f == nil || f.Verify == nil || !f.Verify.Passed || len(tried.Batch) != 2 || runs() != before+1 {
+		t.Fatalf("found %+v after %d runs", tried, runs()-before)
+	}
+	if tried.Batch[1].BaseTree != tried.Batch[0].Tree || tried.Candidate.BaseTree != tried.Batch[1].Tree || tried.Batch[0].Verify != nil {
+		t.Fatalf("what rode: %+v", tried.Batch)
+	}
+	w.forgets()
+	a.Merge().Change.Unverified = true // so that its own verify before the review does not stand for it
+	for i, m := range []forge.Command{rode(a, tried.Batch[0], tried.Candidate), rode(b, tried.Batch[1], tried.Candidate), found(c, tried)} {
+		if got := w.merges(m); got.Outcome != forge.MergeDone || runs() != before+1 {
+			t.Errorf("%d: got %+v after %d runs", i, got, runs()-before)
+		}
+	}
+}
+
+// What rode is verified by itself where anything is other than in the trial, or the configuration on the tip knows no batches.
+func TestWhatRodeIsVerified(t *testing.T) {
+	for name, test := range map[string]struct {
+		config  string
+		between func(w *world)
+		alter   func(f *forge.Rebase)
+	}{
+		"a person pushed":    {batches, func(w *world) { w.repo.Commit("another", map[string]string{"b.txt": "c\n"}) }, nil},
+		"of another change":  {batches, nil, func(f *forge.Rebase) { f.PatchID = "another" }},
+		"another tree":       {batches, nil, func(f *forge.Rebase) { f.Tree = f.BaseTree }},
+		"no batches are on":  {"", nil, nil},
+		"the batch is red":   {batches, nil, func(f *forge.Rebase) { f.Verify = &forge.VerifyReport{Command: "make"} }},
+		"one is a whole one": {"merge_queue: {batch: 1}\n", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, runs := counted(t, "true", nil, test.config)
+			a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+			tried := w.batched(b, a)
+			m := rode(a, tried.Batch[0], tried.Candidate)
+			in := m.Merge()
+			in.Change.Unverified = true
+			if test.between != nil {
+				test.between(w)
+			}
+			if test.alter != nil {
+				test.alter(in.Tried)
+			}
+			w.forgets()
+			before := runs()
+			if got := w.merges(m); got.Outcome != forge.MergeDone || runs() != before+1 {
+				t.Errorf("got %+v after %d runs", got, runs()-before)
+			}
+		})
+	}
+}
+
+// A change that alters what verify goes by is verified with no other, wherever in the batch it is: neither is one that does not fit. Then
+// nothing runs, and the worker says which one.
+func TestWhatMayNotRide(t *testing.T) {
+	w, runs := counted(t, "sh check.sh", map[string]string{"check.sh": "true\n"}, batches)
+	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+	lax, own, clash := w.readyAs("three", "check.sh", "exit 0"), w.readyAs("four", "pfl-forge.yaml", "max_review_retries: 1"), w.readyAs("five", "one.txt", "5")
+	before := runs()
+	for name, c := range map[string]forge.Command{"a file that verify runs": lax, "the configuration": own} {
+		if r := w.batched(c, a); len(r.Batch) != 1 || len(r.Batch[0].Guarded) > 0 || len(r.Candidate.Guarded) == 0 || r.Candidate.Verify != nil {
+			t.Errorf("%s as the last one: %+v", name, r)
+		}
+		if r := w.batched(b, a, c); len(r.Batch) != 2 || len(r.Batch[1].Guarded) == 0 || r.Candidate != nil {
+			t.Errorf("%s before the last one: %+v", name, r)
+		}
+	}
+	if r := w.batched(b, a, clash); len(r.Batch) != 2 || len(r.Batch[1].Conflicts) != 1 || r.Candidate != nil {
+		t.Errorf("one that does not fit: %+v", r)
+	}
+	if runs() != before {
+		t.Errorf("verified %d times", runs()-before)
+	}
+	in := b.Merge()
+	in.Trial, in.Batch = true, 1
+	b.Input = &in
+	w.want(b)
+	fails(t, w.imp.merge(t.Context(), b, silent), forge.FailInvalidOutput, "batch")
+}
+
+// What rode is stated as what it is: the statement names the tree that passed, and still proves the commit that lands.
+func TestWhatRodeIsStated(t *testing.T) {
+	w, signers, others := signedWorld(t)
+	w.repo.Commit("batches", map[string]string{"pfl-forge.yaml": settings + batches})
+	rb, last := w.ready("new.txt", "x"), w.readyAs("two", "two.txt", "2")
+	a := proven(rb, others(rb))
+	a.Merge().Change.Unverified = true
+	tried := w.batched(last, a)
+	w.forgets()
+	if got := w.merges(rode(a, tried.Batch[0], tried.Candidate)); got.Outcome != forge.MergeDone {
+		t.Fatalf("got %+v", got)
+	}
+	r := w.check(w.repo.Head("main"), signers)
+	if !slices.ContainsFunc(r.Statements, func(s proof.Shown) bool {
+		v, is := s.Predicate.(*proof.Verify)
+		return is && v.Together == tried.Candidate.Tree
+	}) {
+		t.Errorf("nothing says so: %+v", r.Statements)
 	}
 }

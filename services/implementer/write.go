@@ -19,7 +19,7 @@ func (i *Implementer) write(ctx context.Context, j *jobs.Job) error {
 	}
 	base, from := j.Tip, j.Tip
 	if t := &j.Command.Task; !j.Command.Implement().Fresh && t.Head != "" {
-		if base, from, err = change(ctx, j, t.Base, t.Head); err != nil {
+		if base, from, err = change(ctx, j, t.Base, t.Head, j.Command.To.Intent); err != nil {
 			return err
 		}
 	}

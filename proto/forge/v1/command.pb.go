@@ -2101,6 +2101,7 @@ type MergeInput struct {
 	xxx_hidden_Tried       *Rebase                `protobuf:"bytes,4,opt,name=tried"`
 	xxx_hidden_In          Executor               `protobuf:"varint,5,opt,name=in,enum=forge.v1.Executor"`
 	xxx_hidden_Landed      *Landing               `protobuf:"bytes,6,opt,name=landed"`
+	xxx_hidden_Batch       int32                  `protobuf:"varint,7,opt,name=batch"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2178,13 +2179,20 @@ func (x *MergeInput) GetLanded() *Landing {
 	return nil
 }
 
+func (x *MergeInput) GetBatch() int32 {
+	if x != nil {
+		return x.xxx_hidden_Batch
+	}
+	return 0
+}
+
 func (x *MergeInput) SetChange(v *QueueMerge) {
 	x.xxx_hidden_Change = v
 }
 
 func (x *MergeInput) SetTrial(v bool) {
 	x.xxx_hidden_Trial = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *MergeInput) SetAhead(v []*QueueMerge) {
@@ -2197,11 +2205,16 @@ func (x *MergeInput) SetTried(v *Rebase) {
 
 func (x *MergeInput) SetIn(v Executor) {
 	x.xxx_hidden_In = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *MergeInput) SetLanded(v *Landing) {
 	x.xxx_hidden_Landed = v
+}
+
+func (x *MergeInput) SetBatch(v int32) {
+	x.xxx_hidden_Batch = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
 func (x *MergeInput) HasChange() bool {
@@ -2239,6 +2252,13 @@ func (x *MergeInput) HasLanded() bool {
 	return x.xxx_hidden_Landed != nil
 }
 
+func (x *MergeInput) HasBatch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
 func (x *MergeInput) ClearChange() {
 	x.xxx_hidden_Change = nil
 }
@@ -2261,6 +2281,11 @@ func (x *MergeInput) ClearLanded() {
 	x.xxx_hidden_Landed = nil
 }
 
+func (x *MergeInput) ClearBatch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Batch = 0
+}
+
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2278,6 +2303,9 @@ type MergeInput_builder struct {
 	In *Executor
 	// landed is a merge by the forge that is only to be proved; nil otherwise.
 	Landed *Landing
+	// batch is, of a trial, how many of the last of ahead are verified together
+	// with the change, by one run.
+	Batch *int32
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
@@ -2286,16 +2314,20 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	_, _ = b, x
 	x.xxx_hidden_Change = b.Change
 	if b.Trial != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Trial = *b.Trial
 	}
 	x.xxx_hidden_Ahead = &b.Ahead
 	x.xxx_hidden_Tried = b.Tried
 	if b.In != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_In = *b.In
 	}
 	x.xxx_hidden_Landed = b.Landed
+	if b.Batch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		x.xxx_hidden_Batch = *b.Batch
+	}
 	return m0
 }
 
@@ -2565,7 +2597,7 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"unverified\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xf3\x01\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\x89\x02\n" +
 	"\n" +
 	"MergeInput\x12,\n" +
 	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\x12\x14\n" +
@@ -2573,7 +2605,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x05ahead\x18\x03 \x03(\v2\x14.forge.v1.QueueMergeR\x05ahead\x12&\n" +
 	"\x05tried\x18\x04 \x01(\v2\x10.forge.v1.RebaseR\x05tried\x12\"\n" +
 	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\x12)\n" +
-	"\x06landed\x18\x06 \x01(\v2\x11.forge.v1.LandingR\x06landed\"C\n" +
+	"\x06landed\x18\x06 \x01(\v2\x11.forge.v1.LandingR\x06landed\x12\x14\n" +
+	"\x05batch\x18\a \x01(\x05R\x05batch\"C\n" +
 	"\n" +
 	"ProbeInput\x125\n" +
 	"\bpatience\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bpatience\"\xd7\x01\n" +

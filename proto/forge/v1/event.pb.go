@@ -4510,6 +4510,7 @@ type QueueMerge struct {
 	xxx_hidden_MadeOn      *string                `protobuf:"bytes,17,opt,name=made_on,json=madeOn"`
 	xxx_hidden_Pull        *PullPolicy            `protobuf:"bytes,18,opt,name=pull"`
 	xxx_hidden_Facts       *PullFacts             `protobuf:"bytes,19,opt,name=facts"`
+	xxx_hidden_Batch       int32                  `protobuf:"varint,20,opt,name=batch"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4700,39 +4701,46 @@ func (x *QueueMerge) GetFacts() *PullFacts {
 	return nil
 }
 
+func (x *QueueMerge) GetBatch() int32 {
+	if x != nil {
+		return x.xxx_hidden_Batch
+	}
+	return 0
+}
+
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 20)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 20)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -4741,12 +4749,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
 }
 
 func (x *QueueMerge) SetStatements(v []string) {
@@ -4759,7 +4767,7 @@ func (x *QueueMerge) SetClaims(v []string) {
 
 func (x *QueueMerge) SetScripted(v bool) {
 	x.xxx_hidden_Scripted = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 20)
 }
 
 func (x *QueueMerge) SetChecks(v []*Check) {
@@ -4768,17 +4776,17 @@ func (x *QueueMerge) SetChecks(v []*Check) {
 
 func (x *QueueMerge) SetParallel(v int32) {
 	x.xxx_hidden_Parallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
 }
 
 func (x *QueueMerge) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
 }
 
 func (x *QueueMerge) SetMadeOn(v string) {
 	x.xxx_hidden_MadeOn = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 19)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
 }
 
 func (x *QueueMerge) SetPull(v *PullPolicy) {
@@ -4787,6 +4795,11 @@ func (x *QueueMerge) SetPull(v *PullPolicy) {
 
 func (x *QueueMerge) SetFacts(v *PullFacts) {
 	x.xxx_hidden_Facts = v
+}
+
+func (x *QueueMerge) SetBatch(v int32) {
+	x.xxx_hidden_Batch = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 20)
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -4894,6 +4907,13 @@ func (x *QueueMerge) HasFacts() bool {
 	return x.xxx_hidden_Facts != nil
 }
 
+func (x *QueueMerge) HasBatch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+}
+
 func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -4967,6 +4987,11 @@ func (x *QueueMerge) ClearFacts() {
 	x.xxx_hidden_Facts = nil
 }
 
+func (x *QueueMerge) ClearBatch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
+	x.xxx_hidden_Batch = 0
+}
+
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -5015,6 +5040,8 @@ type QueueMerge_builder struct {
 	Pull *PullPolicy
 	// facts is what its pull request says; nil where there is none.
 	Facts *PullFacts
+	// batch is the policy's merge_batch, as the run knows it.
+	Batch *int32
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -5022,63 +5049,67 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 20)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 20)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Statements = b.Statements
 	x.xxx_hidden_Claims = b.Claims
 	if b.Scripted != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 20)
 		x.xxx_hidden_Scripted = *b.Scripted
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	if b.Parallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
 		x.xxx_hidden_Parallel = *b.Parallel
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
 		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	if b.MadeOn != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 19)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
 		x.xxx_hidden_MadeOn = b.MadeOn
 	}
 	x.xxx_hidden_Pull = b.Pull
 	x.xxx_hidden_Facts = b.Facts
+	if b.Batch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 20)
+		x.xxx_hidden_Batch = *b.Batch
+	}
 	return m0
 }
 
@@ -7567,7 +7598,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\x90\x04\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xa6\x04\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -7593,7 +7624,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"unverified\x12\x17\n" +
 	"\amade_on\x18\x11 \x01(\tR\x06madeOn\x12(\n" +
 	"\x04pull\x18\x12 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12)\n" +
-	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\"\xd8\x01\n" +
+	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\x12\x14\n" +
+	"\x05batch\x18\x14 \x01(\x05R\x05batch\"\xd8\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +

@@ -2693,6 +2693,7 @@ type Rebase struct {
 	xxx_hidden_BaseTree    *string                `protobuf:"bytes,12,opt,name=base_tree,json=baseTree"`
 	xxx_hidden_Unverified  bool                   `protobuf:"varint,13,opt,name=unverified"`
 	xxx_hidden_MadeOn      *string                `protobuf:"bytes,14,opt,name=made_on,json=madeOn"`
+	xxx_hidden_Together    *string                `protobuf:"bytes,15,opt,name=together"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2845,24 +2846,34 @@ func (x *Rebase) GetMadeOn() string {
 	return ""
 }
 
+func (x *Rebase) GetTogether() string {
+	if x != nil {
+		if x.xxx_hidden_Together != nil {
+			return *x.xxx_hidden_Together
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 15)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 15)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 15)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2887,7 +2898,7 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
 }
 
 func (x *Rebase) SetLanded(v []string) {
@@ -2896,17 +2907,22 @@ func (x *Rebase) SetLanded(v []string) {
 
 func (x *Rebase) SetBaseTree(v string) {
 	x.xxx_hidden_BaseTree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 15)
 }
 
 func (x *Rebase) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 15)
 }
 
 func (x *Rebase) SetMadeOn(v string) {
 	x.xxx_hidden_MadeOn = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 15)
+}
+
+func (x *Rebase) SetTogether(v string) {
+	x.xxx_hidden_Together = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 15)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2972,6 +2988,13 @@ func (x *Rebase) HasMadeOn() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 13)
 }
 
+func (x *Rebase) HasTogether() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -3016,6 +3039,11 @@ func (x *Rebase) ClearMadeOn() {
 	x.xxx_hidden_MadeOn = nil
 }
 
+func (x *Rebase) ClearTogether() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 14)
+	x.xxx_hidden_Together = nil
+}
+
 type Rebase_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3055,6 +3083,9 @@ type Rebase_builder struct {
 	// made_on is, of one that is unverified, the base that it was made on; empty if
 	// that is base.
 	MadeOn *string
+	// together is the tree of the last change of a batch: verify ran on that, and
+	// not on tree itself. Empty if it ran on tree.
+	Together *string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -3062,19 +3093,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 15)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 15)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 15)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -3083,21 +3114,25 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.BaseTree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 15)
 		x.xxx_hidden_BaseTree = b.BaseTree
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 15)
 		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	if b.MadeOn != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 15)
 		x.xxx_hidden_MadeOn = b.MadeOn
+	}
+	if b.Together != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 15)
+		x.xxx_hidden_Together = b.Together
 	}
 	return m0
 }
@@ -3344,6 +3379,7 @@ type MergeResult struct {
 	xxx_hidden_BaseBranch  *string                `protobuf:"bytes,11,opt,name=base_branch,json=baseBranch"`
 	xxx_hidden_Pull        *PullRequest           `protobuf:"bytes,12,opt,name=pull"`
 	xxx_hidden_Unproven    *string                `protobuf:"bytes,13,opt,name=unproven"`
+	xxx_hidden_Batch       *[]*Rebase             `protobuf:"bytes,14,rep,name=batch"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -3492,29 +3528,38 @@ func (x *MergeResult) GetUnproven() string {
 	return ""
 }
 
+func (x *MergeResult) GetBatch() []*Rebase {
+	if x != nil {
+		if x.xxx_hidden_Batch != nil {
+			return *x.xxx_hidden_Batch
+		}
+	}
+	return nil
+}
+
 func (x *MergeResult) SetOutcome(v MergeOutcome) {
 	x.xxx_hidden_Outcome = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *MergeResult) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *MergeResult) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *MergeResult) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *MergeResult) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 14)
 }
 
 func (x *MergeResult) SetFiles(v []string) {
@@ -3531,17 +3576,17 @@ func (x *MergeResult) SetCandidate(v *Rebase) {
 
 func (x *MergeResult) SetRefusal(v string) {
 	x.xxx_hidden_Refusal = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 14)
 }
 
 func (x *MergeResult) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
 }
 
 func (x *MergeResult) SetBaseBranch(v string) {
 	x.xxx_hidden_BaseBranch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *MergeResult) SetPull(v *PullRequest) {
@@ -3550,7 +3595,11 @@ func (x *MergeResult) SetPull(v *PullRequest) {
 
 func (x *MergeResult) SetUnproven(v string) {
 	x.xxx_hidden_Unproven = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
+}
+
+func (x *MergeResult) SetBatch(v []*Rebase) {
+	x.xxx_hidden_Batch = &v
 }
 
 func (x *MergeResult) HasOutcome() bool {
@@ -3729,6 +3778,9 @@ type MergeResult_builder struct {
 	// unproven says why what the forge merged is not what was verified on its
 	// parent; empty if it is, and where it was pushed.
 	Unproven *string
+	// batch is, of a trial of a batch, what became of the changes before its last
+	// one, in order, verified together with that.
+	Batch []*Rebase
 }
 
 func (b0 MergeResult_builder) Build() *MergeResult {
@@ -3736,45 +3788,46 @@ func (b0 MergeResult_builder) Build() *MergeResult {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Outcome != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_Outcome = *b.Outcome
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 14)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	x.xxx_hidden_Verify = b.Verify
 	x.xxx_hidden_Candidate = b.Candidate
 	if b.Refusal != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 14)
 		x.xxx_hidden_Refusal = b.Refusal
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.BaseBranch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_BaseBranch = b.BaseBranch
 	}
 	x.xxx_hidden_Pull = b.Pull
 	if b.Unproven != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
 		x.xxx_hidden_Unproven = b.Unproven
 	}
+	x.xxx_hidden_Batch = &b.Batch
 	return m0
 }
 
@@ -3881,6 +3934,7 @@ type Policy struct {
 	xxx_hidden_BestOfTwo             *BestOfTwo             `protobuf:"bytes,20,opt,name=best_of_two,json=bestOfTwo"`
 	xxx_hidden_VerifyInMerge         bool                   `protobuf:"varint,22,opt,name=verify_in_merge,json=verifyInMerge"`
 	xxx_hidden_Pull                  *PullPolicy            `protobuf:"bytes,23,opt,name=pull"`
+	xxx_hidden_MergeBatch            int32                  `protobuf:"varint,24,opt,name=merge_batch,json=mergeBatch"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -4080,14 +4134,21 @@ func (x *Policy) GetPull() *PullPolicy {
 	return nil
 }
 
+func (x *Policy) GetMergeBatch() int32 {
+	if x != nil {
+		return x.xxx_hidden_MergeBatch
+	}
+	return 0
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 24)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -4112,7 +4173,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -4125,7 +4186,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 24)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -4138,7 +4199,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -4155,17 +4216,17 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 24)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 24)
 }
 
 func (x *Policy) SetMergeParallel(v int32) {
 	x.xxx_hidden_MergeParallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 24)
 }
 
 func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
@@ -4174,11 +4235,16 @@ func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
 
 func (x *Policy) SetVerifyInMerge(v bool) {
 	x.xxx_hidden_VerifyInMerge = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 23)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 24)
 }
 
 func (x *Policy) SetPull(v *PullPolicy) {
 	x.xxx_hidden_Pull = v
+}
+
+func (x *Policy) SetMergeBatch(v int32) {
+	x.xxx_hidden_MergeBatch = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -4307,6 +4373,13 @@ func (x *Policy) HasPull() bool {
 	return x.xxx_hidden_Pull != nil
 }
 
+func (x *Policy) HasMergeBatch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -4388,6 +4461,11 @@ func (x *Policy) ClearPull() {
 	x.xxx_hidden_Pull = nil
 }
 
+func (x *Policy) ClearMergeBatch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	x.xxx_hidden_MergeBatch = 0
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4439,6 +4517,8 @@ type Policy_builder struct {
 	VerifyInMerge *bool
 	// How changes are merged by pull requests; nil where they are pushed.
 	Pull *PullPolicy
+	// How many changes are verified by one run at most; 0 stands for 1.
+	MergeBatch *int32
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4446,11 +4526,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 24)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4459,42 +4539,46 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 24)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 24)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 24)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
 	if b.MergeParallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 24)
 		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	x.xxx_hidden_BestOfTwo = b.BestOfTwo
 	if b.VerifyInMerge != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 23)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 24)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
 	x.xxx_hidden_Pull = b.Pull
+	if b.MergeBatch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		x.xxx_hidden_MergeBatch = *b.MergeBatch
+	}
 	return m0
 }
 
@@ -5390,7 +5474,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
 	"\x06denied\x18\f \x03(\tR\x06denied\x12\x19\n" +
-	"\bpatch_id\x18\r \x01(\tR\apatchId\"\x98\x03\n" +
+	"\bpatch_id\x18\r \x01(\tR\apatchId\"\xb4\x03\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -5408,7 +5492,8 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"unverified\x18\r \x01(\bR\n" +
 	"unverified\x12\x17\n" +
-	"\amade_on\x18\x0e \x01(\tR\x06madeOn\"\x82\x02\n" +
+	"\amade_on\x18\x0e \x01(\tR\x06madeOn\x12\x1a\n" +
+	"\btogether\x18\x0f \x01(\tR\btogether\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
@@ -5416,7 +5501,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04runs\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x04runs\x12(\n" +
 	"\x05proof\x18\x05 \x01(\v2\x12.forge.v1.CheckRunR\x05proof\x12*\n" +
 	"\x06checks\x18\x06 \x03(\v2\x12.forge.v1.CheckRunR\x06checks\x12*\n" +
-	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xae\x03\n" +
+	"\x06trials\x18\a \x03(\v2\x12.forge.v1.CheckRunR\x06trials\"\xd6\x03\n" +
 	"\vMergeResult\x120\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x16.forge.v1.MergeOutcomeR\aoutcome\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x16\n" +
@@ -5432,11 +5517,12 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vbase_branch\x18\v \x01(\tR\n" +
 	"baseBranch\x12)\n" +
 	"\x04pull\x18\f \x01(\v2\x15.forge.v1.PullRequestR\x04pull\x12\x1a\n" +
-	"\bunproven\x18\r \x01(\tR\bunproven\"a\n" +
+	"\bunproven\x18\r \x01(\tR\bunproven\x12&\n" +
+	"\x05batch\x18\x0e \x03(\v2\x10.forge.v1.RebaseR\x05batch\"a\n" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xc6\b\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xe7\b\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -5464,7 +5550,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x0emerge_parallel\x18\x15 \x01(\x05R\rmergeParallel\x123\n" +
 	"\vbest_of_two\x18\x14 \x01(\v2\x13.forge.v1.BestOfTwoR\tbestOfTwo\x12&\n" +
 	"\x0fverify_in_merge\x18\x16 \x01(\bR\rverifyInMerge\x12(\n" +
-	"\x04pull\x18\x17 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\"C\n" +
+	"\x04pull\x18\x17 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12\x1f\n" +
+	"\vmerge_batch\x18\x18 \x01(\x05R\n" +
+	"mergeBatch\"C\n" +
 	"\tBestOfTwo\x12\x12\n" +
 	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
 	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +
@@ -5605,26 +5693,27 @@ var file_forge_v1_result_proto_depIdxs = []int32{
 	9,  // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	8,  // 43: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
 	33, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
-	42, // 45: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	22, // 46: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	22, // 47: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	22, // 48: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	18, // 49: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	17, // 50: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	16, // 51: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	15, // 52: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	15, // 53: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	14, // 54: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	13, // 55: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	43, // 56: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
-	15, // 57: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	44, // 58: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	36, // 59: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	8,  // 45: forge.v1.MergeResult.batch:type_name -> forge.v1.Rebase
+	42, // 46: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	22, // 47: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	22, // 48: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	22, // 49: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	18, // 50: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	17, // 51: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	16, // 52: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	15, // 53: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	15, // 54: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	14, // 55: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	13, // 56: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	43, // 57: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
+	15, // 58: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	44, // 59: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	36, // 60: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }

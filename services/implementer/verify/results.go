@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/goals"
 	"github.com/pfl-forge/pfl-forge/proof"
@@ -41,6 +42,7 @@ type key struct {
 // result is of a change that passed at once.
 type result struct {
 	report   *forge.VerifyReport
+	together string
 	guarded  []string
 	executor forge.Executor
 }
@@ -62,6 +64,10 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 	if known, ok := s.find(j, k, r.PatchID); ok {
 		// What only a person may approve is looked at by a merge as ever, with the reasons that were found.
 		r.Verify, r.Guarded, j.Result.Executor = known.report, slices.Clone(known.guarded), known.executor
+		if r.Together = known.together; r.Together != "" {
+			jobs.Say(j, "not verified by itself: it passed together with its batch, as tree "+term.Line(r.Together))
+			return nil
+		}
 		jobs.Say(j, "not verified again: this tree passed on its parent")
 		return nil
 	}
@@ -73,7 +79,7 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 		return nil
 	}
 	if err == nil {
-		s.keep(k, result{r.Verify, r.Guarded, j.Result.Executor})
+		s.keep(k, result{r.Verify, "", r.Guarded, j.Result.Executor})
 	}
 	return err
 }
@@ -91,8 +97,9 @@ func keyOf(j *jobs.Job, base, tree string) (key, error) {
 // find returns the result of a change that passed: what a trial found, or what this process has kept.
 func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 	in := j.Command.Merge()
-	if f := in.Tried; f != nil && in.Change != nil && f.BaseTree == k.base && f.Tree == k.tree && f.PatchID == patch && verdict.Failing(f.Verify) == "" {
-		return result{f.Verify, f.Guarded, in.In}, true
+	if f := in.Tried; f != nil && in.Change != nil && f.BaseTree == k.base && f.Tree == k.tree && f.PatchID == patch && verdict.Failing(f.Verify) == "" &&
+		(f.Together == "" || j.Config.MergeQueue.Batch > 1) { // the configuration on the tip has the last word
+		return result{f.Verify, f.Together, f.Guarded, in.In}, true
 	}
 	if len(j.Command.Rebase().Tried) > 0 {
 		return result{}, false
@@ -126,7 +133,7 @@ func (s *Results) keep(k key, r result) {
 	if _, known := s.passed[k]; !known {
 		s.order = append(s.order, k)
 	}
-	s.passed[k] = result{clone(r.report), slices.Clone(r.guarded), r.executor}
+	s.passed[k] = result{clone(r.report), "", slices.Clone(r.guarded), r.executor}
 	if len(s.order) > maxResults {
 		delete(s.passed, s.order[0])
 		s.order = slices.Delete(s.order, 0, 1)

@@ -139,6 +139,37 @@ func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]strin
 	return found.Reasons, err
 }
 
+// Steers returns, a phrase each, what of a change alters how others are verified: files that the commands run, what only a person may
+// approve, and the configuration. They are those of the tip, on which others may be that alter them. Such a change is verified together with no other.
+func Steers(ctx context.Context, j *jobs.Job, head git.OID, files []string) ([]string, error) {
+	p, err := j.Repository.Config(ctx, j.Tip)
+	if err != nil {
+		return nil, err
+	}
+	found, err := j.Guard.Look(ctx, guard.Change{Base: j.Tip, Head: head, Files: files}, p)
+	if err != nil {
+		return nil, err
+	}
+	reasons := found.Reasons
+	for _, file := range found.Run {
+		reasons = append(reasons, file+" (verify runs it)")
+	}
+	if slices.Contains(files, config.FileName) {
+		reasons = append(reasons, config.FileName+" (it says what verify runs)")
+	}
+	return reasons, nil
+}
+
+// Ride reports a change that is verified together with later ones, and returns false if it may not be: it is in conflict or another patch, or
+// alters what verify goes by. Then nothing is verified, and the rules have it tried alone.
+func Ride(ctx context.Context, j *jobs.Job, r *forge.MergeResult, f *forge.Rebase, patch string) (fits bool, err error) {
+	if len(f.Conflicts) == 0 {
+		f.Guarded, err = Steers(ctx, j, git.OID(f.Head), f.Files)
+	}
+	r.Batch = append(r.Batch, *f)
+	return len(f.Conflicts)+len(f.Guarded) == 0 && f.PatchID == patch, err
+}
+
 // AsMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
 // verified there has its base with it: only there it can be seen whether it passes without what has landed since.
 func AsMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {

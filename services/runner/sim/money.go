@@ -19,6 +19,7 @@ type money struct {
 	checks    int               // that a reviewer may ask for
 	pull      *forge.PullPolicy // says how changes are merged by pull requests; nil where they are pushed
 	parallel  int               // changes that are verified at once for the merge queue
+	batch     int               // changes that one run of it verifies
 	once      bool              // what is ready is verified on what lands alone
 	best      forge.BestOfTwo
 	// unapproved says what is analyzed before a person approved it.
@@ -61,7 +62,7 @@ func (m *money) policy() *forge.Policy {
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
 	p.BestOfTwo = m.best
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
-	p.MergeParallel, p.VerifyInMerge, p.Pull = m.parallel, m.once, m.pull
+	p.MergeParallel, p.MergeBatch, p.VerifyInMerge, p.Pull = m.parallel, m.batch, m.once, m.pull
 	return &p
 }
 

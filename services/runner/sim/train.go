@@ -27,7 +27,7 @@ type train struct {
 func (w *world) crowd() {
 	switch crowded := w.seed%16 == 5; {
 	case crowded:
-		w.workers.train.crowded, w.money.parallel = true, 8
+		w.workers.train.crowded, w.money.parallel, w.money.batch = true, 8, []int{0, 3, 8, 2}[w.seed/16%4]
 	case !origins.Busy(w.seed):
 		return
 	}
@@ -81,9 +81,7 @@ func (c commit) on(tree string) string {
 }
 
 // try is the trial of a merge, as an implementer makes it. It says nothing about the base branch, and
-// changes nothing on it.
-//
-// It verifies a change on top of those ahead of it, as far as these are not merged yet.
+// changes nothing on it. Those ahead count as far as they are not merged yet.
 func (w worker) try(c *forge.Command) *forge.MergeResult {
 	in := c.Merge()
 	tree := w.repo.content(w.repo.tip())
@@ -92,6 +90,9 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 		return len(w.repo.conflicts(n)) == 0 && !slices.ContainsFunc(n.files, func(f string) bool { return slices.Contains(stacked, f) })
 	}
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
+	put := func(n commit) forge.Rebase {
+		return forge.Rebase{Base: "stack", BaseTree: tree, Head: n.id, Tree: n.on(tree), PatchID: n.patch, Files: n.files}
+	}
 	for i := range in.Ahead {
 		n := w.repo.heads[in.Ahead[i].Head]
 		if w.repo.merged(n.task) != nil {
@@ -100,36 +101,38 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 		if !fits(n) {
 			return r
 		}
+		if i >= len(in.Ahead)-in.Batch {
+			if rb := put(n); !facts.Ride(r, &rb, w.chance) {
+				return r
+			}
+		}
 		tree, stacked = n.on(tree), append(stacked, n.files...)
 	}
 	n := w.repo.heads[in.Change.Head]
-	if !fits(n) {
-		r.Candidate = &forge.Rebase{Conflicts: n.files, Files: n.files}
+	if r.Candidate = (&forge.Rebase{Conflicts: n.files, Files: n.files}); !fits(n) {
 		return r
 	}
 	n.id = w.repo.id()
 	if w.chance(10) {
 		n.patch = "patch-" + n.id
 	}
-	rb := &forge.Rebase{Base: "stack", BaseTree: tree, Head: n.id, Tree: n.on(tree), PatchID: n.patch, Files: n.files}
+	rb := put(n)
 	// In a crowded world a trial fails also while nothing else goes wrong, so that long trains have cars in doubt.
 	broken := w.chance(6) || w.workers.train.crowded && w.rng.IntN(4) == 0
 	rb.Verify = &forge.VerifyReport{Passed: !broken, Command: "make test", Output: "it broke"}
-	w.check(rb, in.Change.Checks)
-	if rb.Verify.Passed {
-		w.workers.train.passed[[2]string{tree, rb.Tree}] = true
+	w.check(&rb, in.Change.Checks)
+	for _, f := range append(slices.Clone(r.Batch), rb) {
+		w.workers.train.passed[[2]string{f.BaseTree, f.Tree}] = !broken || w.workers.train.passed[[2]string{f.BaseTree, f.Tree}]
 	}
-	r.Candidate = rb
+	r.Candidate = &rb
 	return r
 }
 
 // takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.
 func (w worker) takes(in forge.MergeInput, head *commit) bool {
 	tree, found := w.repo.content(w.repo.tip()), in.Tried
-	if found == nil || verdict.Failing(found.Verify) != "" || found.PatchID != head.patch || !w.workers.passed(found.Head, in.Change.Checks) {
-		return false
-	}
-	if found.BaseTree != tree || found.Tree != head.on(tree) {
+	if found == nil || verdict.Failing(found.Verify) != "" || found.PatchID != head.patch || !w.workers.passed(found.Head, in.Change.Checks) ||
+		found.BaseTree != tree || found.Tree != head.on(tree) {
 		return false
 	}
 	*head = w.repo.rebase(*head, false)

@@ -22,7 +22,7 @@ func (c Commands) Merge(m *Merge) forge.Command {
 
 // Trial tells an implementer to try a merge.
 func (c Commands) Trial(q *Request) forge.Command {
-	return c.command(q, q.Attempt(), &forge.MergeInput{Change: q.Change, Trial: true, Ahead: c.Ahead(q)})
+	return c.command(q, q.Attempt(), &forge.MergeInput{Change: q.Change, Trial: true, Ahead: c.Ahead(q), Batch: len(q.Car.Riders)})
 }
 
 // Open tells a gateway to open the pull request of a change, or to bring it up

@@ -62,7 +62,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		return rule.Ignore("request %d of %s is known already", r.Number, r.Task)
 	}
 	s.renew(id, r.Task, t, r.Number)
-	t.Files, s.Parallel = r.Files, cmp.Or(r.Parallel, s.Parallel)
+	t.Files, s.Parallel, s.Batch = r.Files, cmp.Or(r.Parallel, s.Parallel), r.Batch
 	if t.merged() {
 		again := *t.Answer
 		again.Number = r.Number
@@ -114,11 +114,11 @@ func (s *State) StartNext(out *outbox.Messages, paused bool) *Merge {
 		return nil
 	}
 	i := s.next()
-	if i < 0 || s.Queued[i].Car.mayFinish() {
+	if i < 0 || s.Queued[i].Car.mayFinish() || (batches{s}).gathers(s.Queued[i]) {
 		return nil
 	}
 	r := s.Queued[i]
-	if r.Car != nil && (r.Car.is(Trying) || len(r.Car.Ahead) > 0) {
+	if r.Car != nil && (r.Car.is(Trying) || r.Car.is(Riding) || len(r.Car.Ahead) > 0) {
 		s.uncouple(r) // it stands on what was not merged
 	}
 	s.Queued, s.Overtaken = slices.Delete(s.Queued, i, i+1), Ref{}

@@ -40,7 +40,11 @@ var afterMerge = map[forge.MergeOutcome]struct {
 // origin refused the push.
 func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
-		q.take(by, r)
+		if len(q.Car.Riders) > 0 {
+			batches{s}.takeBatch(q, r)
+		} else {
+			q.take(by, r)
+		}
 		return time.Time{}, forge.Applied, nil
 	}
 	m := s.Current

@@ -35,6 +35,7 @@ type queue struct {
 	state  mergequeue.State
 	now    time.Time
 	paused bool
+	batch  int
 }
 
 // play runs one command. Its first argument is a task, the second the number of the
@@ -74,6 +75,13 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		if n := list("parallel"); n != nil {
 			change.Parallel, _ = strconv.Atoi(n[0])
 		}
+		if n := list("batch"); n != nil {
+			q.batch, _ = strconv.Atoi(n[0])
+		}
+		if d.HasArg("checks") {
+			change.Checks = []forge.Check{{}}
+		}
+		change.Batch = q.batch
 		decision, err = q.state.Merge(&out, id, change)
 	case "withdraw":
 		decision, err = q.state.Withdraw(id, &forge.WithdrawRequests{Task: task, Number: number})
@@ -136,6 +144,9 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "merge %s", next.Task)
 		if found, _ := next.Finding(); found != nil {
 			fmt.Fprintf(&b, " as found on %s", found.BaseTree)
+			if found.Together != "" {
+				fmt.Fprintf(&b, ", together with %s", found.Together)
+			}
 		}
 		b.WriteString("\n")
 	}
@@ -144,7 +155,11 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	}
 	for _, r := range issue {
 		fmt.Fprintf(&b, "try %s, claim %d, on", r.Task, r.Attempt().Claim)
-		for _, c := range q.state.Ahead(r) {
+		in := (mergequeue.Commands{State: &q.state}).Trial(r)
+		for i, c := range in.Merge().Ahead {
+			if i == len(in.Merge().Ahead)-in.Merge().Batch {
+				b.WriteString(" with")
+			}
 			fmt.Fprintf(&b, " %s", c.Task)
 		}
 		b.WriteString("\n")
@@ -165,6 +180,23 @@ func resultOf(outcome forge.MergeOutcome, list func(string) []string) *forge.Mer
 			r.Candidate.PatchID = p[0]
 		}
 		r.Candidate.Verify = &forge.VerifyReport{Passed: list("broken") == nil}
+		// Each of a batch is a word: its tree, after that what is odd about it.
+		for _, of := range list("batch") {
+			f := forge.Rebase{BaseTree: tree, Tree: of, PatchID: "patch"}
+			switch kind, name, _ := strings.Cut(of, ":"); kind {
+			case "conflict":
+				f.Tree, f.Conflicts = name, []string{"x.go"}
+			case "other":
+				f.Tree, f.PatchID = name, "other"
+			case "guarded":
+				f.Tree, f.Guarded = name, []string{"it is run by verify"}
+			case "elsewhere":
+				f.Tree, f.BaseTree = name, "elsewhere"
+			}
+			tree = f.Tree
+			r.Batch = append(r.Batch, f)
+		}
+		r.Candidate.BaseTree = tree
 	}
 	return r
 }

@@ -23,6 +23,8 @@ type State struct {
 	Current *Merge
 	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for 1.
 	Parallel int
+	// Batch is how many changes one run may verify, as the newest request said; 0 stands for 1.
+	Batch int
 	// Orders counts the requests to merge.
 	Orders int
 	// Red is the tip of the base branch where that is red; empty if it passes. Only what passed there may be merged.

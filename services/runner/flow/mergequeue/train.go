@@ -56,6 +56,10 @@ type Car struct {
 	Doubted bool
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
+	// Riders are the last of Ahead, as far as the trial verifies them as well.
+	Riders []Ref
+	// Within is how many changes it may be verified together with, itself counted, after a batch of more did not pass; 0 if none failed.
+	Within int
 	// Found has the change as the trial verified it, if it passed.
 	Found *forge.Rebase
 	// Executor is where that ran.
@@ -84,15 +88,23 @@ func (c *Car) claims() int {
 	return c.Claims
 }
 
+// within returns the limit of a car after a batch did not pass; 0 if there is none.
+func (c *Car) within() int {
+	if c == nil {
+		return 0
+	}
+	return c.Within
+}
+
 // is reports whether the car is in a state.
 func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
 
 // isDoubted reports whether the trial is made once more, or the merge itself finds out, because its turn has come.
 func (c *Car) isDoubted() bool { return c != nil && c.Doubted && (c.State == Trying || c.State == "") }
 
-// mayFinish reports whether a trial is under way whose finding the merge could take: it is waited for, so that
-// nothing is verified twice.
-func (c *Car) mayFinish() bool { return c.is(Trying) && len(c.Ahead) == 0 }
+// mayFinish reports whether a trial is under way, of the change or of its batch, whose finding the merge could take: it is waited for, so
+// that nothing is verified twice.
+func (c *Car) mayFinish() bool { return (c.is(Trying) || c.is(Riding)) && len(c.Ahead) == 0 }
 
 // finding returns the change as a trial verified it, for a merge to take; nil if there is none.
 func (c *Car) finding() *forge.Rebase {
@@ -147,14 +159,18 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 	if result == nil || result.Outcome != forge.MergeDone {
 		return // it is gone, as Couple sees
 	}
+	var moved bool
 	for _, q := range s.Queued {
 		c := q.Car
 		switch {
 		case c == nil:
 		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
 			s.uncouple(q)
+		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && !c.Doubted && c.State != Stopped:
+			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
 		case len(c.Ahead) == 1 && c.Found != nil && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
+			moved = true
 		default:
 			c.Ahead = slices.Delete(c.Ahead, 0, 1)
 		}
@@ -174,38 +190,66 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 			ahead = append(ahead, s.Current.ref())
 		}
 	}
-	var untried []*Request
-	behind := s.Current != nil && s.Current.Car.isDoubted()
-	for _, q := range s.train() {
-		// What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn,
-		// locked out or made anew, is seen here, and a mistake elsewhere costs a trial and no more.
-		if q.Car != nil && !slices.Equal(q.Car.Ahead, ahead) {
-			s.uncouple(q)
-		}
-		switch {
-		case q.Car == nil || q.Car.State == "":
-			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Ahead: slices.Clone(ahead)}
-			if !behind {
-				untried = append(untried, q)
-			}
-		case q.Car.State == Trying:
+	list, together := s.train(), batches{s}
+	together.compare(list, ahead)
+	together.dismount()
+	groups := groups{batches: together, behind: s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())}
+	for _, q := range list {
+		untried := q.Car == nil || q.Car.State == ""
+		if untried {
+			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Within: q.Car.within(), Ahead: slices.Clone(ahead)}
+			groups.add(q)
+		} else if groups.open = false; q.Car.State == Trying {
 			free--
 		}
 		if !q.Car.is(Stopped) {
 			ahead = append(ahead, q.ref())
 		}
-		behind = behind || q.Car.isDoubted()
+		groups.behind = groups.behind || q.Car.isDoubted() || !untried && q.Car.isSuspect()
 	}
 	// The oldest come first: what is found of them is needed first.
 	if !paused && !(turns{s}).isBusy() {
-		issue = untried[:max(min(free, len(untried)), 0)]
-	}
-	for _, q := range issue {
-		q.Car.State = Trying
-		q.Car.Claims++
+		issue = together.board(groups.list, free)
 	}
 	cancel, s.void = s.void, nil
 	return issue, cancel
+}
+
+// compare uncouples each car that was put on top of anything else than those before it that have not stopped.
+//
+// What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn, locked out or made anew, is seen here,
+// and a mistake elsewhere costs a trial and no more.
+func (s batches) compare(list []*Request, ahead []Ref) {
+	ahead = slices.Clone(ahead)
+	for _, q := range list {
+		if q.Car != nil && !slices.Equal(q.Car.Ahead, ahead) {
+			s.uncouple(q)
+		}
+		if !q.Car.is(Stopped) {
+			ahead = append(ahead, q.ref())
+		}
+	}
+}
+
+// board has as many trials begin as there are places, one for each group that is not to wait, and returns them.
+func (s batches) board(groups [][]*Request, free int) (issue []*Request) {
+	for _, group := range groups {
+		if len(issue) >= free {
+			break
+		}
+		if !s.begins(group) {
+			continue
+		}
+		last := group[len(group)-1]
+		for _, q := range group[:len(group)-1] {
+			q.Car.State = Riding
+			last.Car.Riders = append(last.Car.Riders, q.ref())
+		}
+		last.Car.State = Trying
+		last.Car.Claims++
+		issue = append(issue, last)
+	}
+	return issue
 }
 
 // parallel returns how many changes may be verified at once.
@@ -215,12 +259,21 @@ func (s *State) parallel() int { return max(s.Parallel, 1) }
 // a file lock may come and go while nothing changes ahead of them. A change with a pull request is none of it: when that is
 // merged is for others to say. The train is longer than what is tried
 // at once, so that those whose trial has ended need not have been merged before the next one begins.
-func (s *State) train() (list []*Request) {
+func (s *State) train() []*Request {
+	list := batches{s}.inTrain()
 	for _, q := range s.Queued {
-		if s.parallel() > 1 && len(list) < windows*s.parallel() && q.Change.Pull == nil && s.mayMerge(q) {
-			list = append(list, q)
-		} else if q.Car.is(Trying) {
+		if (q.Car.is(Trying) || q.Car.is(Riding)) && !slices.Contains(list, q) {
 			s.uncouple(q)
+		}
+	}
+	return list
+}
+
+// inTrain returns the same, and leaves the cars of others as they are.
+func (s batches) inTrain() (list []*Request) {
+	for _, q := range s.Queued {
+		if s.parallel() > 1 && len(list) < windows*max(s.parallel(), s.batch()) && q.Change.Pull == nil && s.mayMerge(q) {
+			list = append(list, q)
 		}
 	}
 	return list

@@ -70,10 +70,18 @@ func (s *State) waitsFor(q *Request) string {
 	switch {
 	case q.Car.isDoubted():
 		return ", did not pass" + on + " and is tried once more"
+	case q.Car.is(Riding):
+		return ", is tried together with later ones" + on
+	case q.Car.is(Trying) && len(q.Car.Riders) > 0:
+		return ", is tried, and decides about those before it in its batch," + on
 	case q.Car.is(Trying):
 		return ", is tried" + on
+	case q.Car.is(Passed) && q.Car.Found.Together != "":
+		return ", passed together with later ones, and not by itself," + on
 	case q.Car.is(Passed):
 		return ", passed" + on
+	case q.Car.within() > 1:
+		return ", its batch did not pass and is tried in smaller ones"
 	case q.Car.is(Stopped):
 		return ", did not pass" + on + "; its merge finds out why"
 	}

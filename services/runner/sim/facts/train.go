@@ -18,6 +18,10 @@ type Train struct {
 	trials map[string]*trial
 	// Longest is the largest number of changes that one was tried on top of.
 	Longest int
+	// Largest is the largest number of changes that one was to decide about.
+	Largest int
+	// failed are the batches that did not pass as the record says, by the trial and what was ahead: it does not ask for the same ones again.
+	failed map[string]bool
 }
 
 // trial is one of a request.
@@ -29,14 +33,17 @@ type trial struct {
 	failed int
 	// ended says that there is a result.
 	ended bool
+	// batch is how many others were tried with it.
+	batch int
 }
 
 // Check returns an error if a decision of the project puts a change on top of one that stopped right there or is in doubt, has it tried a third
 // time where verify failed twice, or has something tried although the project is paused.
 func (t *Train) Check(rec *forge.Record) error {
 	if t.trials == nil {
-		t.trials = map[string]*trial{}
+		t.trials, t.failed = map[string]*trial{}, map[string]bool{}
 	}
+	clear(t.failed)
 	for i := range rec.Events {
 		if r := forge.As[*forge.Result](rec.Events[i].Message); r != nil {
 			t.learn(r)
@@ -51,23 +58,28 @@ func (t *Train) Check(rec *forge.Record) error {
 		if rec.Summary.Waiting == forge.WaitingPaused {
 			return fmt.Errorf("%s is tried although the project is paused", c.Attempt)
 		}
-		n := &trial{claim: c.Attempt.Claim}
+		n := &trial{claim: c.Attempt.Claim, batch: in.Batch}
+		// Where changes gather, what is ahead may have been another stack and be the same again without any trial in between.
+		one := in.Change.Batch < 2
 		for j := range in.Ahead {
 			ahead := request(in.Ahead[j].Task, in.Ahead[j].Number)
 			before := t.trials[ahead]
-			if before != nil && (before.stopped || before.failed > 0 && !before.ended) && slices.Equal(before.ahead, n.ahead) {
+			if one && before != nil && (before.stopped || before.failed > 0 && !before.ended) && slices.Equal(before.ahead, n.ahead) {
 				return fmt.Errorf("%s is tried on top of %s, which has failed there", c.Attempt, in.Ahead[j].Task)
 			}
 			n.ahead = append(n.ahead, ahead)
 		}
+		if err := t.rides(c, n); err != nil {
+			return err
+		}
 		name := request(c.Attempt.Task, c.Attempt.Number)
-		if before := t.trials[name]; before != nil && slices.Equal(before.ahead, n.ahead) {
+		if before := t.trials[name]; one && before != nil && slices.Equal(before.ahead, n.ahead) {
 			if n.failed = before.failed; n.failed > 1 {
 				return fmt.Errorf("%s is tried once more where verify failed %d times", c.Attempt, n.failed)
 			}
 		}
 		t.trials[name] = n
-		t.Longest = max(t.Longest, len(n.ahead))
+		t.Longest, t.Largest = max(t.Longest, len(n.ahead)), max(t.Largest, in.Batch+1)
 	}
 	return nil
 }
@@ -97,6 +109,12 @@ func (t *Train) learn(r *forge.Result) {
 		return
 	}
 	n.ended = n.ended || !r.IsStart()
+	if n.batch > 0 { // it says nothing of any one of them
+		if in.Outcome == forge.MergeTried && f != nil && verdict.Failing(f.Verify) != "" {
+			t.failed[batchOf(name, n)] = true
+		}
+		return
+	}
 	if in.Outcome == forge.MergeTried && f != nil {
 		n.stopped = len(f.Conflicts) > 0 || verdict.Failing(f.Verify) != ""
 		if verdict.Failing(f.Verify) != "" {
@@ -106,6 +124,39 @@ func (t *Train) learn(r *forge.Result) {
 		}
 	}
 }
+
+// rides returns an error if a change is to be verified together with others although it has checks of its own, or if the very batch has
+// failed there.
+func (t *Train) rides(c *forge.Command, n *trial) error {
+	in := c.Merge()
+	if in.Batch == 0 {
+		return nil
+	}
+	for _, r := range append(slices.Clone(in.Ahead[len(in.Ahead)-in.Batch:]), *in.Change) {
+		if len(r.Checks) > 0 {
+			return fmt.Errorf("%s is tried together with others, and %s has checks of its own", c.Attempt, r.Task)
+		}
+	}
+	if t.failed[batchOf(request(c.Attempt.Task, c.Attempt.Number), n)] {
+		return fmt.Errorf("%s is tried together with the same %d others as failed there", c.Attempt, in.Batch)
+	}
+	return nil
+}
+
+// Ride adds a change to those of a batch, as a worker reports them, and reports whether the batch goes on. Now and then it may not ride, or the worker
+// mistakes it for another.
+func Ride(r *forge.MergeResult, f *forge.Rebase, chance func(n int) bool) bool {
+	if chance(20) {
+		f.Guarded = []string{"verify runs it"}
+	} else if chance(20) {
+		f.PatchID = "patch-of-another"
+	}
+	r.Batch = append(r.Batch, *f)
+	return len(f.Guarded) == 0
+}
+
+// batchOf names the batch of a trial, and what it was tried on.
+func batchOf(name string, n *trial) string { return fmt.Sprint(name, n.batch, n.ahead) }
 
 // request names a request to merge.
 func request(task forge.TaskID, number int) string { return fmt.Sprint(task, "/", number) }

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
@@ -170,7 +171,11 @@ func newDocument(commit string, r *proof.Report) document {
 func describe(p proof.Predicate) (kind, says string) {
 	switch p := p.(type) {
 	case *proof.Verify:
-		return "verify", fmt.Sprintf("%s passed", render.Count(len(p.Commands), "command"))
+		says = fmt.Sprintf("%s passed", render.Count(len(p.Commands), "command"))
+		if p.Together != "" {
+			says += ", not on this tree by itself but together with later changes, as tree " + term.Line(p.Together)
+		}
+		return "verify", says
 	case *proof.Review:
 		who := strings.TrimSpace(fmt.Sprintf("%s by %s %s", p.Verdict, cmp.Or(p.Agent, "no agent"), p.Model))
 		if p.Second {

@@ -1,0 +1,215 @@
+package mergequeue
+
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// A batch is a group of changes that follow each other in the train and that one run of the verify commands decides about (ADR 0090). Only
+// the last of them has a trial, and the others ride on it:
+//
+//	                          the last one passes, and all of them are what was reviewed
+//	Trying, Riding ... Riding ----------------------------------------------------------> Passed, each with a finding of its own
+//	       ^     |
+//	       |     | anything else
+//	       +-----+ in groups of half the size at most; what does not fit, or may not ride, alone
+//
+// A batch that fails blames nobody: whose fault it is, only a change alone can show. Until the group is found that has it, nothing is tried
+// behind, as behind a change in doubt.
+//
+// While anything is being verified, what comes gathers until a batch is full. So a queue with one change waits for no other.
+
+// Riding is the state of a car whose change is verified with a later one.
+const Riding CarState = "riding"
+
+// batches puts changes together that are verified by one run.
+type batches struct{ *State }
+
+// batch returns how many changes one run may verify. Without a train there are no batches.
+func (s batches) batch() int {
+	if s.parallel() < 2 {
+		return 1
+	}
+	return max(s.Batch, 1)
+}
+
+// limit returns how large a group with a request may be. What has checks of its own is verified by itself: they run on its tree alone.
+func (s batches) limit(q *Request) int {
+	switch {
+	case len(q.Change.Checks) > 0, q.Car.isDoubted():
+		return 1
+	case q.Car != nil && q.Car.Within > 0:
+		return min(q.Car.Within, s.batch())
+	}
+	return s.batch()
+}
+
+// joins reports whether a request may be verified together with those before it.
+func (s batches) joins(group []*Request, q *Request) bool {
+	most := s.limit(q)
+	for _, r := range group {
+		most = min(most, s.limit(r))
+	}
+	return len(group) > 0 && len(group) < most
+}
+
+// groups are the changes of a train that are to be tried, as they are to be verified together.
+type groups struct {
+	batches
+
+	list [][]*Request
+	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
+	// ahead.
+	open, behind bool
+}
+
+// add adds the next change of the train that is to be tried.
+func (g *groups) add(q *Request) {
+	if last := len(g.list) - 1; g.open {
+		if g.joins(g.list[last], q) {
+			g.list[last] = append(g.list[last], q)
+			return
+		}
+		g.behind = g.behind || slices.ContainsFunc(g.list[last], func(r *Request) bool { return r.Car.isSuspect() })
+	}
+	if g.open = !g.behind; g.open {
+		g.list = append(g.list, []*Request{q})
+	}
+}
+
+// begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
+// verified.
+func (s batches) begins(group []*Request) bool {
+	full := func(q *Request) bool { return len(group) >= s.limit(q) || q.Car.isSuspect() }
+	return slices.ContainsFunc(group, full) || len(s.Trials()) == 0 && !s.verifies()
+}
+
+// verifies reports whether the merge under way has to verify its change, as far as is known.
+func (s batches) verifies() bool {
+	if s.Current == nil {
+		return false
+	}
+	found, _ := s.Current.Finding()
+	return found == nil
+}
+
+// gathers reports whether the change whose turn it is waits for those behind it, to be verified together with them. Couple has that
+// trial begin, or another one is under way and ends.
+func (s batches) gathers(first *Request) bool {
+	if s.batch() < 2 || s.Refused != nil || (turns{s.State}).isBusy() || first.Moves > 0 || first.Verified != nil {
+		return false
+	}
+	list := s.inTrain()
+	return len(list) > 1 && list[0] == first && first.Car.isOpen() && list[1].Car.isOpen() && s.joins(list[:1], list[1])
+}
+
+// isOpen reports whether the next Couple puts the car together anew, if its change is the first.
+func (c *Car) isOpen() bool {
+	return c == nil || c.State == "" || len(c.Ahead) > 0 && (c.State == Trying || c.State == Riding || c.State == Passed)
+}
+
+// isSuspect reports whether the car was in a batch that failed, and is in one of which nothing is known yet.
+func (c *Car) isSuspect() bool {
+	return c != nil && c.Within > 0 && (c.State == "" || c.State == Trying || c.State == Riding)
+}
+
+// batchOf returns the changes that the trial of a request verifies, itself the last. It is shorter if one of them is gone.
+func (s batches) batchOf(q *Request) (group []*Request) {
+	for _, ref := range q.Car.Riders {
+		for _, r := range s.Queued {
+			if r.ref() == ref && r.Car.is(Riding) {
+				group = append(group, r)
+			}
+		}
+	}
+	return append(group, q)
+}
+
+// dismount takes the cars back that ride on a trial which is not under way any more.
+func (s batches) dismount() {
+	rides := map[Ref]bool{}
+	for _, q := range s.Trials() {
+		for _, ref := range q.Car.Riders {
+			rides[ref] = true
+		}
+	}
+	for _, q := range s.Queued {
+		if q.Car.is(Riding) && !rides[q.ref()] {
+			s.uncouple(q)
+		}
+	}
+}
+
+// takeBatch notes the result of a trial of several changes.
+func (s batches) takeBatch(q *Request, result *forge.Result) {
+	group, in := s.batchOf(q), forge.As[*forge.MergeResult](result.Output)
+	var found []forge.Rebase
+	if in != nil && in.Outcome == forge.MergeTried {
+		found = in.Batch
+		if in.Candidate != nil {
+			found = append(slices.Clone(found), *in.Candidate)
+		}
+	}
+	if !passedTogether(group, found) {
+		halve(group, found)
+		return
+	}
+	last := &found[len(found)-1]
+	for i, r := range group {
+		f := found[i]
+		if r != q {
+			f.Together, f.Verify = last.Tree, shared(last.Verify)
+		}
+		r.Car.State, r.Car.Found, r.Car.Executor, r.Car.Riders = Passed, &f, result.Executor, nil
+	}
+}
+
+// shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.
+func shared(v *forge.VerifyReport) *forge.VerifyReport {
+	if v == nil {
+		return nil
+	}
+	return &forge.VerifyReport{Passed: v.Passed, Runs: v.Runs}
+}
+
+// passedTogether reports whether a trial found that each change of a group fits on the one before, as it was reviewed, and that the last one
+// passes. The worker is believed that it ran the commands; which changes it is about is compared.
+func passedTogether(group []*Request, found []forge.Rebase) bool {
+	if len(group) != len(found) {
+		return false
+	}
+	for i := range found {
+		f := &found[i]
+		if misfits(group[i], f) || f.Tree == "" || i > 0 && f.BaseTree != found[i-1].Tree {
+			return false
+		}
+	}
+	return verdict.Failing(found[len(found)-1].Verify) == ""
+}
+
+// misfits reports whether a change cannot be decided about with others: it is in conflict, or another patch there, or it touches what
+// verify goes by.
+func misfits(q *Request, f *forge.Rebase) bool {
+	return len(f.Conflicts) > 0 || f.PatchID != q.Change.PatchID || len(f.Guarded) > 0
+}
+
+// halve has the changes of a batch that did not pass tried in smaller groups. Where single ones do not fit, it is those that are tried alone.
+func halve(group []*Request, found []forge.Rebase) {
+	var odd int
+	for i, q := range group {
+		c := q.Car
+		q.Car = &Car{Claims: c.Claims, Ahead: c.Ahead, Within: c.Within}
+		if i < len(found) && misfits(q, &found[i]) {
+			q.Car.Within = 1
+			odd++
+		}
+	}
+	if odd > 0 {
+		return
+	}
+	for _, q := range group {
+		q.Car.Within = (len(group) + 1) / 2
+	}
+}
