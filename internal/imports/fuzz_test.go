@@ -38,6 +38,7 @@ var decoders = map[string][]string{
 	"internal/strictyaml":             {"FuzzDecode", "FuzzRoundTrip"},
 	"internal/term":                   {"FuzzSanitize"},
 	"internal/transcript":             {"FuzzLines"},
+	"jobs/evidence":                   {"FuzzResolve"},
 	"jobs/guard":                      {"FuzzCommandFiles"},
 	"internal/identity":               {"FuzzRules"},
 	"notify":                          {"FuzzParse"},
@@ -45,6 +46,7 @@ var decoders = map[string][]string{
 	"services/gateway/forges/github":  {"FuzzHint"},
 	"services/gateway/hooks":          {"FuzzHooks"},
 	"services/gateway/intake":         {"FuzzCommands", "FuzzPlain", "FuzzRules"},
+	"services/gateway/tokens":         {"FuzzParse"},
 	"proof":                           {"FuzzCertificates", "FuzzProofs", "FuzzSigners", "FuzzStatements"},
 }
 

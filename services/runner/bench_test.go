@@ -74,7 +74,13 @@ func (m *meeting) done(id, _ string) {
 
 // forgeSystem is a runner with workers that do nothing but succeed.
 type forgeSystem struct {
-	bus      *bus.Bus
+	bus *bus.Bus
+	// asks is the connection of who submits as a person of a name; the runner's, and
+	// nobody's name, where accounts are not told apart.
+	asks *bus.Bus
+	name string
+	// sees is the connection that follows journals, which a runner's account may not.
+	sees     *bus.Bus
 	meet     *meeting
 	projects int
 }
@@ -86,16 +92,19 @@ type workers func(ctx context.Context, b testing.TB, conn *bus.Bus, meet *meetin
 func bareWorkers(ctx context.Context, _ testing.TB, conn *bus.Bus, meet *meeting) {
 	var group sync.WaitGroup
 	for _, step := range forge.Steps() {
-		group.Go(func() {
-			_ = conn.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *work.Job) error {
-				id := string(j.Command.To.Intent)
-				meet.received(id, string(step))
-				meet.done(id, string(step))
-				return conn.Results.Publish(ctx, succeed(j.Command))
-			})
-		})
+		group.Go(func() { bareWorker(ctx, step, conn, meet) })
 	}
 	group.Wait()
+}
+
+// bareWorker takes the commands of one step, and answers.
+func bareWorker(ctx context.Context, step forge.Step, conn *bus.Bus, meet *meeting) {
+	_ = conn.Commands.Consume(ctx, work.Config{Step: step, Replica: "noop", Parallel: 64}, func(ctx context.Context, j *work.Job) error {
+		id := string(j.Command.To.Intent)
+		meet.received(id, string(step))
+		meet.done(id, string(step))
+		return conn.Results.Publish(ctx, succeed(j.Command))
+	})
 }
 
 // serviceWorkers are the real ones: they ask whether an attempt is wanted, tell how
@@ -129,7 +138,16 @@ func newForgeSystem(b testing.TB, s *natsd.Server, work workers, projects int) *
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := &forgeSystem{bus: conn, meet: newMeeting(), projects: projects}
+	b.Cleanup(conn.Close)
+	f := &forgeSystem{bus: conn, asks: conn, sees: conn, meet: newMeeting(), projects: projects}
+	f.start(b, runner.Config{}, work)
+	return f
+}
+
+// start starts the runner, with what the configuration says beside its bus, and the
+// workers.
+func (f *forgeSystem) start(b testing.TB, cfg runner.Config, work workers) {
+	b.Helper()
 	measured, err := export.Open(b.Context(), export.Config{Service: "runner", Scrape: true, Getenv: os.Getenv, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
@@ -139,24 +157,22 @@ func newForgeSystem(b testing.TB, s *natsd.Server, work workers, projects int) *
 	b.Cleanup(func() {
 		cancel()
 		group.Wait()
-		conn.Close()
 		if err := measured.Close(); err != nil {
 			b.Error(err)
 		}
 	})
 	ready := make(chan struct{})
 	group.Go(func() {
-		cfg := runner.Config{Bus: conn, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }, Metrics: measured.Recorder}
+		cfg.Bus, cfg.Log, cfg.Ready, cfg.Metrics = f.bus, slog.New(slog.DiscardHandler), func() { close(ready) }, measured.Recorder
 		if err := runner.Run(ctx, cfg); err != nil {
 			b.Error(err)
 		}
 	})
 	<-ready
-	group.Go(func() { work(ctx, b, conn, f.meet) })
-	for n := range projects {
+	group.Go(func() { work(ctx, b, f.bus, f.meet) })
+	for n := range f.projects {
 		group.Go(func() { f.follow(ctx, projectOf(n)) })
 	}
-	return f
 }
 
 // projectOf is the nth of several projects.
@@ -171,7 +187,7 @@ func place(id string, projects int) int {
 
 // follow notes the ends of a project's intents.
 func (f *forgeSystem) follow(ctx context.Context, p forge.ProjectID) {
-	_ = f.bus.Journal.Follow(ctx, p, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+	_ = f.sees.Journal.Follow(ctx, p, 0, journal.Follower{Record: func(key forge.Key, _ uint64, rec forge.Record) error {
 		if !key.IsProject() && rec.Summary.Status == forge.StatusDone && rec.Summary.Idle {
 			f.meet.arrive(string(key.Intent))
 		}
@@ -183,7 +199,8 @@ func (f *forgeSystem) submit(ctx context.Context, id forge.IntentID) error {
 	ev := submission(id)
 	ev.To.Project = projectOf(place(string(id), f.projects))
 	forge.As[*forge.Submit](ev.Message).Intent.Project = ev.To.Project
-	return f.bus.Submissions.Send(ctx, ev)
+	ev.Actor = f.name
+	return f.asks.Submissions.Send(ctx, ev)
 }
 
 func (f *forgeSystem) wait(id forge.IntentID) time.Time { return f.meet.wait(string(id)) }
