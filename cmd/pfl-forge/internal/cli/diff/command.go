@@ -94,7 +94,7 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 
 // printFile prints a file of a change: no name and no line of it is longer than one line, or more than text.
 func printFile(a *kit.App, f *document.DiffFile) {
-	about := fmt.Sprintf("%s %s +%d -%d", f.Status, term.Line(f.Path), f.Added, f.Deleted)
+	about := []string{fmt.Sprintf("%s %s +%d -%d", f.Status, term.Line(f.Path), f.Added, f.Deleted)}
 	for _, more := range []struct {
 		is   bool
 		text string
@@ -106,10 +106,10 @@ func printFile(a *kit.App, f *document.DiffFile) {
 		{f.Cut != "", term.Line(f.Cut)},
 	} {
 		if more.is {
-			about += ", " + more.text
+			about = append(about, more.text)
 		}
 	}
-	fmt.Fprintln(a.Out, about)
+	fmt.Fprintln(a.Out, strings.Join(about, ", "))
 	for _, h := range f.Hunks {
 		fmt.Fprintln(a.Out, strings.TrimRight(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, term.Line(h.Section)), " "))
 		for _, l := range h.Lines {
