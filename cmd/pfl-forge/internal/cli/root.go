@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/demo"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/diff"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
@@ -73,7 +74,7 @@ func newRoot(a *kit.App) *cobra.Command {
 			admin.InitCommand(a), create.Command(a), goal.Command(a), audit.Command(a), run.Command(a), control.ReflectCommand(a), operator.Command(a),
 		},
 		groupLook: {
-			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), logs.Command(a),
+			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), diff.Command(a), logs.Command(a),
 			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
 			checks.Command(a),
 		},

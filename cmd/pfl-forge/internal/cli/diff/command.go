@@ -1,0 +1,122 @@
+// Package diff is the command that shows the change of an attempt as it is stored beside its
+// transcript: the one that the journal names, whether or not a repository is at hand.
+//
+// Names and lines were written by others. Everything that is printed goes through package term; in
+// the data formats they are as they are.
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+// Command returns the command diff.
+func Command(a *kit.App) *cobra.Command {
+	var req document.DiffRequest
+	var step string
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:               "diff <id>",
+		Short:             "show the change of an attempt",
+		Example:           "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat",
+		Args:              kit.Between(1, 1, "the id of an intent or a task"),
+		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Step = forge.Step(step)
+			return show(cmd.Context(), a, args[0], req, format)
+		},
+	}
+	set := cmd.Flags()
+	set.StringVar((*string)(&req.Task), "task", "", "the `id` of the task; needed where several changed something")
+	set.StringVar(&step, "step", "", "only of this `step`: implement, execute or rebase")
+	set.IntVar(&req.Attempt, "attempt", 0, "the `number` of the attempt; default: the newest that changed something")
+	set.BoolVar(&req.Stat, "stat", false, "files and counts, without the lines")
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// show prints the change that a request names, as a whole.
+func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	v, task, err := t.Find(ctx, arg)
+	if err != nil {
+		return err
+	}
+	req.Intent = v.Intent.ID
+	if task != nil {
+		req.Task = task.ID
+	}
+	for _, e := range req.Check() {
+		return kit.Usage(fmt.Errorf("--%s: %s", e.Field, e.Reason))
+	}
+	d, err := runner.Diff(ctx, t.Bus, t.Project, req)
+	if errors.Is(err, bus.ErrNotFound) {
+		return target.NoIntent(req.Intent)
+	}
+	if err != nil {
+		return err
+	}
+	if req.Stat {
+		for i := range d.Files {
+			d.Files[i].Hunks = nil
+		}
+	}
+	if format.Data() {
+		return format.Write(a.Out, d)
+	}
+	fmt.Fprintf(a.Out, "%s %d of %s, patch %.12s, %.10s to %.10s: %d files, +%d -%d\n",
+		d.Step, d.Attempt, d.Task, d.PatchID, d.Base, d.Head, d.FileCount, d.Added, d.Deleted)
+	if !d.Proven {
+		fmt.Fprintln(a.Out, "NOT PROVEN: "+term.Line(d.Note))
+	}
+	for i := range d.Files {
+		printFile(a, &d.Files[i])
+	}
+	return nil
+}
+
+// printFile prints a file of a change: no name and no line of it is longer than one line, or more than text.
+func printFile(a *kit.App, f *document.DiffFile) {
+	about := []string{fmt.Sprintf("%s %s +%d -%d", f.Status, term.Line(f.Path), f.Added, f.Deleted)}
+	for _, more := range []struct {
+		is   bool
+		text string
+	}{
+		{f.OldPath != "", "from " + term.Line(f.OldPath)},
+		{f.Binary, "binary"},
+		{f.Status == "mode", f.OldMode + " to " + f.NewMode},
+		{!f.Planned, "not in the plan"},
+		{f.Cut != "", term.Line(f.Cut)},
+	} {
+		if more.is {
+			about = append(about, more.text)
+		}
+	}
+	fmt.Fprintln(a.Out, strings.Join(about, ", "))
+	for _, h := range f.Hunks {
+		fmt.Fprintln(a.Out, strings.TrimRight(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, term.Line(h.Section)), " "))
+		for _, l := range h.Lines {
+			fmt.Fprintln(a.Out, l.Op+strings.ReplaceAll(term.Sanitize(l.Text), "\n", " "))
+			if l.NoEnd {
+				fmt.Fprintln(a.Out, `\ no line end`)
+			}
+		}
+	}
+}
