@@ -307,7 +307,7 @@ const (
 	MergeClosed       MergeOutcome = "closed"            // the pull request was closed, or is to be merged elsewhere
 	MergeChecksFailed MergeOutcome = "checks_failed"     // checks of the forge failed: see Pull
 	MergeUnwanted     MergeOutcome = "changes_requested" // a person who may asks for changes at the pull request: see Pull
-	MergeDenied       MergeOutcome = "denied"            // the forge refuses its request until a person mends that: see Refusal
+	MergeDenied       MergeOutcome = "denied"            // the forge does not do what it was asked for until a person mends that: see Refusal
 	MergeOverdue      MergeOutcome = "overdue"           // the pull request has waited for a day: see Refusal
 	MergeDirty        MergeOutcome = "dirty"             // uncommitted changes of a person, or an unfinished git operation, are in the way
 )
@@ -316,12 +316,10 @@ const (
 type MergeResult struct {
 	// Outcome says whether the commit is on the base branch, and otherwise why not.
 	Outcome MergeOutcome
-	Commit  string // on the base branch; empty unless it was merged
-	Parent  string // the parent of Commit
-	// Tree is the tree of Commit.
-	Tree string
-	// PatchID identifies the change.
-	PatchID string
+	// Commit is the commit on the base branch; empty unless it was merged.
+	Commit string
+	// Parent and Tree are those of Commit, and PatchID identifies the change.
+	Parent, Tree, PatchID string
 	// Files are the paths in conflict, or those of a person's uncommitted changes that are in the way.
 	Files  []string
 	Verify *VerifyReport // on the moved base; nil if the base had not moved

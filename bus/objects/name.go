@@ -39,15 +39,16 @@ type Name struct {
 
 // TranscriptName names the transcript of an attempt, of all its claims.
 func TranscriptName(to forge.Key, a forge.Attempt) Name {
+	step := strings.ReplaceAll(string(a.Step), "_", "-") // an id has no underscores, and no step has a hyphen
 	return Name{
-		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: Transcript, ID: fmt.Sprintf("%s-%d", a.Step, a.Number),
+		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: Transcript, ID: fmt.Sprintf("%s-%d", step, a.Number),
 	}
 }
 
 // Attempt returns the attempt whose transcript it is; false if it is none.
 func (n Name) Attempt() (a forge.Attempt, ok bool) {
 	i := max(strings.LastIndexByte(n.ID, '-'), 0)
-	step, err := forge.ParseStep(n.ID[:i])
+	step, err := forge.ParseStep(strings.ReplaceAll(n.ID[:i], "-", "_"))
 	if err != nil {
 		return a, false
 	}

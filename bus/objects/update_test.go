@@ -187,3 +187,17 @@ func TestReadTranscript(t *testing.T) {
 		t.Errorf("it begins at %d, %s, %v", seq, at, err)
 	}
 }
+
+// TestEveryStepHasATranscript: the name of each step's transcript is one that objects may have, and says whose it is.
+func TestEveryStepHasATranscript(t *testing.T) {
+	for _, step := range forge.Steps() {
+		a := forge.Attempt{Task: "fix-login-001", Step: step, Number: 12}
+		name := objects.TranscriptName(key, a)
+		if got, ok := name.Attempt(); !ok || got != a {
+			t.Errorf("%s: %q is of %v, %t", step, name.ID, got, ok)
+		}
+		if _, err := forge.ParseIntentID(name.ID); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+}

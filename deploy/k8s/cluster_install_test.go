@@ -28,6 +28,9 @@ type installation struct {
 
 	namespace, git, systems, agents string
 	version                         string
+	// token is that by which a system asks the gateway, visits how many pods did so.
+	token  string
+	visits int
 	// asked has the names of the changes that were asked for.
 	asked []string
 }
@@ -41,6 +44,7 @@ func newInstallation(t *testing.T, c *cluster, name, version string) *installati
 	c.namespace(t, in.systems, map[string]string{"pfl-forge.io/nats-clients": "true"})
 	c.secrets(t, in.namespace, in.systems)
 	in.agents = c.agents(t, in.namespace)
+	in.doors(t)
 	in.write(t, filepath.Join("testdata", "git"), "git", "")
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -58,7 +62,7 @@ func (in *installation) write(t *testing.T, base, what, more string) {
 }
 
 // overlay returns the folder of such a kustomization: what a person writes for an
-// installation.
+// installation. Folders of more below ../pfl-forge are those of this repository, as in the guide.
 func (in *installation) overlay(t *testing.T, base, what, more string) string {
 	t.Helper()
 	namespace := in.namespace
@@ -76,10 +80,14 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\nimages:\n", namespace, rel)
-	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
+	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		fmt.Fprintf(&b, "  - {name: pfl-forge/%s, newTag: %q}\n", name, in.version)
 	}
-	b.WriteString(more)
+	here, err := filepath.Rel(dir, root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString(strings.ReplaceAll(more, "../pfl-forge/", here+"/"))
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}

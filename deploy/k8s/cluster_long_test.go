@@ -31,6 +31,7 @@ func (in *installation) longCall(t *testing.T, meanwhile func()) {
 	began := time.Now()
 	in.scale(t, 4)
 	in.ready(t, "implementer", 4)
+	figure(t, "three more implementers are ready %s after they were asked for", time.Since(began).Round(time.Second))
 	in.ask(t, "the long report")
 	wait.Until(t, "the agent is at work", func() bool { return in.held(t) == "1" })
 	in.scale(t, 0)

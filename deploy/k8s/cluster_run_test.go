@@ -28,14 +28,17 @@ func TestCluster(t *testing.T) {
 
 	t.Run("dry run", func(t *testing.T) { in.dryRun(t) })
 	began := time.Now()
-	in.write(t, "overlays/single-node", "", in.shop(t))
-	want := []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"}
+	in.write(t, "overlays/single-node", "", in.shop(t)+in.gateway(t))
+	want := []string{"analyzer", "gateway", "implementer", "nats", "reflector", "reviewer", "runner"}
 	in.ready(t, "", len(want))
 	figure(t, "all services ready %s after it was applied", time.Since(began).Round(time.Second))
 	in.neverRestarted(t, want)
+	in.memory(t, "at rest")
 
 	in.submit(t, "first", 50)
 	in.merged(t)
+	in.memory(t, "after 50 intents")
+	in.outside(t)
 	in.claude(t)
 	in.merged(t)
 	in.measured(t)
@@ -51,9 +54,10 @@ func TestCluster(t *testing.T) {
 	in.scale(t, 3)
 	in.submit(t, "scaled", 12)
 	in.ready(t, "implementer", 3)
-	for _, service := range []string{"implementer", "runner", "nats"} {
+	for _, service := range []string{"implementer", "runner", "gateway", "nats"} {
 		in.kill(t, service)
 	}
+	in.request(t, "meanwhile", 4)
 	in.merged(t)
 
 	in.rotate(t, "implementer")
@@ -230,6 +234,7 @@ func (in *installation) paths(t *testing.T) {
 	}
 	client, monitor := address("nats", 4222), address("nats", 8222)
 	runner, reviewer := address("runner", 8080), address("reviewer", 8080)
+	door, inside := address("gateway", 8081), address("gateway", 8080)
 	gitPod, err := in.client.CoreV1().Pods(in.git).Get(wait.Context(t), "git-0", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -244,13 +249,13 @@ func (in *installation) paths(t *testing.T) {
 		reached        []string
 		blocked        []string
 	}{
-		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer}},
+		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer, door}},
 		{"a runner", in.namespace, map[string]string{"pfl-forge.io/nats-client": "true"}, []string{client}, []string{monitor, reviewer, git, api}},
-		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api}},
-		{"a command with a network", in.agents, map[string]string{network: "full"}, nil, []string{client, monitor, runner, git, api}},
-		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api}},
-		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api}, []string{monitor, runner, reviewer}},
-		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer}},
+		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door}},
+		{"a command with a network", in.agents, map[string]string{network: "full"}, nil, []string{client, monitor, runner, git, api, door}},
+		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api, door}},
+		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api, door}, []string{monitor, runner, reviewer, inside}},
+		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer, door, inside}},
 	} {
 		args := slices.Concat([]string{"dial", "reached"}, from.reached, []string{"blocked"}, from.blocked)
 		out := in.run(t, from.namespace, "paths", from.labels, args...)

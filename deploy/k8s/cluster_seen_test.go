@@ -52,9 +52,15 @@ func (in *installation) counted(t *testing.T) {
 
 var intents = regexp.MustCompile(`(?m)^forge_intents\{.*forge_intent_status="([a-z_]+)".*\} (\S+)$`)
 
-// metrics returns what the first replica of a service shows at /metrics. It is reached by way
-// of the kubelet, as kubectl port-forward does, for no policy lets others in.
+// metrics returns what the first replica of a service shows at /metrics.
 func (in *installation) metrics(t *testing.T, service string) string {
+	t.Helper()
+	return in.page(t, service, 8080, "/metrics")
+}
+
+// page returns what the first replica of a service answers. It is reached by way of the kubelet, as
+// kubectl port-forward does, for no policy lets others in.
+func (in *installation) page(t *testing.T, service string, port int, path string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	defer cancel()
@@ -65,7 +71,7 @@ func (in *installation) metrics(t *testing.T, service string) string {
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, ctx.Done(), ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +85,7 @@ func (in *installation) metrics(t *testing.T, service string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[0].Local), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", ports[0].Local, path), http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,5 +122,6 @@ func (in *installation) traced(t *testing.T) {
 	if got, want := strings.Count(traces, "\n"), len(in.asked); got < want {
 		t.Errorf("there are %d traces of %d intents", got, want)
 	}
-	wait.Until(t, "all services have sent metrics", func() bool { return len(strings.Fields(ask("metrics"))) == 5 })
+	const all = "analyzer gateway implementer reflector reviewer runner"
+	wait.Until(t, "all services have sent metrics", func() bool { return strings.TrimSpace(ask("metrics")) == all })
 }

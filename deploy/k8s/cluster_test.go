@@ -39,20 +39,23 @@ type cluster struct {
 	// load is the command that puts an image archive into the nodes; the archive's path is
 	// its last argument.
 	load []string
-	arch string
+	// kubectl is the command of that name, and kubeconfig the file that it is given.
+	kubectl    []string
+	kubeconfig string
+	arch       string
 	// profiles is the kubelet's folder of seccomp profiles, on the nodes.
 	profiles string
 }
 
 const howto = `a cluster is needed:
   KUBECONFIG=... K8S_LOAD="kind load image-archive" make k8s-test    any cluster, and the command that loads an image archive into its nodes
-  FORGE_CLUSTER=path/to/script make k8s-test                         a script with the commands up, kubeconfig, load FILE and down`
+  FORGE_CLUSTER=path/to/script make k8s-test                         a script with the commands up, kubeconfig, kubectl ARG..., load FILE and down`
 
 // findCluster returns the cluster that the environment names. One that a script has to
 // bring up ends with the test.
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp"}
+	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
 	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
 	switch {
 	case kubeconfig != "" && len(c.load) > 0:
@@ -62,10 +65,14 @@ func findCluster(t *testing.T) *cluster {
 		if !filepath.IsAbs(script) {
 			script = filepath.Join(root(t), script)
 		}
-		kubeconfig, c.load = bringUp(t, script), []string{script, "load"}
+		kubeconfig, c.load, c.kubectl = bringUp(t, script), []string{script, "load"}, []string{script, "kubectl"}
 		c.profiles = filepath.Join(filepath.Dir(kubeconfig), "kubelet", "seccomp") // as such a script runs it
 	default:
 		t.Fatal(howto)
+	}
+	c.kubeconfig = kubeconfig
+	if words := strings.Fields(os.Getenv("K8S_KUBECTL")); len(words) > 0 {
+		c.kubectl = words
 	}
 	c.profiles = cmp.Or(os.Getenv("K8S_SECCOMP_DIR"), c.profiles)
 	var err error

@@ -35,23 +35,8 @@ func newHandbook(t *testing.T) *handbook {
 		t.Fatal(err)
 	}
 	h := &handbook{t: t, text: string(text)}
-	dir := filepath.Join(t.TempDir(), "ours")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	top, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	relative, err := filepath.Rel(dir, top)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content := strings.ReplaceAll(h.block("# kustomization.yaml"), "../pfl-forge/", relative+"/")
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.installation = build(t, dir)
+	_, whole, _ := strings.Cut(h.block("# kustomization.yaml"), "namespace: pfl-forge\n")
+	h.installation = h.render(t, whole)
 	return h
 }
 
@@ -215,7 +200,7 @@ func (h *handbook) exists(kind, name string) bool {
 // the key of one service, from what install made.
 func TestGuideRuns(t *testing.T) {
 	h := newHandbook(t)
-	sh := newTerminal(t)
+	sh := newTerminal(t, kubectl)
 	for _, b := range h.blocks("sh") {
 		if out, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", b).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s\n%s", err, out, b)
@@ -273,7 +258,8 @@ case "$*" in
 esac
 `
 
-func newTerminal(t *testing.T) *terminal {
+// newTerminal returns one whose kubectl is a script.
+func newTerminal(t *testing.T, kubectl string) *terminal {
 	t.Helper()
 	s := &terminal{t, t.TempDir()}
 	if err := os.Mkdir(filepath.Join(s.dir, "bin"), 0o700); err != nil {
@@ -297,11 +283,7 @@ func (s *terminal) run(block string) map[string]*core.Secret {
 	s.t.Helper()
 	given := filepath.Join(s.dir, "given")
 	_ = os.Remove(given)
-	cmd := exec.CommandContext(s.t.Context(), "sh", "-e", "-c", block)
-	cmd.Dir, cmd.Env = s.dir, []string{"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "bin") + ":/usr/bin:/bin"}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v\n%s\n%s", err, out, block)
-	}
+	s.do(s.dir, block)
 	text, err := os.ReadFile(given)
 	if err != nil {
 		s.t.Fatal(err)
@@ -328,6 +310,18 @@ func (s *terminal) run(block string) map[string]*core.Secret {
 		all[secret.Name] = secret
 	}
 	return all
+}
+
+// do runs a block in a folder, and returns what is printed.
+func (s *terminal) do(dir, block string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "sh", "-e", "-c", block)
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + s.dir, "PATH=" + filepath.Join(s.dir, "bin") + ":/usr/bin:/bin"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v\n%s\n%s", err, out, block)
+	}
+	return string(out)
 }
 
 // serve has kubectl answer with those Secrets that have the labels, of which there are some.

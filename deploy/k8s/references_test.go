@@ -94,6 +94,17 @@ func references(spec *core.PodSpec) (configs, secrets []string) {
 	return configs, secrets
 }
 
+// alone lists the Deployments of which there is never more than one pod, also not while it is replaced.
+func alone(m *manifests) []string {
+	var names []string
+	for _, d := range of[*apps.Deployment](m) {
+		if r := d.Spec.Replicas; r != nil && *r == 1 && d.Spec.Strategy.Type == apps.RecreateDeploymentStrategyType {
+			names = append(names, "Deployment "+d.Name)
+		}
+	}
+	return names
+}
+
 // matching returns the pods that a selector finds.
 func matching(m *manifests, s *meta.LabelSelector) []workload {
 	selector, err := meta.LabelSelectorAsSelector(s)
@@ -129,7 +140,7 @@ func selectorsFind(m *manifests) []string {
 		if budgets[w.name] != 1 {
 			found = append(found, fmt.Sprintf("%s has %d PodDisruptionBudgets", w.name, budgets[w.name]))
 		}
-		if len(w.pod.Spec.TopologySpreadConstraints) == 0 {
+		if len(w.pod.Spec.TopologySpreadConstraints) == 0 && !slices.Contains(alone(m), w.name) {
 			found = append(found, w.name+" may have all replicas on one node")
 		}
 		for _, c := range w.pod.Spec.TopologySpreadConstraints {

@@ -68,6 +68,12 @@ func TestRulesBite(t *testing.T) {
 			}
 		}
 	}
+	watcher := func(change func(*apps.Deployment)) func(*manifests) {
+		return func(m *manifests) {
+			all := of[*apps.Deployment](m)
+			change(all[slices.IndexFunc(all, func(d *apps.Deployment) bool { return d.Name == "forges" })])
+		}
+	}
 	yes := true
 	for name, c := range map[string]struct {
 		rule  string
@@ -124,6 +130,10 @@ func TestRulesBite(t *testing.T) {
 		"account":       {"names", one(func(s *apps.StatefulSet, _ *core.Container) { s.Spec.Template.Spec.ServiceAccountName = "default" })},
 		"label": {"selectors", one(func(s *apps.StatefulSet, _ *core.Container) {
 			s.Spec.Template.Labels["app.kubernetes.io/name"] = "reviewer"
+		})},
+		"two watchers": {"selectors", watcher(func(d *apps.Deployment) { *d.Spec.Replicas = 2 })},
+		"two watchers for a moment": {"selectors", watcher(func(d *apps.Deployment) {
+			d.Spec.Strategy.Type = apps.RollingUpdateDeploymentStrategyType
 		})},
 		"any port":   {"policies", policies(func(p *networking.NetworkPolicy) { dropPorts(p) })},
 		"anybody":    {"policies", policies(func(p *networking.NetworkPolicy) { dropPeers(p) })},

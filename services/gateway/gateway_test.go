@@ -41,3 +41,20 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsOfTheManifests reads the settings that the components of deploy/k8s give to gateways. Their
+// ports name what listens there.
+func TestSettingsOfTheManifests(t *testing.T) {
+	for component, want := range map[string]func(*Settings) bool{
+		"gateway": func(s *Settings) bool { return s.Tokens != "" && s.Hooks == "" && s.Forges == "" },
+		"forges":  func(s *Settings) bool { return s.Tokens == "" && s.Hooks != "" && s.Forges != "" },
+	} {
+		s, err := ReadSettings(filepath.Join("..", "..", "deploy", "k8s", "components", component, "settings.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Listen != ":8081" || !want(s) {
+			t.Errorf("%s: %+v", component, s)
+		}
+	}
+}

@@ -55,6 +55,10 @@ const (
 	MergeOutcome_MERGE_OUTCOME_CHECKS_FAILED MergeOutcome = 12
 	// A person who may asks for changes at the pull request.
 	MergeOutcome_MERGE_OUTCOME_CHANGES_REQUESTED MergeOutcome = 13
+	// The forge does not do what it was asked for until a person mends that: see refusal.
+	MergeOutcome_MERGE_OUTCOME_DENIED MergeOutcome = 14
+	// The pull request has waited for a day: see refusal.
+	MergeOutcome_MERGE_OUTCOME_OVERDUE MergeOutcome = 15
 )
 
 // Enum value maps for MergeOutcome.
@@ -74,6 +78,8 @@ var (
 		11: "MERGE_OUTCOME_CLOSED",
 		12: "MERGE_OUTCOME_CHECKS_FAILED",
 		13: "MERGE_OUTCOME_CHANGES_REQUESTED",
+		14: "MERGE_OUTCOME_DENIED",
+		15: "MERGE_OUTCOME_OVERDUE",
 	}
 	MergeOutcome_value = map[string]int32{
 		"MERGE_OUTCOME_UNSPECIFIED":       0,
@@ -90,6 +96,8 @@ var (
 		"MERGE_OUTCOME_CLOSED":            11,
 		"MERGE_OUTCOME_CHECKS_FAILED":     12,
 		"MERGE_OUTCOME_CHANGES_REQUESTED": 13,
+		"MERGE_OUTCOME_DENIED":            14,
+		"MERGE_OUTCOME_OVERDUE":           15,
 	}
 )
 
@@ -3723,7 +3731,7 @@ type MergeResult_builder struct {
 	// candidate is the change on the moved base, if it has to be reviewed or
 	// implemented again, or whose push was refused; otherwise nil.
 	Candidate *Rebase
-	// refusal is what the origin said when it refused the push, on one line.
+	// refusal is what the origin or the forge said when it refused, or what a pull request is waiting for, on one line.
 	Refusal *string
 	// branch is the head branch of a pull request, of a change that is proposed or
 	// edited.
@@ -5535,7 +5543,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\vproject_usd\x18\x02 \x01(\x01R\n" +
 	"projectUsd\x12\x17\n" +
 	"\aday_usd\x18\x03 \x01(\x01R\x06dayUsd\x12\x19\n" +
-	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\x9f\x03\n" +
+	"\bcall_usd\x18\x04 \x01(\x01R\acallUsd*\xd4\x03\n" +
 	"\fMergeOutcome\x12\x1d\n" +
 	"\x19MERGE_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14MERGE_OUTCOME_MERGED\x10\x01\x12\x1a\n" +
@@ -5551,7 +5559,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x12\x18\n" +
 	"\x14MERGE_OUTCOME_CLOSED\x10\v\x12\x1f\n" +
 	"\x1bMERGE_OUTCOME_CHECKS_FAILED\x10\f\x12#\n" +
-	"\x1fMERGE_OUTCOME_CHANGES_REQUESTED\x10\rB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x1fMERGE_OUTCOME_CHANGES_REQUESTED\x10\r\x12\x18\n" +
+	"\x14MERGE_OUTCOME_DENIED\x10\x0e\x12\x19\n" +
+	"\x15MERGE_OUTCOME_OVERDUE\x10\x0fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)

@@ -174,7 +174,8 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 			proposedOf(out, &c, arg("on"))
 		case forge.MergeEdited:
 			out.Branch = "forge/" + string(c.Attempt.Task)
-		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted:
+		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted,
+			forge.MergeDenied, forge.MergeOverdue:
 		}
 	case forge.StepOpenPull, forge.StepMergePull:
 		r.Output = s.look(t, d, c.Attempt.Task, arg, list)

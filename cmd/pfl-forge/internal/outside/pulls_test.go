@@ -104,7 +104,9 @@ func (w *pullWorld) services() {
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	decides := w.nats.Connect(w.t)
 	running.Go(func() {
-		if err := runner.Run(ctx, runner.Config{Bus: decides, Log: log, Serve: true, Ready: func() { close(ready) }}); err != nil {
+		if err := runner.Run(ctx, runner.Config{
+			Bus: decides, Log: log, Serve: true, Rules: runner.RulesConfig{Alone: true}, Ready: func() { close(ready) },
+		}); err != nil {
 			w.t.Error(err)
 		}
 	})
@@ -261,5 +263,35 @@ func TestIssueToMergedPullRequest(t *testing.T) {
 	tree := w.git(dir, "rev-parse", third.Head.SHA+"^{tree}")
 	if w.git(dir, "rev-parse", "main^{tree}") != tree || w.git(dir, "show", "main:note.txt") != "noted\nnoted\nnoted" {
 		t.Error("what was merged is not what was verified")
+	}
+}
+
+// TestRevokedTokenFailsNoChange: the forge does not take the gateway's token when the pull request is to be opened. The change waits for a person with
+// that reason, and goes on as it is when that is mended.
+func TestRevokedTokenFailsNoChange(t *testing.T) {
+	w := newPullWorld(t, "people")
+	w.fake.Script(forgetest.Fault{Method: http.MethodPost, Part: "/pulls", Status: http.StatusUnauthorized})
+	w.open()
+	w.gateway()
+	var held forge.Summary
+	wait.Until(t, "the change is held", func() bool {
+		list, err := w.nats.Connect(t).Journal.Summaries(wait.Context(t), "shop")
+		if err != nil || len(list) == 0 || list[0].Waiting != forge.WaitingPull {
+			return false
+		}
+		held = list[0]
+		return true
+	})
+	if !strings.Contains(held.Reason, "401") || !strings.Contains(held.Reason, "pfl-forge retry") {
+		t.Errorf("the reason is %q", held.Reason)
+	}
+	retry := forge.Event{ID: "mended", To: held.Key, Actor: "ada", Message: &forge.Retry{}}
+	if r, err := w.nats.Connect(t).Submissions.Ask(wait.Context(t), retry); err != nil || r.Decision != forge.Applied {
+		t.Fatalf("retry: %+v, %v", r, err)
+	}
+	w.pull("is opened", func(p *pull) bool { return p.State == "open" })
+	wait.Until(t, "the change goes on", func() bool { return w.intent().Waiting == "" })
+	if s := w.intent(); len(s.Tasks) != 1 || s.Tasks[0].Attempt != 1 {
+		t.Errorf("the change was made again: %+v", s.Tasks)
 	}
 }

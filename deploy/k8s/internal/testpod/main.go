@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/cgi" //nolint:gosec // git speaks no other protocol, and Go has been mended
@@ -34,31 +35,37 @@ func main() {
 }
 
 var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
-	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait")
+	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait | " +
+	"request GATEWAY PROJECT PREFIX COUNT | deliver URL")
+
+// commands lists the commands by name; least and most bound the number of their arguments.
+var commands = map[string]struct {
+	least, most int
+	do          func(args []string, out io.Writer) error
+}{
+	"install": {1, 1, func(args []string, _ io.Writer) error { return install(args[0]) }},
+	"git":     {1, 1, func(args []string, _ io.Writer) error { return serveGit(args[0]) }},
+	"submit":  {4, 4, func(args []string, out io.Writer) error { return submit(args[0], args[1], args[2], args[3], out) }},
+	"ask":     {2, 2, func(args []string, out io.Writer) error { return ask(args[0], args[1], out) }},
+	"request": {4, 4, func(args []string, out io.Writer) error { return request(args[0], args[1], args[2], args[3], out) }},
+	"deliver": {1, 1, func(args []string, out io.Writer) error { return deliver(args[0], out) }},
+	"model":   {1, math.MaxInt, func(args []string, _ io.Writer) error { return serveModel(args[0], args[1:]) }},
+	"dial":    {1, math.MaxInt, dial},
+	"get":     {1, 1, func(args []string, out io.Writer) error { return get(args[0], out) }},
+	"collect": {0, 0, func([]string, io.Writer) error { return collect() }},
+	"wait":    {0, 0, func([]string, io.Writer) error { select {} }},
+}
 
 // run executes the command that the arguments name. A server runs until its pod is deleted.
 func run(args []string, out io.Writer) error {
-	switch {
-	case len(args) == 2 && args[0] == "install":
-		return install(args[1])
-	case len(args) == 2 && args[0] == "git":
-		return serveGit(args[1])
-	case len(args) == 5 && args[0] == "submit":
-		return submit(args[1], args[2], args[3], args[4], out)
-	case len(args) == 3 && args[0] == "ask":
-		return ask(args[1], args[2], out)
-	case len(args) > 1 && args[0] == "model":
-		return serveModel(args[1], args[2:])
-	case len(args) > 1 && args[0] == "dial":
-		return dial(args[1:], out)
-	case len(args) == 2 && args[0] == "get":
-		return get(args[1], out)
-	case len(args) == 1 && args[0] == "collect":
-		return collect()
-	case len(args) == 1 && args[0] == "wait":
-		select {}
+	if len(args) == 0 {
+		return errUsage
 	}
-	return errUsage
+	c, ok := commands[args[0]]
+	if args = args[1:]; !ok || len(args) < c.least || len(args) > c.most {
+		return errUsage
+	}
+	return c.do(args, out)
 }
 
 // install copies this program to where a container of another image can run it.
@@ -135,13 +142,16 @@ func ask(project, title string, out io.Writer) error {
 	return nil
 }
 
-// get prints the answer of a server in the same pod.
+// get prints the answer of a server, which is shown TOKEN if there is one.
 func get(url string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody) //nolint:gosec // the test says what is asked
 	if err != nil {
 		return err
+	}
+	if token := os.Getenv("TOKEN"); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request) //nolint:gosec // likewise
 	if err != nil {

@@ -208,13 +208,11 @@ func (s Pulls) Looked(out *outbox.Messages, by rules.Version, r *forge.Result, n
 		p.Seen = seen
 	}
 	p.Number = seen.Number
-	if opened {
-		p.Opening, p.Errors = false, 0
-	}
-	if opened || pressed {
+	switch {
+	case opened:
+		p.Opening, p.Errors, p.Denied = false, 0, ""
+	case pressed:
 		p.Denied = ""
-	}
-	if pressed {
 		s.pressed(out, p, now)
 	}
 	if p.Seen.State == forge.PullMerged {
