@@ -98,7 +98,7 @@ func (s batches) verifies() bool {
 // gathers reports whether the change whose turn it is waits for those behind it, to be verified together with them. Couple has that
 // trial begin, or another one is under way and ends.
 func (s batches) gathers(first *Request) bool {
-	if s.batch() < 2 || s.Refused != nil || (turns{s.State}).isBusy() || first.Moves > 0 || first.Verified != nil {
+	if s.batch() < 2 || s.Refused != nil || turns(s).isBusy() || first.Moves > 0 || first.Verified != nil {
 		return false
 	}
 	list := s.inTrain()
