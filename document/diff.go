@@ -7,8 +7,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// DiffRequest says of which attempt the change is wanted, and which page of it.
+// DiffRequest says of which attempt the change is wanted, and which page of it. The zero values of all but the intent ask for the
+// first page of the newest change.
 type DiffRequest struct {
+	// Intent is the one whose change it is.
 	Intent forge.IntentID `json:"intent"`
 	// Task may be left out of an intent that has one only.
 	Task forge.TaskID `json:"task,omitempty"`
@@ -21,8 +23,10 @@ type DiffRequest struct {
 	After string `json:"after,omitempty"`
 }
 
-// Diff answers a request for the change of an attempt, a page of it.
+// Diff answers a request for the change of an attempt, a page of it. Everything in it that comes from files is text that an agent
+// or a stranger wrote: whoever shows it makes it harmless first.
 type Diff struct {
+	// Intent, Task, Step and Attempt name the attempt that was found.
 	Intent  forge.IntentID `json:"intent"  yaml:"intent"`
 	Task    forge.TaskID   `json:"task"    yaml:"task"`
 	Step    forge.Step     `json:"step"    yaml:"step"`
@@ -46,18 +50,22 @@ type Diff struct {
 
 // DiffFile is a file of a change.
 type DiffFile struct {
+	// Path is where the file is after the change, or was before it if it was deleted.
 	Path string `json:"path" yaml:"path"`
 	// OldPath is where a renamed file was.
 	OldPath string `json:"old_path,omitempty" yaml:"old_path,omitempty"`
 	// Status is added, modified, deleted, renamed or mode, for another mode with the same content.
-	Status  string `json:"status"             yaml:"status"`
+	Status string `json:"status" yaml:"status"`
+	// OldMode and NewMode are git's, such as 100755; empty where git does not print them.
 	OldMode string `json:"old_mode,omitempty" yaml:"old_mode,omitempty"`
 	NewMode string `json:"new_mode,omitempty" yaml:"new_mode,omitempty"`
-	Binary  bool   `json:"binary,omitempty"   yaml:"binary,omitempty"`
+	// Binary says that there are no lines to show.
+	Binary bool `json:"binary,omitempty" yaml:"binary,omitempty"`
 	// Planned says that the task's plan names the file.
 	Planned bool `json:"planned" yaml:"planned"`
-	Added   int  `json:"added"   yaml:"added"`
-	Deleted int  `json:"deleted" yaml:"deleted"`
+	// Added and Deleted count the lines of all of the file, whatever the page has.
+	Added   int `json:"added"   yaml:"added"`
+	Deleted int `json:"deleted" yaml:"deleted"`
 	// Cut says why there are no lines; From that the page goes on in the file after so many.
 	Cut   string     `json:"cut,omitempty"   yaml:"cut,omitempty"`
 	From  int        `json:"from,omitempty"  yaml:"from,omitempty"`
@@ -66,18 +74,21 @@ type DiffFile struct {
 
 // DiffHunk is a run of lines of a file, or the part of it that a page has.
 type DiffHunk struct {
+	// OldStart and OldLines say which lines of the file before the change it is about, NewStart and NewLines which after it. They are
+	// those of the whole run also where the page has a part.
 	OldStart int `json:"old_start" yaml:"old_start"`
 	OldLines int `json:"old_lines" yaml:"old_lines"`
 	NewStart int `json:"new_start" yaml:"new_start"`
 	NewLines int `json:"new_lines" yaml:"new_lines"`
 	// Section has the head of the function, or the like, that git finds before the lines.
-	Section string     `json:"section,omitempty" yaml:"section,omitempty"`
-	Lines   []DiffLine `json:"lines"             yaml:"lines"`
+	Section string `json:"section,omitempty" yaml:"section,omitempty"`
+	// Lines are those of the page, in their order.
+	Lines []DiffLine `json:"lines"             yaml:"lines"`
 }
 
 // DiffLine is a line of a hunk.
 type DiffLine struct {
-	// Op is " ", "+" or "-".
+	// Op is " " for a line that stays, "+" for one that is added, "-" for one that is deleted.
 	Op string `json:"op" yaml:"op"`
 	// Old and New are its numbers on either side; 0 where it is not.
 	Old int `json:"old,omitempty" yaml:"old,omitempty"`
@@ -135,7 +146,8 @@ func (r *DiffRequest) place() (file, line int, err error) {
 	return file, line, nil
 }
 
-// Page reduces a diff of all files to what was asked for, and bounds it.
+// Page reduces a diff of all files to what was asked for, and bounds it: to 200 files, and to about 256 KiB as JSON. A file that is too
+// large for one page goes on with the next; each page has one line at least, so that whoever follows Next comes to the end.
 func (d *Diff) Page(r DiffRequest) {
 	from, skip, _ := r.place()
 	all := d.Files
@@ -195,7 +207,8 @@ func (f *DiffFile) page(skip int, room *int) int {
 	return -1
 }
 
-// written returns about how many bytes a text takes as JSON, where one byte may become six.
+// written returns about how many bytes a text takes as JSON, where one byte may become six. It need not be exact: it keeps a page of
+// nothing but such bytes from being six times as large as others.
 func written(s string) int {
 	n := len(s)
 	for i := range len(s) {

@@ -29,6 +29,7 @@ const (
 
 // Name names an object.
 type Name struct {
+	// Project and Intent are those that it is about; a snapshot has no intent.
 	Project forge.ProjectID
 	Intent  forge.IntentID
 	// Task is empty for an object of the whole intent.

@@ -40,7 +40,7 @@ type About struct {
 	Withheld string `json:"withheld,omitempty"`
 }
 
-// Patch is the change of an attempt.
+// Patch is the change of an attempt, as it was stored or is to be.
 type Patch struct {
 	About
 
@@ -55,7 +55,8 @@ var (
 	ErrOther = errors.New("the stored patch is not the change that the journal names")
 )
 
-// Store stores the patch of an attempt. It can be repeated.
+// Store stores the patch of an attempt. It can be repeated, as it is when an attempt is carried out once more: the same change has the
+// same name, and another change of the same attempt is stored beside it, so that none that the journal may name is overwritten.
 func Store(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt, p *Patch) error {
 	about, err := json.Marshal(p.About)
 	if err != nil {

@@ -85,7 +85,7 @@ func hunkOf(t *gitdiff.TextFragment) document.DiffHunk {
 	return h
 }
 
-// text returns a line as JSON can hold it.
+// text returns a line as JSON can hold it: a file may have any bytes, and what is no text is shown as such.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // mode returns a mode as git writes it; empty if there is none. The library has it as git's number.

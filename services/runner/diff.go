@@ -65,7 +65,8 @@ func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document
 	return d, nil
 }
 
-// choose returns the newest of the attempts that are meant.
+// choose returns the newest of the attempts that are meant. Where several tasks changed something, the request has to name one: the
+// newest change of an intent would be that of whichever task came last. Its errors name the field that finds nothing.
 func choose(all []report.Made, req document.DiffRequest) (report.Made, error) {
 	tasks := map[forge.TaskID]bool{}
 	for _, m := range slices.Backward(all) {

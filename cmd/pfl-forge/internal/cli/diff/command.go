@@ -1,6 +1,8 @@
 // Package diff is the command that shows the change of an attempt as it is stored beside its
 // transcript: the one that the journal names, whether or not a repository is at hand.
 //
+// It reads the whole change at once, where a client by HTTP reads it by page: a person pipes it into a pager or a program.
+//
 // Names and lines were written by others. Everything that is printed goes through package term; in
 // the data formats they are as they are.
 package diff
@@ -48,7 +50,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints the change that a request names, as a whole.
+// show prints the change that a request names, as a whole: first one line that says which change this is and whether that is
+// proven, then each file with its lines.
 func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
