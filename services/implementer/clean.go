@@ -187,7 +187,7 @@ func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 		found.Bytes += o.Size
 		if o.Kind == objects.Session {
 			found.Sessions++
-		} else {
+		} else if o.Kind == objects.Transcript { // changes count by their bytes alone
 			found.Transcripts++
 		}
 	}
