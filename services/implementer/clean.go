@@ -28,8 +28,7 @@ const (
 )
 
 // serveCleaning answers people's requests to clean, until stop is called or ctx ends.
-// In one process with the command line it does nothing: that cleans the repository
-// itself.
+// In one process with the command line it does nothing: that cleans the repository itself.
 func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (stop func()) {
 	if !w.Shared {
 		return func() {}
@@ -187,7 +186,8 @@ func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 		found.Bytes += o.Size
 		if o.Kind == objects.Session {
 			found.Sessions++
-		} else {
+		}
+		if o.Kind == objects.Transcript { // changes count by their bytes alone
 			found.Transcripts++
 		}
 	}
