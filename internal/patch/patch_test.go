@@ -218,6 +218,15 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	// What is said to be cut cannot be compared, and never counts as proven.
+	cut := lie
+	cut.About, cut.Cut = p.About, []patch.Cut{{File: 1}}
+	if err := patch.Store(ctx, b.Objects, to, a, &cut); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := patch.Read(ctx, b.Objects, to, a, p.About); err != nil || got.Proves() {
+		t.Errorf("a forged cut: %v, %v", got, err)
+	}
 	for what, content := range map[string]*objects.Object{
 		"no zip":   {About: map[string]string{"patch": `{}`}, Content: []byte("x")},
 		"no about": {Content: []byte("x")},
