@@ -83,7 +83,7 @@ type DiffHunk struct {
 	// Section has the head of the function, or the like, that git finds before the lines.
 	Section string `json:"section,omitempty" yaml:"section,omitempty"`
 	// Lines are those of the page, in their order.
-	Lines []DiffLine `json:"lines"             yaml:"lines"`
+	Lines []DiffLine `json:"lines" yaml:"lines"`
 }
 
 // DiffLine is a line of a hunk.
