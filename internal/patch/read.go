@@ -15,11 +15,14 @@ import (
 // Files returns the files of a patch in their order, with all lines that there are. planned reports whether a plan names a
 // path. Error: ErrDamaged.
 func (p *Patch) Files(planned func(path string) bool) ([]document.DiffFile, error) {
+	if err := exact(p.Text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	found, _, err := gitdiff.Parse(bytes.NewReader(p.Text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	// A hunk of which a line has no sign, and a text that is none of git's, are passed over by the library.
+	// What the library cannot make out it may pass over.
 	if n := bytes.Count(p.Text, append([]byte("\n"), mark...)); len(p.Text) > 0 && (n+1 != len(found) || !bytes.HasPrefix(p.Text, mark)) {
 		return nil, fmt.Errorf("%w: %d of %d files can be read", ErrDamaged, len(found), n+1)
 	}
@@ -102,7 +105,7 @@ const kind = 0o170000
 // renamed returns the files with each deletion and addition of the same content as one file that was renamed. The text has none:
 // it is that of which the id is made. Contents that are only alike are told as they are.
 func renamed(found []*gitdiff.File, list []document.DiffFile) []document.DiffFile {
-	gone := map[string]int{}
+	gone := map[string]int{} // by what the text says is the object; whether it is, is compared
 	for i, f := range found {
 		if f.IsDelete && f.OldOIDPrefix != "" {
 			gone[f.OldOIDPrefix] = i
@@ -111,7 +114,7 @@ func renamed(found []*gitdiff.File, list []document.DiffFile) []document.DiffFil
 	drop := map[int]bool{}
 	for i, f := range found {
 		from, ok := gone[f.NewOIDPrefix]
-		if !f.IsNew || !ok || drop[from] || found[from].OldMode&kind != f.NewMode&kind || len(found[from].TextFragments) == 0 && !found[from].IsBinary {
+		if !f.IsNew || !ok || drop[from] || found[from].OldMode&kind != f.NewMode&kind || !alike(found[from], f) {
 			continue
 		}
 		drop[from] = true

@@ -10,6 +10,8 @@ const (
 	MaxWhole = 8 << 20
 	// MaxFile bounds that of one file.
 	MaxFile = 1 << 20
+	// MaxLines bounds the lines of all hunks: read, each takes about 200 bytes of the memory of a runner, however short it is.
+	MaxLines = 100_000
 	// maxFiles bounds the files of a stored patch, and maxCut those of them that are there without their lines.
 	maxFiles, maxCut = 10_000, 1000
 )
@@ -40,7 +42,10 @@ type Writer struct {
 	inLine bool
 	rest   []byte
 
-	files   int
+	files int
+	// kept counts the lines of the hunks of all files in text, and count those of file.
+	kept, count int
+
 	cut     []Cut
 	leftOut int
 }
@@ -82,7 +87,7 @@ func (w *Writer) piece(p []byte) {
 		}
 	}
 	w.file.Write(p)
-	if w.file.Len() > MaxFile || w.text.Len()+w.file.Len() > MaxWhole {
+	if w.file.Len() > MaxFile || w.text.Len()+w.file.Len() > MaxWhole || w.kept+w.count > MaxLines {
 		w.over = true
 		if w.lines {
 			w.file.Truncate(w.header)
@@ -92,6 +97,9 @@ func (w *Writer) piece(p []byte) {
 
 // start looks at the beginning of a line.
 func (w *Writer) start(p []byte) {
+	if w.lines {
+		w.count++
+	}
 	switch {
 	case bytes.HasPrefix(p, mark):
 		w.end()
@@ -121,12 +129,14 @@ func (w *Writer) end() {
 		if w.over {
 			w.now.File = w.files
 			w.cut = append(w.cut, w.now)
+		} else {
+			w.kept += w.count
 		}
 		w.text.Write(w.file.Bytes())
 		w.files++
 	}
 	w.file.Reset()
-	w.now, w.header, w.started, w.lines, w.over = Cut{}, 0, false, false, false
+	w.now, w.header, w.count, w.started, w.lines, w.over = Cut{}, 0, 0, false, false, false
 }
 
 // Patch returns the part of the change that was kept, whose commits and id are not known here. Nothing is to be written afterwards.

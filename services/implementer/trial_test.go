@@ -274,8 +274,9 @@ func TestWhatMayNotRide(t *testing.T) {
 	w, runs := counted(t, "sh check.sh", map[string]string{"check.sh": "true\n"}, batches)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
 	lax, own, clash := w.readyAs("three", "check.sh", "exit 0"), w.readyAs("four", "pfl-forge.yaml", "max_review_retries: 1"), w.readyAs("five", "one.txt", "5")
+	kept := w.readyAs("six", ".envrc", "x=1")
 	before := runs()
-	for name, c := range map[string]forge.Command{"a file that verify runs": lax, "the configuration": own} {
+	for name, c := range map[string]forge.Command{"a file that verify runs": lax, "the configuration": own, "a protected path": kept} {
 		if r := w.batched(c, a); len(r.Batch) != 1 || len(r.Batch[0].Guarded) > 0 || len(r.Candidate.Guarded) == 0 || r.Candidate.Verify != nil {
 			t.Errorf("%s as the last one: %+v", name, r)
 		}

@@ -154,6 +154,11 @@ func Steers(ctx context.Context, j *jobs.Job, head git.OID, files []string) ([]s
 	for _, file := range found.Run {
 		reasons = append(reasons, file+" (verify runs it)")
 	}
+	for _, file := range files {
+		if pathpattern.Any(p.Policy.ProtectedPaths, file) {
+			reasons = append(reasons, file+" (it is protected)")
+		}
+	}
 	if slices.Contains(files, config.FileName) {
 		reasons = append(reasons, config.FileName+" (it says what verify runs)")
 	}

@@ -60,6 +60,8 @@ type groups struct {
 	batches
 
 	list [][]*Request
+	// shut counts the groups, from the first on, which no further change can join.
+	shut int
 	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
 	// ahead.
 	open, behind bool
@@ -74,10 +76,14 @@ func (g *groups) add(q *Request) {
 		}
 		g.behind = g.behind || slices.ContainsFunc(g.list[last], func(r *Request) bool { return r.Car.isSuspect() })
 	}
+	g.close()
 	if g.open = !g.behind; g.open {
 		g.list = append(g.list, []*Request{q})
 	}
 }
+
+// close has the groups that there are wait for no further change: the next one does not join them.
+func (g *groups) close() { g.open, g.shut = false, len(g.list) }
 
 // begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
 // verified.

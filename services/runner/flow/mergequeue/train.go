@@ -199,7 +199,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 		if untried {
 			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Within: q.Car.within(), Ahead: slices.Clone(ahead)}
 			groups.add(q)
-		} else if groups.open = false; q.Car.State == Trying {
+		} else if groups.close(); q.Car.State == Trying {
 			free--
 		}
 		if !q.Car.is(Stopped) {
@@ -209,7 +209,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	}
 	// The oldest come first: what is found of them is needed first.
 	if !paused && !(turns{s}).isBusy() {
-		issue = together.board(groups.list, free)
+		issue = groups.board(free)
 	}
 	cancel, s.void = s.void, nil
 	return issue, cancel
@@ -232,12 +232,12 @@ func (s batches) compare(list []*Request, ahead []Ref) {
 }
 
 // board has as many trials begin as there are places, one for each group that is not to wait, and returns them.
-func (s batches) board(groups [][]*Request, free int) (issue []*Request) {
-	for _, group := range groups {
+func (g *groups) board(free int) (issue []*Request) {
+	for i, group := range g.list {
 		if len(issue) >= free {
 			break
 		}
-		if !s.begins(group) {
+		if i >= g.shut && !g.begins(group) {
 			continue
 		}
 		last := group[len(group)-1]

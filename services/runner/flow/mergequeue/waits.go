@@ -67,6 +67,10 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		at = ""
 	}
 	set = by.Has(rules.OverduePulls) && p.stands(at, now)
+	// Its timer may have fired while the forge was being asked to merge.
+	if !p.DueAt.IsZero() && !now.Before(p.DueAt) {
+		p.DueAt, p.Overdue = time.Time{}, true
+	}
 	why := forge.MergeOutcome("")
 	if p.Overdue {
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
