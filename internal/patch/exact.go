@@ -20,46 +20,73 @@ var headers = [][]byte{
 // counts of hunks nor where they are: with a count that is too small, a line has its part in the id and belongs to no hunk, and whoever
 // parses the text would not show it. So nothing may be between the hunks, and each has as many lines as it says.
 func exact(text []byte) error {
-	files, lines, before, after := 0, 0, 0, 0
+	var w walk
 	for n := 1; len(text) > 0; n++ {
 		line, rest, _ := bytes.Cut(text, []byte{'\n'})
 		text = rest
-		is := func(prefix string) bool { return bytes.HasPrefix(line, []byte(prefix)) }
-		switch {
-		case before > 0 || after > 0:
-			switch {
-			case is(" "):
-				before, after = before-1, after-1
-			case is("-"):
-				before--
-			case is("+"):
-				after--
-			case !is(`\`):
-				return fmt.Errorf("line %d is none of a hunk", n)
-			}
-			if lines++; before < 0 || after < 0 {
-				return fmt.Errorf("line %d is one more than its hunk has", n)
-			}
-		case bytes.HasPrefix(line, mark):
-			files++
-		case files > 0 && is("@@ -"):
-			sides := bytes.Fields(line)
-			if len(sides) < 4 || !bytes.Equal(sides[3], []byte("@@")) {
-				return fmt.Errorf("line %d begins no hunk", n)
-			}
-			before, after = patchid.HunkCount(sides[1]), patchid.HunkCount(sides[2])
-		case is(`\`) && lines > 0: // the hunk's last line has no end
-		case files == 0 || !slices.ContainsFunc(headers, func(h []byte) bool { return bytes.HasPrefix(line, h) }):
-			return fmt.Errorf("line %d is none that git prints", n)
+		if !w.line(line) {
+			return fmt.Errorf("line %d is none that git prints there", n)
 		}
 	}
 	switch {
-	case before > 0 || after > 0:
-		return fmt.Errorf("its last hunk lacks %d lines", max(before, after))
-	case lines > MaxLines || files > maxFiles:
-		return fmt.Errorf("%d lines in %d files are more than are ever stored", lines, files)
+	case w.inHunk():
+		return fmt.Errorf("its last hunk lacks %d lines", max(w.before, w.after))
+	case w.lines > MaxLines || w.files > maxFiles:
+		return fmt.Errorf("%d lines in %d files are more than are ever stored", w.lines, w.files)
 	}
 	return nil
+}
+
+// walk is a place in a text.
+type walk struct {
+	files, lines int
+	// before and after are the lines that the hunk still has of either side.
+	before, after int
+}
+
+// inHunk reports whether the next line is one of a hunk.
+func (w *walk) inHunk() bool { return w.before > 0 || w.after > 0 }
+
+// line takes a line, and returns false for one that cannot be there.
+func (w *walk) line(l []byte) bool {
+	is := func(prefix string) bool { return bytes.HasPrefix(l, []byte(prefix)) }
+	switch {
+	case w.inHunk():
+		return w.content(l)
+	case bytes.HasPrefix(l, mark):
+		w.files++
+		return true
+	case w.files == 0:
+		return false
+	case is("@@ -"):
+		sides := bytes.Fields(l)
+		if len(sides) < 4 || !bytes.Equal(sides[3], []byte("@@")) {
+			return false
+		}
+		w.before, w.after = patchid.HunkCount(sides[1]), patchid.HunkCount(sides[2])
+		return true
+	case is(`\`): // the hunk's last line has no end
+		return w.lines > 0
+	}
+	return slices.ContainsFunc(headers, func(h []byte) bool { return bytes.HasPrefix(l, h) })
+}
+
+// content takes a line of a hunk.
+func (w *walk) content(l []byte) bool {
+	w.lines++
+	switch {
+	case len(l) == 0:
+		return false
+	case l[0] == ' ':
+		w.before, w.after = w.before-1, w.after-1
+	case l[0] == '-':
+		w.before--
+	case l[0] == '+':
+		w.after--
+	default:
+		return l[0] == '\\'
+	}
+	return w.before >= 0 && w.after >= 0
 }
 
 // alike reports whether a deleted file and an added one have the same content, as far as the id of the change says so: that has the lines of
