@@ -193,8 +193,11 @@ func publish(js jetstream.JetStream, subject string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data, Header: nats.Header{signed.Header: {proof.String()}}})
+		if err != nil {
+			<-ctx.Done() // before the first connection each try fails at once
+		}
 		cancel()
 		if err == nil {
 			return nil
