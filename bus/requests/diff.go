@@ -15,10 +15,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// diffsAtOnce bounds the changes that are read at the same time.
+// diffsAtOnce bounds the changes that are read at the same time. Each is read as a whole for every page of it, and takes up to about
+// 30 MB of the memory of the runner meanwhile.
 const diffsAtOnce = 4
 
-// diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see the intent may see it.
+// diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see the intent may see it. It answers 400
+// for a request that names a field wrong, 404 for an attempt that is not there or whose change is not stored, 409 for a stored change
+// that is not the journal's, and 429 while too many are read.
 func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var req document.DiffRequest
 	err := readRequest(r.Data(), func(o *jsonObject) {

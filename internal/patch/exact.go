@@ -37,8 +37,10 @@ func exact(text []byte) error {
 	return nil
 }
 
-// walk is a place in a text.
+// walk is a place in a text: outside of hunks, where the beginning of a line says of what kind it is, or in one, where each is content
+// although it may look like a header.
 type walk struct {
+	// files and lines count the files so far, and the lines of all of their hunks.
 	files, lines int
 	// before and after are the lines that the hunk still has of either side.
 	before, after int
@@ -47,7 +49,8 @@ type walk struct {
 // inHunk reports whether the next line is one of a hunk.
 func (w *walk) inHunk() bool { return w.before > 0 || w.after > 0 }
 
-// line takes a line, and returns false for one that cannot be there.
+// line takes a line, and returns false for one that cannot be there. Nothing may be before the first file, and nothing but the next
+// hunk or file behind a hunk that is complete.
 func (w *walk) line(l []byte) bool {
 	is := func(prefix string) bool { return bytes.HasPrefix(l, []byte(prefix)) }
 	switch {
@@ -71,7 +74,7 @@ func (w *walk) line(l []byte) bool {
 	return slices.ContainsFunc(headers, func(h []byte) bool { return bytes.HasPrefix(l, h) })
 }
 
-// content takes a line of a hunk.
+// content takes a line of a hunk, and returns false for one that its hunk does not say to have.
 func (w *walk) content(l []byte) bool {
 	w.lines++
 	switch {

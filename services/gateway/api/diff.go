@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// changePages are the parameters of a change.
+// changePages are the parameters of a change. They have the names of the fields of document.DiffRequest, so that an error of a runner
+// names the parameter as well.
 var changePages = []Query{
 	{"task", "whose change; may be left out of an intent with one task", false},
 	{"step", "implement, execute or rebase; without it any", false},
@@ -19,7 +20,8 @@ var changePages = []Query{
 	{"after", "next of the answer before", false},
 }
 
-// diff answers with a page of the change of an attempt.
+// diff answers with a page of the change of an attempt. That there is none, and that what is stored is not the change of the
+// attempt, are told apart: the second is for an operator to look into.
 func (c *call) diff() error {
 	q := c.r.URL.Query()
 	ask := document.DiffRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}

@@ -13,12 +13,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
-// Store stores changes.
+// Store stores changes. It never has an attempt fail: a change that cannot be stored is one that readers do not see.
 type Store struct {
 	// Bus has the store of objects.
 	Bus *bus.Bus
+	// Log is told of each change that is not stored.
 	Log *slog.Logger
-	// Secrets are those of the worker; nil until it runs.
+	// Secrets are those of the worker; nil until it runs. A file that seems to have one is stored by its name and counts alone.
 	Secrets atomic.Pointer[redact.Redactor]
 }
 

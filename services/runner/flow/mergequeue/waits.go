@@ -32,13 +32,14 @@ func (p *Pull) stands(at pull.Standing, now time.Time) bool {
 // dueKey returns the key of the timer that fires at DueAt.
 func dueKey(t forge.TaskID) string { return "pull-due/" + string(t) }
 
-// due returns that timer.
+// due returns that timer. It is for the project's machine, as all timers of its queue are.
 func (p *Pull) due(t forge.TaskID, project forge.Key) forge.Timer {
 	return forge.Timer{To: project, Key: dueKey(t), At: p.DueAt}
 }
 
 // fallsDue takes that a timer fired, and reports whether a pull request has waited
-// too long because of that.
+// too long because of that. One that fires while the forge is being asked to
+// merge finds nothing here: waits sees it when that has ended.
 func (s Pulls) fallsDue(fired *forge.TimerFired) bool {
 	for _, q := range s.Proposed {
 		p := s.of(q)
