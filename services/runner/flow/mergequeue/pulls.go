@@ -322,7 +322,7 @@ func (s Pulls) timers(project forge.Key) (list []forge.Timer) {
 	for _, ref := range s.retried() {
 		list = append(list, forge.Timer{To: project, Key: timerKey(ref.Task), At: s.Tasks[ref.Intent][ref.Task].Pull.RetryAt})
 	}
-	for _, q := range s.Proposed {
+	for _, q := range s.atForge() {
 		if p := s.of(q); !p.DueAt.IsZero() {
 			list = append(list, p.due(q.Task, project))
 		}

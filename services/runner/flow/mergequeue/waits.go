@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -37,11 +38,25 @@ func (p *Pull) due(t forge.TaskID, project forge.Key) forge.Timer {
 	return forge.Timer{To: project, Key: dueKey(t), At: p.DueAt}
 }
 
+// atForge returns the requests that wait at the forge, or for it to merge.
+func (s Pulls) atForge() []*Request {
+	list := slices.Clone(s.Proposed)
+	for _, q := range s.Queued {
+		if q.Press {
+			list = append(list, q)
+		}
+	}
+	if s.Current != nil && s.Current.Press {
+		list = append(list, &s.Current.Request)
+	}
+	return list
+}
+
 // fallsDue takes that a timer fired, and reports whether a pull request has waited
-// too long because of that. One that fires while the forge is being asked to
-// merge finds nothing here: waits sees it when that has ended.
+// too long because of that. That alone says so, and not the time of any other
+// event: one that is ignored must not change anything.
 func (s Pulls) fallsDue(fired *forge.TimerFired) bool {
-	for _, q := range s.Proposed {
+	for _, q := range s.atForge() {
 		p := s.of(q)
 		if p.DueAt.IsZero() || dueKey(q.Task) != fired.Key || !p.DueAt.Equal(fired.At) {
 			continue
@@ -68,10 +83,6 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		at = ""
 	}
 	set = by.Has(rules.OverduePulls) && p.stands(at, now)
-	// Its timer may have fired while the forge was being asked to merge.
-	if !p.DueAt.IsZero() && !now.Before(p.DueAt) {
-		p.DueAt, p.Overdue = time.Time{}, true
-	}
 	why := forge.MergeOutcome("")
 	if p.Overdue {
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
