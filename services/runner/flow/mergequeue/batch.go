@@ -10,14 +10,14 @@ import (
 // A batch is a group of changes that follow each other in the train and that one run of the verify commands decides about (ADR 0090). Only
 // the last of them has a trial, and the others ride on it:
 //
-//	                          the last one passes, and all of them are what was reviewed
+//	                       the last one passes, and each is the patch that was reviewed
 //	Trying, Riding ... Riding ----------------------------------------------------------> Passed, each with a finding of its own
 //	       ^     |
 //	       |     | anything else
 //	       +-----+ in groups of half the size at most; what does not fit, or may not ride, alone
 //
-// A batch that fails blames nobody: whose fault it is, only a change alone can show. Until the group is found that has it, nothing is tried
-// behind, as behind a change in doubt.
+// A batch that fails blames no change of it: a trial of one change alone finds out whose fault it is. While the faulty group is looked for,
+// no trial begins behind it, as behind a change in doubt.
 //
 // While anything is being verified, what comes gathers until a batch is full. So a queue with one change waits for no other.
 
