@@ -150,7 +150,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 	one, _, _ := replicas(t, agenttest.Steps(writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"})))
 	one.implemented(asked(1))
 	stored := func() int {
-		list, err := one.bus.Objects.List(t.Context(), objects.Name{Project: repotest.Project, Intent: "fix"})
+		list, err := one.bus.Objects.List(t.Context(), objects.Name{Project: repotest.Project, Kind: objects.Session})
 		if err != nil {
 			t.Fatal(err)
 		}
