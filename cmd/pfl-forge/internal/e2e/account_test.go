@@ -14,18 +14,19 @@ import (
 // TestClaudeWithARefusedKey drives the real CLI with a key that its provider refuses: five intents that need it, one
 // question to a person, one resume, and all of them done, with no attempt spent.
 func TestClaudeWithARefusedKey(t *testing.T) {
+	t.Parallel()
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	var valid atomic.Bool
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		if !valid.Load() {
 			return agenttest.Reply{Status: http.StatusUnauthorized, ErrorType: "authentication_error", Text: "invalid x-api-key"}
 		}
 		return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{}, "nothing_to_do": "all of it is there"})(r)
 	}))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"})
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"}, env...)
 	for i := range 5 {
 		r.draft(fmt.Sprintf("part-%d", i), "type: feature")
 	}
@@ -62,21 +63,22 @@ func TestClaudeWithARefusedKey(t *testing.T) {
 // changes are planned: the project knows it as one fact, a person is asked once, and the one call that each worker has
 // under way before it hears of that is all that is tried. When the key is mended one resume lets everything go on.
 func TestWorkersWithARefusedKey(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	const intents = 6
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	var valid atomic.Bool
-	onPath(t, cli)
+	env := onPath(cli)
 	k := &keyed{between: func() {}}
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		if strings.Contains(r.System, "You carry out one task") && !valid.Load() {
 			return agenttest.Reply{Status: http.StatusUnauthorized, ErrorType: "authentication_error", Text: "invalid x-api-key"}
 		}
 		return k.reply(r)
 	}))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"}, "FORGE_WORKERS=1")
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"}, append(env, "FORGE_WORKERS=1")...)
 	for i := range intents {
 		c.says(c.forge("create", fmt.Sprintf("part-%d", i), "--title", "Part", "--body", "Please."), 0)
 	}

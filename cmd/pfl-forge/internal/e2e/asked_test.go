@@ -47,16 +47,17 @@ func asker(r agenttest.Request) agenttest.Reply {
 // TestClaudeAsksForChecks has the real CLI, on a scripted model, ask for a check of the project in two reviews: the
 // first is rejected by what it says, with its output for the author, the second approved.
 func TestClaudeAsksForChecks(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", asker))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", asker))
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nchecks: {tests: sh tests.sh}\nreflection: {enabled: false}\nbudget: {intent_usd: 5, call_usd: 0.5}\n",
 		"tests.sh":       "n=$(grep -c . hello.txt)\n[ \"$n\" = 3 ] || { echo \"$n greetings are not 3\"; exit 1; }\necho \"$n greetings\"\n",
-	})
+	}, env...)
 	r.must(0, "create", "greet", "--title", "Greet")
 	r.must(0, "run")
 	r.git("checkout", "-q", "main")

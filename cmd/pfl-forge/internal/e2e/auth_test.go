@@ -89,6 +89,7 @@ func (c *cluster) connect(account string, options ...nats.Option) (*nats.Conn, e
 // a service, the person or the system does is refused. Metrics and traces are on, and lines of
 // logs say what they are about.
 func TestGuardedCluster(t *testing.T) {
+	t.Parallel()
 	sent := newCollector(t)
 	g := newCluster(t, appending, "OTEL_EXPORTER_OTLP_ENDPOINT="+sent.url, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=200",
 		"FORGE_LOG_LEVEL=debug")
@@ -201,6 +202,7 @@ func (c *cluster) noSeeds() {
 // server read them: services go on in the same processes, and each of the former keys is
 // refused.
 func TestRenewedKeys(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	g := newCluster(t, appending)
 	g.protect()

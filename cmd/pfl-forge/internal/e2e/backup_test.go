@@ -19,6 +19,7 @@ import (
 // copy takes the place of the store: what was merged after it is not made again, all else is
 // merged once, and every journal proves itself.
 func TestBackupsWhileWorkGoesOn(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, appending)
 	lines := appendDrafts(r, testsize.Of(4, 12))
 	copies := testsize.Of(2, 3)
@@ -72,6 +73,7 @@ func TestBackupsWhileWorkGoesOn(t *testing.T) {
 // server, and puts the copy into an empty one: what was merged after the copy is found in a clone, and cancelled by
 // a person before any worker is up; everything else goes on, and comes once.
 func TestRestoredOrganisation(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	c.initKeys("--backups")

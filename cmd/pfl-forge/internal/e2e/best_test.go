@@ -41,6 +41,7 @@ esac
 // TestKilledBetweenTwoChanges kills run -9 when the first of two changes is approved and set aside, and the second is being
 // made: nothing is merged. The next run finishes the second, and merges the better one, once, with its own proofs.
 func TestKilledBetweenTwoChanges(t *testing.T) {
+	t.Parallel()
 	tally := testdir.New(t)
 	r := newUnconfined(t, map[string]string{
 		"agent.sh": twoChanges,
@@ -86,18 +87,19 @@ func TestKilledBetweenTwoChanges(t *testing.T) {
 // TestClaudeBestOfTwo has the real CLI make two changes of a task: the second in a session of its own, by the model that is
 // named for it. The review rejects the first, and the second is merged.
 func TestClaudeBestOfTwo(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	made := func(r agenttest.Request, text string) agenttest.Reply {
 		if !bytes.Contains(r.Body, []byte("commit -q -m 'Greet'")) {
 			return agenttest.Use("Bash", object{"command": "echo " + text + " >greet.txt && git add -A && git commit -q -m 'Greet'"})(r)
 		}
 		return agenttest.Answer(object{"summary": "greets"})(r)
 	}
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		switch {
 		case strings.Contains(r.System, "You plan changes"):
 			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{
@@ -116,7 +118,7 @@ func TestClaudeBestOfTwo(t *testing.T) {
 	}))
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nmodels: {complex: sonnet}\ncalls: {best_of_two: {when: [complex], model: opus}}\n",
-	})
+	}, env...)
 	r.draft("greet", "type: feature")
 	r.must(0, "run")
 	if got := r.git("show", "main:greet.txt"); got != "good day" || len(r.subjects()) != 2 {

@@ -49,16 +49,17 @@ func racersReply(r agenttest.Request) agenttest.Reply {
 // TestBudgetRace: twenty tasks draw on one pool that is enough for a few of them.
 // It is never overdrawn, the rest waits for a person, and goes on when the pool is larger.
 func TestBudgetRace(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", racers))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", racers))
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	settings := func(usd float64) string {
 		return fmt.Sprintf("agent: claude\nparallel_workers: 8\nbudget: {project_usd: %.2f, call_usd: 0.3}\n", usd)
 	}
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings(0.6)})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings(0.6)}, env...)
 	r.draft("race", "type: feature")
 
 	r.must(3, "run")
@@ -127,10 +128,11 @@ func splitters(r agenttest.Request) agenttest.Reply {
 // TestBudgetsHold has four agents at once, intents that split, and a budget of each kind, far too
 // small for all: by the ledger of the model's server it is never exceeded, and that ledger is ours to the token.
 func TestBudgetsHold(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	model := agenttest.NewServer(t)
 	const name = "claude-sonnet-4-5" // its price is known
 	for _, c := range []struct {
@@ -144,9 +146,9 @@ func TestBudgetsHold(t *testing.T) {
 		{"day_usd: 0.60", 0.60, false},
 	} {
 		t.Run(c.budget, func(t *testing.T) {
-			t.Setenv("ANTHROPIC_BASE_URL", model.Script(c.budget, splitters))
+			env.set("ANTHROPIC_BASE_URL", model.Script(c.budget, splitters))
 			const models = "models: {triage_deep: " + name + ", default: " + name + ", complex: " + name + "}\n"
-			r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\n" + models + "budget: {" + c.budget + "}\n"})
+			r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\n" + models + "budget: {" + c.budget + "}\n"}, env...)
 			ids := []string{"north", "east", "south", "west"}
 			for _, id := range ids {
 				r.write(".forge/intent-drafts/"+id+".md", "---\ntype: feature\n---\nDivide this: write the files of the "+id+".\n")

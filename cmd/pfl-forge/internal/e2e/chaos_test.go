@@ -225,9 +225,13 @@ func (c *cluster) merged() int {
 // once, nothing that people pushed is lost, and no intent failed for it. It logs how long after
 // the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	for i, f := range faults() {
-		t.Run(f.name, func(t *testing.T) { f.meet(t, uint64(i)) })
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			f.meet(t, uint64(i))
+		})
 	}
 }
 

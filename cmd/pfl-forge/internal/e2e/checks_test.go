@@ -39,18 +39,19 @@ func tester(r agenttest.Request) agenttest.Reply {
 // TestClaudeGoalOfCommands drives the real CLI, on a scripted model, through what goals of real projects ask for: all
 // tests pass, the coverage is at least 80 %, a file exists. Commands alone decide, and no judge is asked.
 func TestClaudeGoalOfCommands(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", tester))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", tester))
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv(name, strings.TrimSpace(string(out)))
+		env.set(name, strings.TrimSpace(string(out)))
 	}
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nchecks: {tests: go test ./...}\n",
@@ -63,7 +64,7 @@ criteria:
   - {type: command, command: test -e RESULT.txt}
 max_iterations: 3
 `,
-	})
+	}, env...)
 	r.must(0, "goal", "run", "--id", "sums")
 	r.git("checkout", "-q", "main")
 	if r.read("RESULT.txt") != "tested\n" {

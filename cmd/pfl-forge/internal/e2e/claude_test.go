@@ -105,14 +105,15 @@ func (d *developer) review(r agenttest.Request) agenttest.Reply {
 // everything that can happen to an intent on its way: a question, a limit that is
 // waited for, a rejecting review, and rework in the same session.
 func TestClaude(t *testing.T) {
+	t.Parallel()
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	d := &developer{wait: 2 * time.Second}
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", d.reply))
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	settings := "agent: claude\ncalls: {escalate: {implement: [{model: opus, effort: xhigh}]}}\nverify:\n  - 'for t in test*.sh; do sh $t || exit 1; done'\n"
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings, "test.sh": "true\n"})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": settings, "test.sh": "true\n"}, env...)
 	r.draft("greet", "type: feature")
 
 	r.must(3, "run")

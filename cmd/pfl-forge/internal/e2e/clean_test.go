@@ -36,6 +36,7 @@ recipes:
 // TestCleanDistributed has what finished intents left removed at the origin, by whichever
 // implementer, and nothing of the others.
 func TestCleanDistributed(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, cleaning)
 	c.append(3)

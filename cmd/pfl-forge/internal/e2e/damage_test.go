@@ -12,6 +12,7 @@ import (
 
 // A disk that returns garbage: what is lost is said, and what is whole goes on.
 func TestDamagedStore(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	r := newRepo(t, appending)
 	r.draft("first", "recipe: append\nwith: {LINE: one}")

@@ -238,6 +238,7 @@ func (c *cluster) clone() *repo {
 
 // TestDistributed runs the services as processes of their own.
 func TestDistributed(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	wait.Until(t, "all services are seen", func() bool {
@@ -257,6 +258,7 @@ func TestDistributed(t *testing.T) {
 // TestKilledServices kills random processes of the cluster -9, the server among
 // them, while intents are worked on.
 func TestKilledServices(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	c.protect()

@@ -11,12 +11,13 @@ import (
 // TestFallback has Claude Code plan a change and then come to the end of its quota:
 // Codex makes the change, and reviews it too.
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	claude, codex := agenttest.ClaudeCLI(t), agenttest.CLI(t, "codex")
 	model := agenttest.NewServer(t)
-	onPath(t, claude, codex)
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env := onPath(claude, codex)
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		if strings.Contains(r.System, "You plan changes") {
 			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{{
 				"name": "greet", "title": "Greet", "plan": "Write greeting.txt.", "relevant_files": []string{}, "complexity": "low",
@@ -27,8 +28,8 @@ func TestFallback(t *testing.T) {
 		}
 		return agenttest.Fail(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API")(r)
 	}))
-	t.Setenv("OPENAI_API_KEY", "no-key")
-	t.Setenv("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
+	env.set("OPENAI_API_KEY", "no-key")
+	env.set("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
 		switch {
 		case !strings.Contains(r.System, "You carry out one task"):
 			return agenttest.SayJSON(agenttest.Review(r.LastUser))(r)
@@ -40,7 +41,7 @@ func TestFallback(t *testing.T) {
 
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nfallback: [codex]\nagents: {codex: {models: {default: gpt-5-codex}}}\nverify:\n  - test ! -e broken\n",
-	})
+	}, env...)
 	r.draft("greet", "type: feature")
 	r.must(0, "run")
 	if got := r.read("greeting.txt"); got != "hello\n" {

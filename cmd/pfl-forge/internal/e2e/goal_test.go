@@ -95,17 +95,18 @@ type goalStatus struct {
 // question and two iterations, and through one that is never reached. What is judged
 // complete is merged as one commit; what is not changes nothing.
 func TestClaudeGoal(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", seeker))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", seeker))
+	env.set("ANTHROPIC_API_KEY", "no-key")
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nverify: [test ! -e broken]\n",
 		"task.yaml":      "task: Greet people\ncriteria: [hello.txt greets, bye.txt says good-bye]\nmax_iterations: 5\nlogging: {raw_log: true}\n",
 		"endless.yaml":   "task: Never enough\ncriteria: [more.txt has enough lines]\nmax_iterations: 2\n",
-	})
+	}, env...)
 
 	r.must(3, "goal", "run", "--id", "greet")
 	r.must(0, "answer", "greet", "1", "in Finnish")

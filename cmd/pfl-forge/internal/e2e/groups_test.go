@@ -14,6 +14,7 @@ import (
 // auth init gives, and other replicas neither take its commands nor clone it. A project whose group has
 // no replicas is refused. When groups change, what waits reaches the new ones.
 func TestGroupsOfReplicas(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending, "FORGE_PROJECT_GROUPS="+project+"=large", "FORGE_GROUP=large")
 	other := c.procs[4] // an implementer

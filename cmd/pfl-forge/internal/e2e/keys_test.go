@@ -48,6 +48,7 @@ func (k *keyed) reply(r agenttest.Request) agenttest.Reply {
 // the next request has the new one. A Secret that cannot be used holds work back, and fails none.
 // None of the keys is in anything that services keep, or an agent sees.
 func TestRotatedKeys(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	secrets := testdir.New(t)
@@ -56,11 +57,11 @@ func TestRotatedKeys(t *testing.T) {
 	mount(keys[0] + "\n")
 	model := agenttest.NewServer(t)
 	k := &keyed{between: func() { mount(keys[1]) }}
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("keyed", k.reply))
-	t.Setenv("ANTHROPIC_API_KEY", "")
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("keyed", k.reply))
+	env.set("ANTHROPIC_API_KEY", "")
 	// With the network of the model alone, so that the gateway looks at all that this CLI sends.
-	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\npolicy: {network: model}\n"}, "FORGE_CREDENTIALS_DIR="+secrets)
+	c := newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\npolicy: {network: model}\n"}, append(env, "FORGE_CREDENTIALS_DIR="+secrets)...)
 
 	ask := func(id string) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 // TestKilledRuns kills run -9 at random moments, and then lets one run
 // be: every intent is done, each change is on main once, and nothing is left.
 func TestKilledRuns(t *testing.T) {
+	t.Parallel()
 	kills := testsize.Of(5, 50)
 	r := newRepo(t, appending)
 	lines := appendDrafts(r, testsize.Of(3, 20))

@@ -23,6 +23,7 @@ import (
 // and one is stopped, and comes back when the other has taken over. Each agent goes on
 // in its session, no two work on one task, and nothing is lost.
 func TestKilledImplementers(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	// Who is killed together with another one may never come to its own moment again.
 	const spare = 4

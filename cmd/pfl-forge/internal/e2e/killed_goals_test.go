@@ -60,6 +60,7 @@ agents:
 // run be: each goal is merged once, no iteration was counted twice, and each is told
 // once.
 func TestKilledGoals(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	const kills = 30
 	r := newUnconfined(t, counting)

@@ -13,14 +13,15 @@ import (
 // TestClaudeHearsOfNeighbours has the real CLI, on a scripted model, analyze ten drafts at once, of which one uses what
 // the last one adds. The first analysis is told of the nine others, so that one is found, and waits.
 func TestClaudeHearsOfNeighbours(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
+	env := onPath(cli)
 	var mu sync.Mutex
 	told := map[string]int{} // how many others each request knew of when it was first analyzed
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		plan := object{"type": "feature", "risk": "low", "tasks": []object{}, "nothing_to_do": "all of it is there"}
 		switch {
 		case strings.Contains(r.System, "You carry out one task"):
@@ -52,7 +53,7 @@ func TestClaudeHearsOfNeighbours(t *testing.T) {
 		}
 		return agenttest.Answer(plan)(r)
 	}))
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nreflection: {enabled: false}\n"}, env...)
 	for i := range 10 {
 		r.draft(fmt.Sprintf("part-%d", i), "type: feature")
 	}

@@ -58,6 +58,7 @@ func settled(t *testing.T, dir, key string) string {
 // The operator is Claude Code on the person's terminal: it is told how things stand,
 // looks with Bash without asking, and its end is the command's.
 func TestOperator(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)

@@ -13,6 +13,7 @@ import (
 // TestOriginGoesAway takes the git origin away while intents are worked on, and kills the runner meanwhile. One line tells a person, nothing
 // fails, and all goes on by itself once the origin is back.
 func TestOriginGoesAway(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	lines := c.append(8)

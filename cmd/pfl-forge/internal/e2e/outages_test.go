@@ -85,10 +85,10 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 	}
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", o.reply))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	o.c = newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - test ! -e broken\n"})
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", o.reply))
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	o.c = newCluster(t, map[string]string{"pfl-forge.yaml": "agent: claude\nverify:\n  - test ! -e broken\n"}, env...)
 	b, err := bus.Connect(t.Context(), o.c.administrator())
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 //
 // Nobody resumes anything: that the hook has changed its mind is found out by the pushes that are tried again.
 func TestOriginRefusesPushes(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, map[string]string{"pfl-forge.yaml": `base_branch: main
 recipes:

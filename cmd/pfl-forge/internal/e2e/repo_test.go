@@ -36,11 +36,11 @@ func newUnconfined(t testing.TB, files map[string]string) *repo {
 	return r
 }
 
-// newRepo makes a repository on branch main with these files committed. Paths
-// are relative.
-func newRepo(t testing.TB, files map[string]string) *repo {
+// newRepo makes a repository on branch main with these files committed, of a person with these
+// settings. Paths are relative.
+func newRepo(t testing.TB, files map[string]string, env ...string) *repo {
 	t.Helper()
-	r := &repo{t: t, dir: testdir.New(t)}
+	r := &repo{t: t, dir: testdir.New(t), env: env}
 	gittest.Init(t, r.dir)
 	for name, content := range files {
 		r.write(name, content)
@@ -183,12 +183,18 @@ func processesIn(t testing.TB, dir string) []string {
 	return found
 }
 
-// onPath makes programs be found by their names.
-func onPath(t *testing.T, programs ...string) {
-	t.Helper()
+// environment has variables of the programs under test, as NAME=value. Those of the test's own
+// process stay as they are, so that tests can run side by side.
+type environment []string
+
+func (e *environment) set(name, value string) { *e = append(*e, name+"="+value) }
+
+// onPath returns an environment in which programs are found by their names.
+func onPath(programs ...string) (e environment) {
 	dirs := make([]string, 0, len(programs)+1)
 	for _, p := range programs {
 		dirs = append(dirs, filepath.Dir(p))
 	}
-	t.Setenv("PATH", strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator)))
+	e.set("PATH", strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator)))
+	return e
 }

@@ -100,14 +100,15 @@ func implements(r agenttest.Request) agenttest.Reply {
 // the way, which runs by itself, takes an architect, and becomes two intents of which one
 // builds on the other. What was proposed once is not proposed again.
 func TestClaudeLearns(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	s := &staff{seen: map[string]int{}, ids: map[string]bool{}}
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", s.reply))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\n", "en.txt": "hello\n", "fr.txt": "bonjour\n"})
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", s.reply))
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\n", "en.txt": "hello\n", "fr.txt": "bonjour\n"}, env...)
 	r.draft("learn", "type: skill_extraction")
 
 	r.must(3, "run")

@@ -13,12 +13,13 @@ import (
 // them too, both on scripted models. One is approved by both and merged; of another one the two
 // say different things twice, and a person decides.
 func TestSecondReviewerOfAnotherMaker(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	claude, codex := agenttest.ClaudeCLI(t), agenttest.CLI(t, "codex")
 	model := agenttest.NewServer(t)
-	onPath(t, claude, codex)
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env := onPath(claude, codex)
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		switch {
 		case strings.Contains(r.System, "You plan changes"):
 			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{{
@@ -35,8 +36,8 @@ func TestSecondReviewerOfAnotherMaker(t *testing.T) {
 		return agenttest.Answer(object{"summary": "wrote the greeting"})(r)
 	}))
 	var strict atomic.Bool
-	t.Setenv("OPENAI_API_KEY", "no-key")
-	t.Setenv("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
+	env.set("OPENAI_API_KEY", "no-key")
+	env.set("OPENAI_BASE_URL", model.Script("codex", func(r agenttest.Request) agenttest.Reply {
 		if strict.Load() {
 			return agenttest.SayJSON(agenttest.Review(r.LastUser, "greeting.txt:1 is not polite"))(r)
 		}
@@ -46,7 +47,7 @@ func TestSecondReviewerOfAnotherMaker(t *testing.T) {
 	r := newRepo(t, map[string]string{
 		"pfl-forge.yaml": "agent: claude\nagents: {codex: {models: {default: gpt-5-codex}}}\n" +
 			"review: {second: {agent: codex, when: [low]}}\nverify:\n  - test ! -e broken\n",
-	})
+	}, env...)
 	r.draft("greet", "type: feature")
 	r.must(0, "run")
 	if out := r.must(0, "verify-commit", "main").stdout; !strings.Contains(out, "approved by codex gpt-5-codex as the second reviewer") {

@@ -34,6 +34,7 @@ esac
 // TestKilledBetweenTwoReviews kills run -9 when the first reviewer has approved and the second is at work: nothing is
 // merged with one approval. The next run goes on with the second, asks the first nothing more, and merges the change once.
 func TestKilledBetweenTwoReviews(t *testing.T) {
+	t.Parallel()
 	tally := testdir.New(t)
 	agent := func(name string) string {
 		return "  " + name + ": {read_only: true, command: [sh, -c, 'TALLY=" + tally + "; . ./agent.sh', " + name + "]}\n"

@@ -65,6 +65,7 @@ func spy(pid int) {
 // environment, its memory or its files, and none leaves a core dump. The same attempts all
 // work on a program that does not protect itself.
 func TestKeysAreNotReadByOthers(t *testing.T) {
+	t.Parallel()
 	const nobody = 65534
 	user := &syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
 	if os.Getuid() == 0 { // who may trace everything

@@ -75,6 +75,7 @@ func (r *repo) keeps(task, file string) {
 // Pause and cancel end agents, of a task, an intent or the project;
 // the work is kept, and what is resumed goes on.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	r := newUnconfined(t, halves())
 	run := r.start("run", "--watch")
@@ -107,6 +108,7 @@ func TestStopped(t *testing.T) {
 
 // Everything at once.
 func TestEverythingCancelled(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	r := newUnconfined(t, halves())
 	run := r.start("run", "--watch")

@@ -13,14 +13,14 @@ import (
 
 // queued makes a repository with n files, and asks for as many changes, each of a file of its own. queue is
 // merge_queue.
-func queued(t testing.TB, n, workers int, queue, verify string) *repo {
+func queued(t testing.TB, n, workers int, queue, verify string, env ...string) *repo {
 	t.Helper()
 	files := map[string]string{"pfl-forge.yaml": fmt.Sprintf("parallel_workers: %d\nmerge_queue: {%s}\nverify: [%q]\n"+
 		"recipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n", workers, queue, verify)}
 	for i := range n {
 		files[fmt.Sprintf("f%02d.txt", i)] = "begin\n"
 	}
-	r := newRepo(t, files)
+	r := newRepo(t, files, env...)
 	for i := range n {
 		id := fmt.Sprintf("line-%02d", i)
 		if got := r.forge("create", id, "--title", "Line "+id, "--recipe", "line", "--with", fmt.Sprintf("FILE=f%02d.txt", i)); got.code != 0 {
@@ -41,13 +41,13 @@ var ways = []struct{ name, queue string }{
 // TestMergeTrain: changes that are verified on top of those before them land once each, with no more verifies than one by one,
 // with one for each change where they are verified on what lands alone, and with far fewer in batches.
 func TestMergeTrain(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	const n = 10
-	t.Setenv("FORGE_SANDBOX", "unconfined") // for the file in which verify counts
 	for _, way := range ways[1:] {
 		t.Run(way.name, func(t *testing.T) {
 			count := filepath.Join(t.TempDir(), "count")
-			r := queued(t, n, 5, way.queue, fmt.Sprintf("sleep 0.2; echo x >>'%s'", count))
+			r := queued(t, n, 5, way.queue, fmt.Sprintf("sleep 0.2; echo x >>'%s'", count), unconfined) // for the file in which verify counts
 			if got := r.forge("run"); got.code != 0 {
 				t.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 			}
@@ -90,11 +90,10 @@ func runs(t testing.TB, file string) int {
 // verify for each change, divided by the workers.
 func BenchmarkMergeTrain(b *testing.B) {
 	const n, workers, seconds = 16, 8, 4.0
-	b.Setenv("FORGE_SANDBOX", "unconfined") // for the file in which verify counts
 	for b.Loop() {
 		for _, way := range ways {
 			count := filepath.Join(b.TempDir(), "count")
-			r := queued(b, n, workers, way.queue, fmt.Sprintf("sleep %g; echo x >>'%s'", seconds, count))
+			r := queued(b, n, workers, way.queue, fmt.Sprintf("sleep %g; echo x >>'%s'", seconds, count), unconfined)
 			began := time.Now()
 			if got := r.forge("run"); got.code != 0 {
 				b.Fatalf("run: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
@@ -111,7 +110,6 @@ func BenchmarkMergeTrain(b *testing.B) {
 // run on: how often verify runs for each change, and how many of the good changes land.
 func BenchmarkBadTrain(b *testing.B) {
 	const n, bad, workers = 100, 3, 8
-	b.Setenv("FORGE_SANDBOX", "unconfined") // for the file in which verify counts
 	for b.Loop() {
 		for _, way := range ways[1:] {
 			count := filepath.Join(b.TempDir(), "count")
@@ -119,7 +117,7 @@ func BenchmarkBadTrain(b *testing.B) {
 			for i := range bad {
 				verify += fmt.Sprintf(" && ! grep -q x f%02d.txt", 17+30*i)
 			}
-			r := queued(b, n, workers, way.queue, verify)
+			r := queued(b, n, workers, way.queue, verify, unconfined)
 			began := time.Now()
 			got := r.forge("run")
 			landed := strings.Count(r.git("log", "--format=%s"), "Line line-")

@@ -19,6 +19,7 @@ import (
 // transcripts is gone, also what it did before its implementer was killed, until it is
 // cleaned.
 func TestTranscriptsOutliveTheirStream(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, map[string]string{"pfl-forge.yaml": `base_branch: main
 recipes:

@@ -13,14 +13,15 @@ import (
 // at the limit of the project, it is told so once, in its session, and then a person is. Once the limit is
 // raised, the task gets done.
 func TestClaudeReachesMaxTurns(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
-	onPath(t, cli)
+	env := onPath(cli)
 	stuck := true
 	made := 0
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", func(r agenttest.Request) agenttest.Reply {
 		switch {
 		case strings.Contains(r.System, "You plan changes"):
 			return agenttest.Answer(object{"type": "feature", "risk": "low", "tasks": []object{
@@ -39,7 +40,7 @@ func TestClaudeReachesMaxTurns(t *testing.T) {
 		}
 		return agenttest.Reviews()(r)
 	}))
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\ncalls: {max_turns: 3}\n"})
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\ncalls: {max_turns: 3}\n"}, env...)
 	r.draft("greet", "type: feature")
 
 	r.must(2, "run")

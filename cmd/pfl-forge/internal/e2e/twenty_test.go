@@ -52,6 +52,7 @@ func checkAppended(t *testing.T, r *repo, file string, lines []string) {
 // Twenty intents that change one place conflict with each other. All merge, each
 // once, and none is handed to a person.
 func TestTwentyIntentsOneFile(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	const intents = 20
 	r := newRepo(t, appending)

@@ -54,6 +54,7 @@ func (r *repo) holds(text string, all ...string) {
 // say; once the person says unconfined the same intent goes on, and everything that tells of
 // it says so.
 func TestNoSandboxAnywhere(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	started := filepath.Join(t.TempDir(), "started")
 	r := newRepo(t, map[string]string{
@@ -103,6 +104,7 @@ recipes:
 
 // TestDemoWithoutSandbox: the demo works on a machine that makes no sandbox, with no setting.
 func TestDemoWithoutSandbox(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	r.holds(r.bare(0, nil, "demo", "--dir", filepath.Join(t.TempDir(), "demo")), "unconfined: no sandbox can be made here", "What waits for you")
 }

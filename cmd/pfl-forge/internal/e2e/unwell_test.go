@@ -12,6 +12,7 @@ import (
 // TestBrokenDiskOfAReplica takes the state directory of one of two implementers away, as a broken disk does, while intents
 // are worked on: the other one does the work, no task loses an attempt by it, and the replica works again when its disk is back.
 func TestBrokenDiskOfAReplica(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	c := newCluster(t, appending)
 	state := filepath.Join(c.dir, "state", "implementer-2")

@@ -195,6 +195,7 @@ func (v *versions) intact() {
 // TestCommitBefore has the runner of the commit before and ours decide side by side, each of them killed again and again, so that both
 // go on from what the other has decided; then the one before alone, as after a rollback, and ours alone, as after an upgrade.
 func TestCommitBefore(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	v := newVersions(t)
 	runners := []*process{v.ours, v.other(buildBefore(t))}
@@ -229,6 +230,7 @@ func TestCommitBefore(t *testing.T) {
 // gone the newer ones are in force, also for an intent that has begun before. After that, ours leave alone what those decided, and all
 // of it goes on when they are back.
 func TestNewerRules(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	next := buildNext(t)
 	v := newVersions(t)

@@ -124,14 +124,15 @@ func (w *team) review(r agenttest.Request) agenttest.Reply {
 // that a person approves, a rejected review, a conflict, and a reflection whose proposal
 // runs by itself. The history tells it all.
 func TestClaudeWhole(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	cli := agenttest.ClaudeCLI(t)
 	model := agenttest.NewServer(t)
 	w := &team{begun: map[string]bool{}, both: make(chan struct{})}
-	onPath(t, cli)
-	t.Setenv("ANTHROPIC_BASE_URL", model.Script("claude", w.reply))
-	t.Setenv("ANTHROPIC_API_KEY", "no-key")
-	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\n", "list.txt": ""})
+	env := onPath(cli)
+	env.set("ANTHROPIC_BASE_URL", model.Script("claude", w.reply))
+	env.set("ANTHROPIC_API_KEY", "no-key")
+	r := newRepo(t, map[string]string{"pfl-forge.yaml": "agent: claude\nparallel_workers: 4\n", "list.txt": ""}, env...)
 	r.draft("shop", "type: feature")
 	r.draft("list", "type: feature")
 
