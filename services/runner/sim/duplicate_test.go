@@ -24,18 +24,22 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 			var told []forge.Event
 			for n, rec := range w.journal[key] {
 				told = append(told, rec.Events...)
+				m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
 				for i, again := range told {
 					if (n+i)%nth != 0 {
 						continue
 					}
-					m, same := machine.Fold(key, w.journal[key][:n+1]), machine.Fold(key, w.journal[key][:n+1])
 					again.At = told[len(told)-1].At
 					if _, ruling := m.Step(m.Rules(), again); ruling.Decision == forge.Applied {
 						t.Fatalf("seed %d: %s, record %d: %s is applied twice", seed, key, n, facts.Describe(again))
 					}
-					if !key.IsProject() && !reflect.DeepEqual(m, same) {
+					if reflect.DeepEqual(m, same) {
+						continue
+					}
+					if !key.IsProject() {
 						t.Fatalf("seed %d: %s, record %d: %s changes the state although it is not applied", seed, key, n, facts.Describe(again))
 					}
+					m = machine.Fold(key, w.journal[key][:n+1])
 				}
 			}
 		}

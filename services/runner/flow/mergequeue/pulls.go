@@ -1,7 +1,6 @@
 package mergequeue
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -290,120 +289,6 @@ func (s Pulls) failed(out *outbox.Messages, by rules.Version, p *Pull, task forg
 	if pressed {
 		s.rest(out)
 	}
-}
-
-// timerKey returns the key of the timer that fires at RetryAt.
-func timerKey(t forge.TaskID) string { return "pull/" + string(t) }
-
-// TryAgain lets an attempt at the forge, or to prove a merge, be made again
-// because its timer fired, and reports whether it does.
-func (s Pulls) TryAgain(fired *forge.TimerFired) bool {
-	if s.fallsDue(fired) {
-		return true
-	}
-	for _, ref := range s.retried() {
-		p := s.Tasks[ref.Intent][ref.Task].Pull
-		if timerKey(ref.Task) != fired.Key || !p.RetryAt.Equal(fired.At) {
-			continue
-		}
-		p.RetryAt = time.Time{}
-		for _, q := range s.Proposed {
-			if q.Task == ref.Task && p.Opening {
-				s.open(q)
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// timers returns those that are set of pull requests.
-func (s Pulls) timers(project forge.Key) (list []forge.Timer) {
-	for _, ref := range s.retried() {
-		list = append(list, forge.Timer{To: project, Key: timerKey(ref.Task), At: s.Tasks[ref.Intent][ref.Task].Pull.RetryAt})
-	}
-	for _, q := range s.atForge() {
-		if p := s.of(q); !p.DueAt.IsZero() {
-			list = append(list, p.due(q.Task, project))
-		}
-	}
-	return list
-}
-
-// retried returns the tasks that wait for another attempt: at the forge, or to
-// prove that it merged.
-func (s Pulls) retried() (list []TaskRef) {
-	for _, q := range s.Proposed {
-		list = append(list, TaskRef{q.Intent, q.Task})
-	}
-	return slices.DeleteFunc(append(list, s.Landed...), func(ref TaskRef) bool {
-		p := s.Tasks[ref.Intent][ref.Task].Pull
-		return p == nil || p.RetryAt.IsZero()
-	})
-}
-
-// merged notes that the pull request of a task is merged, by whomever. It is
-// proved when the merge under way, if that is the task's own, has ended.
-func (s Pulls) merged(ref TaskRef) {
-	s.Tasks[ref.Intent][ref.Task].Pull.RetryAt = time.Time{}
-	if !slices.Contains(s.Landed, ref) {
-		s.Landed = append(s.Landed, ref)
-	}
-}
-
-// prove puts the changes that the forge merged in front of all others: they are
-// on the base branch already.
-func (s Pulls) prove() {
-	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && s.task(q.Intent, q.Task).merged() })
-	s.Landed = slices.DeleteFunc(s.Landed, func(ref TaskRef) bool {
-		t := s.Tasks[ref.Intent][ref.Task]
-		if t.merged() || slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Task == ref.Task && q.Landing != nil }) {
-			return true
-		}
-		if s.Current != nil && s.Current.Task == ref.Task || !t.Pull.RetryAt.IsZero() {
-			return false
-		}
-		s.Queued = slices.Insert(s.Queued, 0, s.landing(ref))
-		return true
-	})
-}
-
-// landing returns the request to prove that the pull request of a task is
-// merged, in place of what the task asks for. It has the number of the newest
-// request, which the task waits for, whatever change was merged.
-func (s Pulls) landing(ref TaskRef) *Request {
-	t := s.Tasks[ref.Intent][ref.Task]
-	p, claims := t.Pull, t.Pull.Claims
-	for _, q := range s.Queued {
-		if q.Task == ref.Task {
-			claims = max(claims, q.Car.claims())
-		}
-	}
-	s.drop(ref.Task)
-	head := p.Merged(p.Seen)
-	return &Request{
-		Intent: ref.Intent, Task: ref.Task, Number: t.Number, Files: p.Change.Files, Change: p.Change, Car: &Car{Claims: claims},
-		Landing: &forge.Landing{Commit: cmp.Or(p.Seen.MergeCommit, p.Seen.Head), Head: head.Commit, Parent: head.Parent, Tree: head.Tree},
-	}
-}
-
-// unproved takes that it cannot be proved now that a pull request is merged: the
-// forge says so, and the base branch does not have it, or cannot be read. The
-// task waits for a person, and the proof is tried again at the time returned,
-// for as long as it takes.
-func (s Pulls) unproved(out *outbox.Messages, m *Merge, now time.Time) time.Time {
-	p := s.of(&m.Request)
-	s.Current, p.Claims = nil, max(p.Claims, m.Claim)
-	s.merged(TaskRef{m.Intent, m.Task})
-	p.RetryAt = now.Add(longestRest)
-	if p.Unproved {
-		return p.RetryAt
-	}
-	p.Unproved, p.Held = true, ""
-	seen := *p.Seen
-	seen.Checks, seen.Reviews = nil, nil
-	s.hold(out, &m.Request, forge.MergeClosed, &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen})
-	return p.RetryAt
 }
 
 // IsIdle reports whether nothing of the queue goes on by itself. What waits for
