@@ -183,9 +183,15 @@ func (p *process) kill() {
 // forge runs pfl-forge against the cluster, from nowhere near a repository.
 func (c *cluster) forge(args ...string) result {
 	c.t.Helper()
+	return c.forgeOf(bin, args...)
+}
+
+// forgeOf runs the pfl-forge of a folder.
+func (c *cluster) forgeOf(dir string, args ...string) result {
+	c.t.Helper()
 	all := append(c.authorised("pfl-forge"), "--server", c.url, "--project", project)
 	all = append(all, args...)
-	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), all...)
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(dir, "pfl-forge"), all...)
 	cmd.Dir = c.t.TempDir()
 	return launch(c.t, cmd).finish()
 }

@@ -157,9 +157,7 @@ func (v *versions) says(got result, code int) {
 // cannot.
 func (v *versions) decidedBy(dir, id string) (list []int) {
 	v.t.Helper()
-	defer func(before string) { bin = before }(bin)
-	bin = dir
-	got := v.forge("replay", id, "--output", "json")
+	got := v.forgeOf(dir, "replay", id, "--output", "json")
 	var replay struct{ Records []struct{ Version int } }
 	if got.code != 0 || json.Unmarshal([]byte(got.stdout), &replay) != nil {
 		return nil

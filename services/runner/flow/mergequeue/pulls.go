@@ -1,6 +1,7 @@
 package mergequeue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
