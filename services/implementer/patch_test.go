@@ -53,6 +53,14 @@ func TestChangeIsStored(t *testing.T) {
 	if f := w.stored(&moved, rb.Base, rb.Head, rb.PatchID); len(f) != 1 || f[0].Added != 2 {
 		t.Errorf("rebase: got %+v", f)
 	}
+	w.repo.Commit("main moves on", map[string]string{"c.txt": "d\n"})
+	landed := merge(1, rb)
+	if got := w.merges(landed); got.Outcome != forge.MergeDone || got.PatchID != rb.PatchID {
+		t.Fatalf("got %+v", got)
+	}
+	if _, err := patch.Read(t.Context(), w.bus.Objects, landed.To, landed.Attempt, patch.About{PatchID: rb.PatchID}); err == nil {
+		t.Error("a merge stores a change that readers have already")
+	}
 	idle := recipe(3, "fine")
 	idle.Task.Base, idle.Task.Head = second.Base, second.Head
 	if im := w.implemented(idle); im.PatchID != "" {

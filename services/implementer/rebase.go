@@ -32,6 +32,9 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 			return err
 		}
 		r, err := i.rebaseOntoTip(ctx, j, base, head)
+		if r != nil && r.Head != "" && r.Head != r.Base {
+			i.changes.Keep(ctx, j, git.OID(r.Base), git.OID(r.Head)) // a merge keeps none: it merges one that readers have
+		}
 		if err == nil && r.Head != "" && r.Head != r.Base {
 			r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
 		}
@@ -65,7 +68,6 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
 		return nil, err
 	}
-	i.changes.Keep(ctx, j, j.Tip, git.OID(r.Head))
 	var c verify.Change
 	if made != j.Tip {
 		c.Alone = alone
