@@ -1,11 +1,14 @@
 package implementer
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/patch"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
@@ -58,8 +61,8 @@ func TestChangeIsStored(t *testing.T) {
 	if got := w.merges(landed); got.Outcome != forge.MergeDone || got.PatchID != rb.PatchID {
 		t.Fatalf("got %+v", got)
 	}
-	if _, err := patch.Read(t.Context(), w.bus.Objects, landed.To, landed.Attempt, patch.About{PatchID: rb.PatchID}); err == nil {
-		t.Error("a merge stores a change that readers have already")
+	if o, err := w.bus.Objects.Read(t.Context(), objects.PatchName(landed.To, landed.Attempt, rb.PatchID)); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("a merge stores a change that readers have already: %+v, %v", o, err)
 	}
 	idle := recipe(3, "fine")
 	idle.Task.Base, idle.Task.Head = second.Base, second.Head
