@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -50,16 +51,39 @@ func ReadSeed(path string) ([]byte, error) {
 	return bytes.Clone(seed), err // Wipe erases the other one
 }
 
+// settled is how old a file has to be for its time to say that it is the one that was read: one that is written twice
+// within a tick of the file system's clock has one time for both.
+const settled = time.Second
+
 // SigningKey returns the key by which an account signs what it sends and does. It
-// follows from the account's nkey, whose file is read again for each signature.
+// follows from the account's nkey, whose file is looked at for each signature: one
+// that was replaced counts from then on. To derive the key costs more than to sign,
+// so it is kept until the file is another one.
 func SigningKey(path, account string) proof.Source {
+	var mu sync.Mutex
+	var kept *proof.Key
+	var of os.FileInfo
 	return func() (*proof.Key, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if kept != nil && os.SameFile(of, info) && of.ModTime().Equal(info.ModTime()) && of.Size() == info.Size() {
+			return kept, nil
+		}
+		kept = nil
 		seed, err := ReadSeed(path)
 		if err != nil {
 			return nil, err
 		}
 		defer clear(seed)
-		return proof.Derive(seed, account)
+		key, err := proof.Derive(seed, account)
+		if err == nil && time.Since(info.ModTime()) > settled {
+			kept, of = key, info
+		}
+		return key, err
 	}
 }
 
