@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -50,17 +51,61 @@ func ReadSeed(path string) ([]byte, error) {
 	return bytes.Clone(seed), err // Wipe erases the other one
 }
 
+const (
+	// settled is how old a file has to be for its time to say that it is the one that was read: one that is written
+	// twice within a tick of the file system's clock has one time for both.
+	settled = time.Second
+	// lookEvery is how often the file of a key that is kept is looked at.
+	lookEvery = 100 * time.Millisecond
+)
+
 // SigningKey returns the key by which an account signs what it sends and does. It
-// follows from the account's nkey, whose file is read again for each signature.
+// follows from the account's nkey. To read the file and to derive the key costs several
+// times what a signature does, so the key is kept until the file is another one, which
+// is noticed within a tenth of a second: runners take the former key for a minute more.
 func SigningKey(path, account string) proof.Source {
-	return func() (*proof.Key, error) {
-		seed, err := ReadSeed(path)
-		if err != nil {
-			return nil, err
-		}
-		defer clear(seed)
-		return proof.Derive(seed, account)
+	k := &signingKey{path: path, account: account}
+	return k.get
+}
+
+// signingKey is the key that follows from an nkey in a file that may be replaced.
+type signingKey struct {
+	path, account string
+
+	mu sync.Mutex
+	// kept is the key, nil if the file has to be read; of is the file that it was read from.
+	kept   *proof.Key
+	of     os.FileInfo
+	looked time.Time
+}
+
+// get returns the key of the file.
+func (k *signingKey) get() (*proof.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if k.kept != nil && now.Sub(k.looked) < lookEvery {
+		return k.kept, nil
 	}
+	info, err := os.Stat(k.path)
+	if err != nil {
+		return nil, err
+	}
+	k.looked = now
+	if k.kept != nil && os.SameFile(k.of, info) && k.of.ModTime().Equal(info.ModTime()) && k.of.Size() == info.Size() {
+		return k.kept, nil
+	}
+	k.kept = nil
+	seed, err := ReadSeed(k.path)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(seed)
+	key, err := proof.Derive(seed, k.account)
+	if err == nil && now.Sub(info.ModTime()) > settled {
+		k.kept, k.of = key, info
+	}
+	return key, err
 }
 
 // PublicKey returns the public part of the nkey whose seed a file holds.

@@ -83,7 +83,7 @@ func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
 // content returns the text that is signed: every part after its length, so that no
 // two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
-	var b []byte
+	b := make([]byte, 0, 512)
 	parts := []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)}
 	if p.Certificate != "" {
 		parts[0] = certifiedDomain
