@@ -3,7 +3,6 @@ module github.com/pfl-forge/pfl-forge
 go 1.26.0
 
 require (
-	filippo.io/edwards25519 v1.2.0
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/clipperhouse/uax29/v2 v2.2.0
 	github.com/coder/websocket v1.8.15

@@ -73,15 +73,7 @@ type Keys struct {
 	mu     sync.Mutex
 	looked time.Time
 	stamp  stamp
-	byKey  map[string]*known
-	// tables is how many of the keys have multiples.
-	tables int
-}
-
-// known is a key of the file.
-type known struct {
-	lines  []proof.Signer
-	checks *multiples
+	byKey  map[string][]proof.Signer
 }
 
 // stamp tells one content of a file from another.
@@ -109,29 +101,15 @@ func NewKeys(list proof.Signers) *Keys {
 
 // set replaces the keys.
 func (k *Keys) set(list proof.Signers) {
-	before := k.byKey
-	k.byKey, k.tables = map[string]*known{}, 0
+	k.byKey = map[string][]proof.Signer{}
 	for _, s := range list {
 		public, ok := s.Key.(ssh.CryptoPublicKey)
 		if !ok {
 			continue
 		}
-		raw, ok := public.CryptoPublicKey().(ed25519.PublicKey)
-		if !ok {
-			continue
+		if raw, ok := public.CryptoPublicKey().(ed25519.PublicKey); ok {
+			k.byKey[string(raw)] = append(k.byKey[string(raw)], s)
 		}
-		of := k.byKey[string(raw)]
-		if of == nil {
-			of = &known{checks: &multiples{key: raw}}
-			if was := before[string(raw)]; was != nil {
-				of.checks = was.checks
-			}
-			if of.checks.minus.Load() != nil {
-				k.tables++
-			}
-			k.byKey[string(raw)] = of
-		}
-		of.lines = append(of.lines, s)
 	}
 }
 
@@ -150,8 +128,8 @@ func (k *Keys) read() error {
 	return nil
 }
 
-// of returns the lines of a key, from the file as it is now, and what checks its signatures; nothing if it is not there.
-func (k *Keys) of(key ed25519.PublicKey) ([]proof.Signer, *multiples) {
+// of returns the lines of a key, from the file as it is now.
+func (k *Keys) of(key ed25519.PublicKey) []proof.Signer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now := time.Now(); k.path != "" && now.Sub(k.looked) >= lookEvery {
@@ -164,33 +142,7 @@ func (k *Keys) of(key ed25519.PublicKey) ([]proof.Signer, *multiples) {
 			k.log.Error("cannot read the file of trusted keys; the former ones stay in force", "error", err)
 		}
 	}
-	if of := k.byKey[string(key)]; of != nil {
-		return of.lines, of.checks
-	}
-	return nil, nil
-}
-
-// holds reports whether the signature of a proof is one of its key. Whose that is, listed says.
-func (k *Keys) holds(p *Proof) bool {
-	_, checks := k.of(p.Key)
-	if checks == nil {
-		return p.Holds()
-	}
-	if checks.uses.Add(1) == busy && k.another() {
-		checks.prepare()
-	}
-	return checks.verify(p.content(), p.Signature)
-}
-
-// another reports whether one more key may have multiples, and counts it.
-func (k *Keys) another() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.tables == maxTables {
-		return false
-	}
-	k.tables++
-	return true
+	return k.byKey[string(key)]
 }
 
 // Check decides whether a message is its author's: that it is signed, as what it
@@ -241,7 +193,7 @@ func (p *Proof) about(m *Message) error {
 
 // by checks the signature, and that the key is the author's at a time.
 func (k *Keys) by(p *Proof, at time.Time, from Author) error {
-	if !k.holds(p) {
+	if !p.Holds() {
 		return refuse(Forged, "its signature does not hold")
 	}
 	if p.Certificate != "" {
@@ -253,7 +205,7 @@ func (k *Keys) by(p *Proof, at time.Time, from Author) error {
 // listed checks that the file has a key as the author's at a time. did says what the
 // key has done, for errors.
 func (k *Keys) listed(key ed25519.PublicKey, at time.Time, from Author, did string) error {
-	lines, _ := k.of(key)
+	lines := k.of(key)
 	if len(lines) == 0 {
 		return refuse(UnknownKey, "the key that %s is not among the trusted keys: an account that was removed, or a file of keys that is out of date", did)
 	}
@@ -314,8 +266,7 @@ func (k *Keys) Confirm(p *Proof) (account string, err error) {
 		return c.Account, err
 	}
 	err = refuse(UnknownKey, "the key that signed it is not among the trusted keys")
-	lines, _ := k.of(p.Key)
-	for _, s := range lines {
+	for _, s := range k.of(p.Key) {
 		for _, n := range []string{proof.NamespaceAsk, proof.NamespaceSubmit, proof.NamespaceVia, proof.NamespaceResult} {
 			if !slices.Contains(s.Namespaces, n) {
 				continue

@@ -216,12 +216,6 @@ var restrictions = []restriction{
 		reason:   "the wire ends in the codec; everything inside speaks the vocabulary",
 	},
 	{
-		imports:  []string{"filippo.io/edwards25519/..."},
-		packages: []string{"./bus/signed"},
-		tests:    true,
-		reason:   "a signature is checked by the standard library, and by one other way that is compared with it",
-	},
-	{
 		imports:  []string{"github.com/hiddeco/sshsig", "github.com/secure-systems-lab/go-securesystemslib/..."},
 		packages: []string{"./proof"},
 		tests:    true,
