@@ -123,7 +123,7 @@ func (r *pager) whole(ctx context.Context, b *bus.Bus, name objects.Name) error 
 			if skip > place.Line {
 				return ErrPlace
 			}
-			return nil //nolint:nilerr // it is the end
+			return nil
 		}
 		place.Line++
 		if place.Line > skip && !r.add(raw, size, place) {
