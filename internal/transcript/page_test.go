@@ -123,7 +123,18 @@ func TestPage(t *testing.T) {
 	if _, err := page(t, b, whole, false); !errors.Is(err, transcript.ErrPlace) {
 		t.Errorf("a place of a whole that was removed: %v", err)
 	}
-	for _, made := range []string{"w99999", "s1.9.00000000", "s1.99999.deadbeef", "s18446744073709551615.0.00000001", "s3.1.00000001"} {
+	p, err = page(t, b, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := document.ParsePlace(p.Later)
+	if err != nil || place.Line != 3 {
+		t.Fatalf("%q: %v", p.Later, err)
+	}
+	otherBatch, pastTheEnd := place, place
+	otherBatch.Batch++
+	pastTheEnd.Line++
+	for _, made := range []string{"w99999", "s18446744073709551615.0.00000001", otherBatch.String(), pastTheEnd.String()} {
 		if p, err := page(t, b, made, true); !errors.Is(err, transcript.ErrPlace) {
 			t.Errorf("%s was made up, and leads to %+v, %v", made, p, err)
 		}
