@@ -7,14 +7,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// DiffRequest says of which attempt the change is wanted, and which page of it. The zero values of all but the intent ask for the
-// first page of the newest change.
+// DiffRequest says of which attempt the change is wanted, and which page of it. The zero values
+// of all but the intent ask for the first page of the newest change.
 type DiffRequest struct {
 	// Intent is the one whose change it is.
 	Intent forge.IntentID `json:"intent"`
 	// Task may be left out of an intent that has one only.
 	Task forge.TaskID `json:"task,omitempty"`
-	// Step and Attempt name the attempt. Without a number it is the newest that changed something.
+	// Step and Attempt name the attempt. Without a number it is the newest that changed
+	// something.
 	Step    forge.Step `json:"step,omitempty"`
 	Attempt int        `json:"attempt,omitempty"`
 	// Stat leaves out the lines.
@@ -23,22 +24,26 @@ type DiffRequest struct {
 	After string `json:"after,omitempty"`
 }
 
-// Diff answers a request for the change of an attempt, a page of it. Everything in it that comes from files is text that an agent
-// or a stranger wrote: whoever shows it makes it harmless first.
+// Diff answers a request for the change of an attempt, a page of it. Everything in it that
+// comes from files is text that an agent or a stranger wrote: whoever shows it makes it
+// harmless first.
 type Diff struct {
 	// Intent, Task, Step and Attempt name the attempt that was found.
 	Intent  forge.IntentID `json:"intent"  yaml:"intent"`
 	Task    forge.TaskID   `json:"task"    yaml:"task"`
 	Step    forge.Step     `json:"step"    yaml:"step"`
 	Attempt int            `json:"attempt" yaml:"attempt"`
-	// Base and Head are the commits between which the change is, and PatchID identifies it, all of them as the journal has them.
+	// Base and Head are the commits between which the change is, and PatchID identifies it, all
+	// of them as the journal has them.
 	Base    string `json:"base"     yaml:"base"`
 	Head    string `json:"head"     yaml:"head"`
 	PatchID string `json:"patch_id" yaml:"patch_id"`
-	// Proven says that what is shown is the whole change with this id. Without it, Note says why not.
+	// Proven says that what is shown is the whole change with this id. Without it, Note says
+	// why not.
 	Proven bool   `json:"proven"         yaml:"proven"`
 	Note   string `json:"note,omitempty" yaml:"note,omitempty"`
-	// FileCount, Added and Deleted count all of the change, whatever the page has; LeftOut counts files that are not known by name.
+	// FileCount, Added and Deleted count all of the change, whatever the page has; LeftOut
+	// counts files that are not known by name.
 	FileCount int `json:"file_count"         yaml:"file_count"`
 	Added     int `json:"added"              yaml:"added"`
 	Deleted   int `json:"deleted"            yaml:"deleted"`
@@ -54,7 +59,8 @@ type DiffFile struct {
 	Path string `json:"path" yaml:"path"`
 	// OldPath is where a renamed file was.
 	OldPath string `json:"old_path,omitempty" yaml:"old_path,omitempty"`
-	// Status is added, modified, deleted, renamed or mode, for another mode with the same content.
+	// Status is added, modified, deleted, renamed or mode, for another mode with the same
+	// content.
 	Status string `json:"status" yaml:"status"`
 	// OldMode and NewMode are git's, such as 100755; empty where git does not print them.
 	OldMode string `json:"old_mode,omitempty" yaml:"old_mode,omitempty"`
@@ -74,8 +80,9 @@ type DiffFile struct {
 
 // DiffHunk is a run of lines of a file, or the part of it that a page has.
 type DiffHunk struct {
-	// OldStart and OldLines say which lines of the file before the change it is about, NewStart and NewLines which after it. They are
-	// those of the whole run also where the page has a part.
+	// OldStart and OldLines say which lines of the file before the change it is about, NewStart
+	// and NewLines which after it. They are those of the whole run also where the page has a
+	// part.
 	OldStart int `json:"old_start" yaml:"old_start"`
 	OldLines int `json:"old_lines" yaml:"old_lines"`
 	NewStart int `json:"new_start" yaml:"new_start"`
@@ -93,7 +100,8 @@ type DiffLine struct {
 	// Old and New are its numbers on either side; 0 where it is not.
 	Old int `json:"old,omitempty" yaml:"old,omitempty"`
 	New int `json:"new,omitempty" yaml:"new,omitempty"`
-	// Text is the line without its end, and Size its length in bytes if it is too long to be shown whole.
+	// Text is the line without its end, and Size its length in bytes if it is too long to be
+	// shown whole.
 	Text string `json:"text"           yaml:"text"`
 	Size int    `json:"size,omitempty" yaml:"size,omitempty"`
 	// NoEnd says that the file ends here without a line end.
@@ -101,13 +109,15 @@ type DiffLine struct {
 }
 
 const (
-	// diffBytes bounds a page, as JSON, about; diffFiles bounds its files, diffText a line in bytes.
+	// diffBytes bounds a page, as JSON, about; diffFiles bounds its files, diffText a line in
+	// bytes.
 	diffBytes, diffFiles, diffText = 256 << 10, 200, 2000
 	// lineBytes and fileBytes bound the rest of a line and of a file, beside their texts.
 	lineBytes, fileBytes = 60, 250
 )
 
-// Check returns every mistake in a request. Whether there is such an attempt, only the journal knows.
+// Check returns every mistake in a request. Whether there is such an attempt, only the journal
+// knows.
 func (r *DiffRequest) Check() (errs []forge.FieldError) {
 	note := func(field string, err error) {
 		if err != nil {
@@ -134,7 +144,8 @@ func (r *DiffRequest) Check() (errs []forge.FieldError) {
 	return errs
 }
 
-// place returns where a page begins: after how many files, and after how many lines of the next one.
+// place returns where a page begins: after how many files, and after how many lines of the next
+// one.
 func (r *DiffRequest) place() (file, line int, err error) {
 	if r.After == "" {
 		return 0, 0, nil
@@ -146,8 +157,9 @@ func (r *DiffRequest) place() (file, line int, err error) {
 	return file, line, nil
 }
 
-// Page reduces a diff of all files to what was asked for, and bounds it: to 200 files, and to about 256 KiB as JSON. A file that is too
-// large for one page goes on with the next; each page has one line at least, so that whoever follows Next comes to the end.
+// Page reduces a diff of all files to what was asked for, and bounds it: to 200 files, and to
+// about 256 KiB as JSON. A file that is too large for one page goes on with the next; each page
+// has one line at least, so that whoever follows Next comes to the end.
 func (d *Diff) Page(r DiffRequest) {
 	from, skip, _ := r.place()
 	all := d.Files
@@ -176,7 +188,8 @@ func (d *Diff) Page(r DiffRequest) {
 	}
 }
 
-// page keeps the lines of a file after so many as there is room for. It returns how many lines come before the rest; -1 without one.
+// page keeps the lines of a file after so many as there is room for. It returns how many lines
+// come before the rest; -1 without one.
 func (f *DiffFile) page(skip int, room *int) int {
 	hunks, seen, shown := f.Hunks, 0, 0
 	f.Hunks = nil
@@ -207,8 +220,9 @@ func (f *DiffFile) page(skip int, room *int) int {
 	return -1
 }
 
-// written returns about how many bytes a text takes as JSON, where one byte may become six. It need not be exact: it keeps a page of
-// nothing but such bytes from being six times as large as others.
+// written returns about how many bytes a text takes as JSON, where one byte may become six. It
+// need not be exact: it keeps a page of nothing but such bytes from being six times as large as
+// others.
 func written(s string) int {
 	n := len(s)
 	for i := range len(s) {

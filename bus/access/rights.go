@@ -99,7 +99,8 @@ func runner(all []Account) []Right {
 			Publish: []string{"forge.intent.*.submit"},
 			Subscribe: append([]string{
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
-				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
+				subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{
@@ -218,7 +219,7 @@ func gateway() []Right {
 		asks = append(asks, "forge.intent.*.by.*.via."+name+"."+verb)
 	}
 	var looks []string
-	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbServices} {
+	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbServices} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
 	var takes, reports []string
@@ -289,7 +290,9 @@ func (a Account) operator() []Right {
 	for _, p := range a.projects() {
 		own := p + ".by." + a.token() + "."
 		asks = append(asks, "forge.intent."+own+"*")
-		for _, verb := range []string{subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbServices} {
+		for _, verb := range []string{
+			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbServices,
+		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}
 		cleans = append(cleans, "forge.api."+own+subjects.VerbClean)

@@ -15,13 +15,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// diffsAtOnce bounds the changes that are read at the same time. Each is read as a whole for every page of it, and takes up to about
-// 30 MB of the memory of the runner meanwhile.
-const diffsAtOnce = 4
+// largeAtOnce bounds the changes and transcripts that are read at the same time. A change is
+// read as a whole for every page of it, and takes up to about 30 MB of the memory of the runner
+// meanwhile; of a transcript that is its compressed whole.
+const largeAtOnce = 4
 
-// diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see the intent may see it. It answers 400
-// for a request that names a field wrong, 404 for an attempt that is not there or whose change is not stored, 409 for a stored change
-// that is not the journal's, and 429 while too many are read.
+// diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see
+// the intent may see it. It answers 400 for a request that names a field wrong, 404 for an
+// attempt that is not there or whose change is not stored, 409 for a stored change that is not
+// the journal's, and 429 while too many are read.
 func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var req document.DiffRequest
 	err := readRequest(r.Data(), func(o *jsonObject) {
@@ -37,27 +39,67 @@ func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Requ
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case e.diffs <- struct{}{}:
-		defer func() { <-e.diffs }()
-	case <-ctx.Done():
-		return nil, &errCode{"429", []RefusedField{{Reason: "too many changes are read at once; try again"}}}
-	}
-	d, err := e.cfg.Diff(ctx, from.Project, req)
-	if errors.Is(err, conn.ErrNotFound) {
-		return nil, &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", req.Intent, from.Project)}}}
-	}
-	if refused, ok := errors.AsType[*RequestError](err); ok {
-		return nil, &errCode{strconv.Itoa(refused.Code), refused.Fields}
-	}
+	var d document.Diff
+	err = e.readLarge(ctx, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
+		d, err = e.cfg.Diff(ctx, from.Project, req)
+		return err
+	})
+	d.Page(req)
+	return d, err
+}
+
+// transcript answers with a document.Transcript: a page of what was done in an attempt.
+// Everybody who may see the intent may see it. It answers as diff does; 409 is for a place that
+// is not there any more.
+func (e *endpoints) transcript(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var req document.TranscriptRequest
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.text("intent", (*string)(&req.Intent))
+		o.text("task", (*string)(&req.Task))
+		o.text("step", (*string)(&req.Step))
+		o.whole("attempt", &req.Attempt)
+		o.text("after", &req.After)
+		o.only("intent", "task", "step", "attempt", "after")
+		*o.errs = append(*o.errs, req.Check()...)
+	})
 	if err != nil {
 		return nil, err
 	}
-	d.Page(req)
-	return d, nil
+	var t document.Transcript
+	err = e.readLarge(ctx, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
+		t, err = e.cfg.Transcript(ctx, from.Project, req)
+		return err
+	})
+	return t, err
 }
 
-// Diff asks a runner for a page of the change of an attempt, as List does, and returns a document.Diff.
+// readLarge calls read for something of an intent when there is room, and returns its error as
+// whoever asks is told it.
+func (e *endpoints) readLarge(ctx context.Context, of forge.Key, read func() error) error {
+	select {
+	case e.large <- struct{}{}:
+		defer func() { <-e.large }()
+	case <-ctx.Done():
+		return &errCode{"429", []RefusedField{{Reason: "too many changes and transcripts are read at once; try again"}}}
+	}
+	err := read()
+	if errors.Is(err, conn.ErrNotFound) {
+		return &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", of.Intent, of.Project)}}}
+	}
+	if refused, ok := errors.AsType[*RequestError](err); ok {
+		return &errCode{strconv.Itoa(refused.Code), refused.Fields}
+	}
+	return err
+}
+
+// Diff asks a runner for a page of the change of an attempt, as List does, and returns a
+// document.Diff.
 func (ss *Submissions) Diff(ctx context.Context, project forge.ProjectID, gateway string, r document.DiffRequest) (json.RawMessage, error) {
 	return ss.look(ctx, project, gateway, subjects.VerbDiff, r)
+}
+
+// Transcript asks a runner for a page of what was done in an attempt, as List does, and returns
+// a document.Transcript.
+func (ss *Submissions) Transcript(ctx context.Context, project forge.ProjectID, gateway string, r document.TranscriptRequest) (json.RawMessage, error) {
+	return ss.look(ctx, project, gateway, subjects.VerbTranscript, r)
 }

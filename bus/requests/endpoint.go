@@ -70,6 +70,8 @@ type ServeConfig struct {
 	Report func(context.Context, forge.Key) (forge.View, document.Work, error)
 	// Diff returns the change of an attempt, all files of it. Errors: ErrNotFound for an intent, and *RequestError.
 	Diff func(context.Context, forge.ProjectID, document.DiffRequest) (document.Diff, error)
+	// Transcript returns a page of what was done in an attempt, with the same errors.
+	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -78,7 +80,7 @@ type ServeConfig struct {
 // services, as a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{
-		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), diffs: make(chan struct{}, diffsAtOnce),
+		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), large: make(chan struct{}, largeAtOnce),
 		limit: 2 * conn.RequestTimeout,
 	}
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
@@ -90,6 +92,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
 		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, stat, after; answers the change of an attempt", e.diff),
 		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", e.diff),
+		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", e.transcript),
+		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", e.transcript),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)
@@ -119,8 +123,8 @@ type endpoints struct {
 	gathers atomic.Int32
 	limit   time.Duration // for an answer
 	running underWay
-	// diffs has room for the changes that are read at the same time: one may take tens of megabytes.
-	diffs chan struct{}
+	// large has room for the changes and transcripts that are read at the same time: one may take tens of megabytes.
+	large chan struct{}
 }
 
 // underWay are the answers of one serve that are not sent yet. The library may hand over requests

@@ -38,29 +38,32 @@ func Changes(p forge.ProjectID, kind string) (string, error) {
 // The endpoints that answer at once, of every project: what a person asks for, and
 // what a system does. Only a submission may come without a name.
 const (
-	APISubmit       = "forge.api.*." + verbSubmit
-	APISubmitFrom   = "forge.api.*.from.*." + verbSubmit
-	APIListBy       = "forge.api.*.by.*." + VerbList
-	APIListFrom     = "forge.api.*.from.*." + VerbList
-	APIShowBy       = "forge.api.*.by.*." + VerbShow
-	APIShowFrom     = "forge.api.*.from.*." + VerbShow
-	APIDiffBy       = "forge.api.*.by.*." + VerbDiff
-	APIDiffFrom     = "forge.api.*.from.*." + VerbDiff
-	APIServicesBy   = "forge.api.*.by.*." + VerbServices
-	APIServicesFrom = "forge.api.*.from.*." + VerbServices
-	APIRead         = "forge.api.*.by.*." + VerbRead
-	APIClean        = "forge.api.*.by.*." + VerbClean
+	APISubmit         = "forge.api.*." + verbSubmit
+	APISubmitFrom     = "forge.api.*.from.*." + verbSubmit
+	APIListBy         = "forge.api.*.by.*." + VerbList
+	APIListFrom       = "forge.api.*.from.*." + VerbList
+	APIShowBy         = "forge.api.*.by.*." + VerbShow
+	APIShowFrom       = "forge.api.*.from.*." + VerbShow
+	APIDiffBy         = "forge.api.*.by.*." + VerbDiff
+	APIDiffFrom       = "forge.api.*.from.*." + VerbDiff
+	APITranscriptBy   = "forge.api.*.by.*." + VerbTranscript
+	APITranscriptFrom = "forge.api.*.from.*." + VerbTranscript
+	APIServicesBy     = "forge.api.*.by.*." + VerbServices
+	APIServicesFrom   = "forge.api.*.from.*." + VerbServices
+	APIRead           = "forge.api.*.by.*." + VerbRead
+	APIClean          = "forge.api.*.by.*." + VerbClean
 )
 
 // The last tokens of these subjects.
 const (
-	VerbList     = "list"
-	VerbShow     = "show"
-	VerbDiff     = "diff"
-	VerbServices = "services"
-	VerbRead     = "read"
-	VerbClean    = "clean"
-	verbSubmit   = "submit"
+	VerbList       = "list"
+	VerbShow       = "show"
+	VerbDiff       = "diff"
+	VerbTranscript = "transcript"
+	VerbServices   = "services"
+	VerbRead       = "read"
+	VerbClean      = "clean"
+	verbSubmit     = "submit"
 )
 
 // The server checks who may publish on a subject, but not whether the subject makes
@@ -69,13 +72,14 @@ const (
 
 // askers says who may ask for what: unnamed senders, systems, people.
 var askers = map[string]struct{ unnamed, system, person bool }{
-	verbSubmit:   {unnamed: true, system: true},
-	VerbList:     {system: true, person: true},
-	VerbShow:     {system: true, person: true},
-	VerbDiff:     {system: true, person: true},
-	VerbServices: {system: true, person: true},
-	VerbRead:     {person: true},
-	VerbClean:    {person: true},
+	verbSubmit:     {unnamed: true, system: true},
+	VerbList:       {system: true, person: true},
+	VerbShow:       {system: true, person: true},
+	VerbDiff:       {system: true, person: true},
+	VerbTranscript: {system: true, person: true},
+	VerbServices:   {system: true, person: true},
+	VerbRead:       {person: true},
+	VerbClean:      {person: true},
 }
 
 // ParseAPI returns whom a request comes from: an unnamed sender, a system, or a

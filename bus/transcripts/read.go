@@ -28,17 +28,12 @@ type Batch struct {
 	Lines []byte
 }
 
-// Read returns the stored lines of an attempt, of all its claims, in
-// order: everything that was appended before it was called.
+// Read returns the stored lines of an attempt, of all its claims, in order: everything that was
+// appended before it was called.
 func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Batch, error) {
-	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number})
+	filter, err := attemptFilter(to, a)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	if a.Task == "" {
-		t := strings.Split(filter, ".")
-		t[4] = subjects.None
-		filter = strings.Join(t, ".")
 	}
 	newest, err := ts.conn.Last(ctx, streams.Transcripts, filter)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -63,11 +58,29 @@ func (ts *Stream) Read(ctx context.Context, to forge.Key, a forge.Attempt) ([]Ba
 	}
 }
 
+// attemptFilter returns the subject of an attempt's lines, of all its claims. What is left out
+// of the attempt is an error: it would match those of others.
+func attemptFilter(to forge.Key, a forge.Attempt) (string, error) {
+	if err := subjects.CheckIntent(to); err != nil {
+		return "", err
+	}
+	if a.Step == "" || a.Number < 1 {
+		return "", fmt.Errorf("%s is no attempt", a)
+	}
+	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: to.Project, Intent: to.Intent, Task: a.Task, Step: a.Step, Number: a.Number})
+	if err == nil && a.Task == "" {
+		t := strings.Split(filter, ".")
+		t[4] = subjects.None
+		filter = strings.Join(t, ".")
+	}
+	return filter, err
+}
+
 // batchID returns the id under which lines were appended.
 func batchID(header string) string { return strings.TrimPrefix(header, transcriptID) }
 
-// Oldest returns where a project's transcripts begin in the stream: what was appended
-// before is not in it any more. The sequence is 0 if nothing of the project is in it.
+// Oldest returns where a project's transcripts begin in the stream: what was appended before is
+// not in it any more. The sequence is 0 if nothing of the project is in it.
 func (ts *Stream) Oldest(ctx context.Context, project forge.ProjectID) (seq uint64, at time.Time, err error) {
 	filter, err := subjects.Transcripts(subjects.TranscriptFilter{Project: project})
 	if err != nil {

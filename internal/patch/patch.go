@@ -1,11 +1,12 @@
 // Package patch stores the change of an attempt as an object beside its transcript, so that
-// readers see it without git and without a worker that runs: it is kept as long, copied with a backup, and
-// makes room for newer ones, as a transcript does.
+// readers see it without git and without a worker that runs: it is kept as long, copied with a
+// backup, and makes room for newer ones, as a transcript does.
 //
-// What is stored is the text whose hash is the id of the change. Whoever reads it computes that id
-// anew and compares it with the journal's: every worker may write to the store, so that what is read there counts
-// only as far as it can be proven. A patch that is too large is kept without the lines of some
-// files. That is said of each of them, and of the patch that it proves nothing any more.
+// What is stored is the text whose hash is the id of the change. Whoever reads it computes that
+// id anew and compares it with the journal's: every worker may write to the store, so that what
+// is read there counts only as far as it can be proven. A patch that is too large is kept
+// without the lines of some files. That is said of each of them, and of the patch that it
+// proves nothing any more.
 package patch
 
 import (
@@ -33,7 +34,8 @@ type About struct {
 	Tree string `json:"tree,omitempty"`
 	// PatchID identifies the change; see package patchid.
 	PatchID string `json:"patch_id"`
-	// Cut has the files whose lines are not in the text, LeftOut counts those that are not in it at all.
+	// Cut has the files whose lines are not in the text, LeftOut counts those that are not in
+	// it at all.
 	Cut     []Cut `json:"cut,omitempty"`
 	LeftOut int   `json:"left_out,omitempty"`
 	// Withheld says why there is no text.
@@ -55,8 +57,9 @@ var (
 	ErrOther = errors.New("the stored patch is not the change that the journal names")
 )
 
-// Store stores the patch of an attempt. It can be repeated, as it is when an attempt is carried out once more: the same change has the
-// same name, and another change of the same attempt is stored beside it, so that none that the journal may name is overwritten.
+// Store stores the patch of an attempt. It can be repeated, as it is when an attempt is carried
+// out once more: the same change has the same name, and another change of the same attempt is
+// stored beside it, so that none that the journal may name is overwritten.
 func Store(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt, p *Patch) error {
 	about, err := json.Marshal(p.About)
 	if err != nil {
@@ -77,8 +80,8 @@ func Store(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt,
 	return o.Update(ctx, objects.PatchName(to, a, p.PatchID), func(*objects.Object) (*objects.Object, error) { return stored, nil })
 }
 
-// Read returns the patch of an attempt whose change has an id, base and head in the journal. Errors: bus.ErrNotFound, ErrDamaged,
-// and ErrOther for one that is not this change.
+// Read returns the patch of an attempt whose change has an id, base and head in the journal.
+// Errors: bus.ErrNotFound, ErrDamaged, and ErrOther for one that is not this change.
 func Read(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt, want About) (*Patch, error) {
 	stored, err := o.Read(ctx, objects.PatchName(to, a, want.PatchID))
 	if err != nil {
@@ -109,7 +112,8 @@ func Read(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt, 
 	return p, nil
 }
 
-// Proves reports whether the text is all of the change, so that its id says that it is the right one.
+// Proves reports whether the text is all of the change, so that its id says that it is the
+// right one.
 func (p *Patch) Proves() bool { return len(p.Cut) == 0 && p.LeftOut == 0 && p.Withheld == "" }
 
 // short returns the beginning of a name that may be anything.

@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Files returns the files of a patch in their order, with all lines that there are. planned reports whether a plan names a
-// path. Error: ErrDamaged.
+// Files returns the files of a patch in their order, with all lines that there are. planned
+// reports whether a plan names a path. Error: ErrDamaged.
 func (p *Patch) Files(planned func(path string) bool) ([]document.DiffFile, error) {
 	if err := exact(p.Text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -88,10 +88,12 @@ func hunkOf(t *gitdiff.TextFragment) document.DiffHunk {
 	return h
 }
 
-// text returns a line as JSON can hold it: a file may have any bytes, and what is no text is shown as such.
+// text returns a line as JSON can hold it: a file may have any bytes, and what is no text is
+// shown as such.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// mode returns a mode as git writes it; empty if there is none. The library has it as git's number.
+// mode returns a mode as git writes it; empty if there is none. The library has it as git's
+// number.
 func mode(m fs.FileMode) string {
 	if m == 0 {
 		return ""
@@ -102,8 +104,9 @@ func mode(m fs.FileMode) string {
 // kind is the part of a mode that tells files from links.
 const kind = 0o170000
 
-// renamed returns the files with each deletion and addition of the same content as one file that was renamed. The text has none:
-// it is that of which the id is made. Contents that are only alike are told as they are.
+// renamed returns the files with each deletion and addition of the same content as one file
+// that was renamed. The text has none: it is that of which the id is made. Contents that are
+// only alike are told as they are.
 func renamed(found []*gitdiff.File, list []document.DiffFile) []document.DiffFile {
 	gone := map[string]int{} // by what the text says is the object; whether it is, is compared
 	for i, f := range found {

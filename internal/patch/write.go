@@ -10,9 +10,11 @@ const (
 	MaxWhole = 8 << 20
 	// MaxFile bounds that of one file.
 	MaxFile = 1 << 20
-	// MaxLines bounds the lines of all hunks: read, each takes about 200 bytes of the memory of a runner, however short it is.
+	// MaxLines bounds the lines of all hunks: read, each takes about 200 bytes of the memory of
+	// a runner, however short it is.
 	MaxLines = 100_000
-	// maxFiles bounds the files of a stored patch, and maxCut those of them that are there without their lines.
+	// maxFiles bounds the files of a stored patch, and maxCut those of them that are there
+	// without their lines.
 	maxFiles, maxCut = 10_000, 1000
 )
 
@@ -29,16 +31,20 @@ type Cut struct {
 // Writer takes the text of a patch and keeps as much of it as may be stored. A file is kept
 // with all its lines or none: a part of a change could be taken for the change.
 type Writer struct {
-	// Secret, if not nil, reports whether a text has a secret: a file that has one is kept without its lines.
+	// Secret, if not nil, reports whether a text has a secret: a file that has one is kept
+	// without its lines.
 	Secret func(text string) bool
 
-	// text has the files that have ended; file is the one that has not, header its length without the lines.
+	// text has the files that have ended; file is the one that has not, header its length
+	// without the lines.
 	text, file bytes.Buffer
 	header     int
 	now        Cut
-	// started says that file is one, and lines that its lines have begun; over, that they are too many.
+	// started says that file is one, and lines that its lines have begun; over, that they are
+	// too many.
 	started, lines, over bool
-	// inLine says that the next byte is inside a line; rest is a beginning of one that is too short to tell what it is.
+	// inLine says that the next byte is inside a line; rest is a beginning of one that is too
+	// short to tell what it is.
 	inLine bool
 	rest   []byte
 
@@ -50,7 +56,8 @@ type Writer struct {
 	leftOut int
 }
 
-// mark begins each file of a patch. A line of content begins with a space, a sign or a backslash.
+// mark begins each file of a patch. A line of content begins with a space, a sign or a
+// backslash.
 var mark = []byte("diff --git ")
 
 // Write takes a part of a patch, which ends anywhere. It never fails: too much is left out.
@@ -139,7 +146,8 @@ func (w *Writer) end() {
 	w.now, w.header, w.count, w.started, w.lines, w.over = Cut{}, 0, 0, false, false, false
 }
 
-// Patch returns the part of the change that was kept, whose commits and id are not known here. Nothing is to be written afterwards.
+// Patch returns the part of the change that was kept, whose commits and id are not known here.
+// Nothing is to be written afterwards.
 func (w *Writer) Patch() *Patch {
 	if len(w.rest) > 0 {
 		w.piece(w.rest)

@@ -29,7 +29,7 @@ var (
 	httpRoutes = []string{
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
-		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff",
+		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
 	}
 	httpStatuses = []string{
 		"200", "201", "202", "204", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",

@@ -15,9 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
-// Diff returns the change of an attempt, with all of its files. The journal says which change that is, and the store what is
-// in it: one that is not the journal's is never shown. Errors: bus.ErrNotFound for an intent without
-// a journal, *requests.RequestError.
+// Diff returns the change of an attempt, with all of its files. The journal says which change
+// that is, and the store what is in it: one that is not the journal's is never shown. Errors:
+// bus.ErrNotFound for an intent without a journal, *requests.RequestError.
 func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document.DiffRequest) (document.Diff, error) {
 	key := forge.Key{Project: project, Intent: req.Intent}
 	records, _, err := b.Journal.Load(ctx, key)
@@ -65,8 +65,9 @@ func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document
 	return d, nil
 }
 
-// choose returns the newest of the attempts that are meant. Where several tasks changed something, the request has to name one: the
-// newest change of an intent would be that of whichever task came last. Its errors name the field that finds nothing.
+// choose returns the newest of the attempts that are meant. Where several tasks changed
+// something, the request has to name one: the newest change of an intent would be that of
+// whichever task came last. Its errors name the field that finds nothing.
 func choose(all []report.Made, req document.DiffRequest) (report.Made, error) {
 	tasks := map[forge.TaskID]bool{}
 	for _, m := range slices.Backward(all) {
@@ -94,7 +95,12 @@ func several(all []report.Made) bool {
 }
 
 // name names an attempt for people.
-func name(a forge.Attempt) string { return fmt.Sprintf("%s %d of %s", a.Step, a.Number, a.Task) }
+func name(a forge.Attempt) string {
+	if a.Task == "" {
+		return fmt.Sprintf("%s %d", a.Step, a.Number)
+	}
+	return fmt.Sprintf("%s %d of %s", a.Step, a.Number, a.Task)
+}
 
 // refused returns the refusal of a request by one of its fields.
 func refused(code int, field, format string, args ...any) error {

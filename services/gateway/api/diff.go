@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -10,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// changePages are the parameters of a change. They have the names of the fields of document.DiffRequest, so that an error of a runner
-// names the parameter as well.
+// changePages are the parameters of a change. They have the names of the fields of
+// document.DiffRequest, so that an error of a runner names the parameter as well.
 var changePages = []Query{
 	{"task", "whose change; may be left out of an intent with one task", false},
 	{"step", "implement, execute or rebase; without it any", false},
@@ -20,16 +21,15 @@ var changePages = []Query{
 	{"after", "next of the answer before", false},
 }
 
-// diff answers with a page of the change of an attempt. That there is none, and that what is stored is not the change of the
-// attempt, are told apart: the second is for an operator to look into.
+// diff answers with a page of the change of an attempt. That there is none, and that what is
+// stored is not the change of the attempt, are told apart: the second is for an operator to
+// look into.
 func (c *call) diff() error {
 	q := c.r.URL.Query()
 	ask := document.DiffRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}
-	if text, given := q["attempt"]; given {
-		var err error
-		if ask.Attempt, err = strconv.Atoi(text[0]); err != nil || ask.Attempt == 0 {
-			return wrong("attempt", "is not a whole number from 1 on")
-		}
+	var err error
+	if ask.Attempt, err = attempt(q); err != nil {
+		return err
 	}
 	if text, given := q["stat"]; given {
 		if text[0] != "true" && text[0] != "false" {
@@ -38,16 +38,60 @@ func (c *call) diff() error {
 		ask.Stat = text[0] == "true"
 	}
 	found, err := c.api.cfg.Bus.Submissions.Diff(c.r.Context(), c.project, c.api.cfg.Account, ask)
-	if e, ok := errors.AsType[*requests.RequestError](err); ok && (e.Code == http.StatusNotFound || e.Code == http.StatusConflict) {
-		p := problem(e.Code, "there is no such change")
-		if e.Code == http.StatusConflict {
-			p.Detail = "the change that is stored is not shown"
-		}
-		p.Errors = e.Fields
-		return p
-	}
 	if err != nil {
-		return err
+		return inWords(err, "there is no such change", "the change that is stored is not shown")
 	}
 	return c.answer(http.StatusOK, found)
+}
+
+// transcriptPages are the parameters of a transcript, with the names of the fields of
+// document.TranscriptRequest.
+var transcriptPages = []Query{
+	{"task", "whose attempt; may be left out where only one task has such attempts", false},
+	{"step", "such as analyze, implement or review; without it any", false},
+	{"attempt", "the number of the attempt; without it the newest, whether or not it has ended", false},
+	{"after", "next of the answer before, or later, when an attempt was still running", false},
+}
+
+// transcript answers with a page of what was done in an attempt.
+func (c *call) transcript() error {
+	q := c.r.URL.Query()
+	ask := document.TranscriptRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}
+	var err error
+	if ask.Attempt, err = attempt(q); err != nil {
+		return err
+	}
+	found, err := c.api.cfg.Bus.Submissions.Transcript(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	if err != nil {
+		return inWords(err, "there is no such transcript", "the transcript does not go on there")
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// attempt returns the number of an attempt that a query names, 0 for none.
+func attempt(q url.Values) (int, error) {
+	text, given := q["attempt"]
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text[0])
+	if err != nil || n == 0 {
+		return 0, wrong("attempt", "is not a whole number from 1 on")
+	}
+	return n, nil
+}
+
+// inWords returns the error of a runner with a sentence for what is missing, and for what
+// cannot be shown. The fields say more.
+func inWords(err error, missing, conflict string) error {
+	e, ok := errors.AsType[*requests.RequestError](err)
+	if !ok || e.Code != http.StatusNotFound && e.Code != http.StatusConflict {
+		return err
+	}
+	p := problem(e.Code, missing)
+	if e.Code == http.StatusConflict {
+		p.Detail = conflict
+	}
+	p.Errors = e.Fields
+	return p
 }

@@ -70,6 +70,12 @@ func Routes() []Route {
 			(*call).diff,
 		},
 		{
+			http.MethodGet, base + "/intents/{intent}/transcript", tokens.Transcript, "What an agent or command did in an attempt, a page at a time.",
+			transcriptPages,
+			[]int{http.StatusOK},
+			(*call).transcript,
+		},
+		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},

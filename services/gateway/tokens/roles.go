@@ -29,23 +29,24 @@ type Verb string
 
 // The verbs: a closed set. Those of wishes are the verbs of the bus.
 const (
-	List    Verb = "list"
-	Show    Verb = "show"
-	Diff    Verb = "diff"
-	Follow  Verb = "follow"
-	Submit  Verb = "submit"
-	Edit    Verb = "edit"
-	Answer  Verb = "answer"
-	Approve Verb = "approve"
-	Reject  Verb = "reject"
-	Retry   Verb = "retry"
-	Cancel  Verb = "cancel"
-	Pause   Verb = "pause"
-	Resume  Verb = "resume"
+	List       Verb = "list"
+	Show       Verb = "show"
+	Diff       Verb = "diff"
+	Transcript Verb = "transcript"
+	Follow     Verb = "follow"
+	Submit     Verb = "submit"
+	Edit       Verb = "edit"
+	Answer     Verb = "answer"
+	Approve    Verb = "approve"
+	Reject     Verb = "reject"
+	Retry      Verb = "retry"
+	Cancel     Verb = "cancel"
+	Pause      Verb = "pause"
+	Resume     Verb = "resume"
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -58,7 +59,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

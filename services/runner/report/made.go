@@ -7,25 +7,27 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// Made is an attempt that ended with a change, as its result says. Only what the journal has of it is here: the change itself is
-// stored elsewhere by a worker, and compared with this before it is shown.
+// Made is an attempt that ended with a change, as its result says. Only what the journal has of
+// it is here: the change itself is stored elsewhere by a worker, and compared with this before
+// it is shown.
 type Made struct {
 	// Attempt has no claim.
 	Attempt forge.Attempt
-	// Base and Head are the commits between which the change is, PatchID identifies it; empty in journals of former versions.
+	// Base and Head are the commits between which the change is, PatchID identifies it; empty
+	// in journals of former versions.
 	Base, Head, PatchID string
 }
 
-// Changes returns the state of an intent, and the attempts that counted and changed something, in their order. An attempt that
-// was given up, and whose result came late, is none of them.
+// Changes returns the state of an intent, and the attempts that counted and changed something,
+// in their order. An attempt that was given up, and whose result came late, is none of them.
 func Changes(key forge.Key, records []forge.Record) (forge.View, []Made) {
 	r := reader{intent: flow.NewIntent(key), products: map[forge.TaskID]*document.Product{}}
 	r.fold(records)
 	return r.intent.View(), r.made
 }
 
-// change takes the change of an attempt, unless there is none. Which claim made it does not matter to readers: an attempt has
-// one change that counts.
+// change takes the change of an attempt, unless there is none. Which claim made it does not
+// matter to readers: an attempt has one change that counts.
 func (r *reader) change(a forge.Attempt, base, head, id string) {
 	if head == "" || head == base {
 		return
