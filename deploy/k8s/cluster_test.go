@@ -238,6 +238,8 @@ func (c *cluster) global(t *testing.T) []string {
 		"v1/Namespace", "v1/PersistentVolume", "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
 		"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding", "rbac.authorization.k8s.io/v1/ClusterRole",
 		"rbac.authorization.k8s.io/v1/ClusterRoleBinding", "scheduling.k8s.io/v1/PriorityClass",
+		"apiextensions.k8s.io/v1/CustomResourceDefinition", "apiregistration.k8s.io/v1/APIService",
+		"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration",
 	} {
 		i := strings.LastIndex(kind, "/")
 		u := &unstructured.Unstructured{}
