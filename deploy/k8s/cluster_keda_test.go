@@ -22,10 +22,12 @@ import (
 
 // eager is the rest of a kustomization that adds components/keda as the guide says, and has KEDA do in
 // seconds what it does in minutes.
-const eager = `  - target: {kind: ScaledObject}
+const eager = `  - target: {kind: ScaledObject, name: implementer|reviewer|reflector}
     patch: |-
       - {op: replace, path: /spec/pollingInterval, value: 2}
       - {op: replace, path: /spec/cooldownPeriod, value: 15}
+  - target: {kind: ScaledObject}
+    patch: |-
       - op: replace
         path: /spec/advanced/horizontalPodAutoscalerConfig/behavior/scaleDown
         value: {stabilizationWindowSeconds: 5, policies: [{type: Pods, value: 1, periodSeconds: 5}]}
@@ -59,6 +61,9 @@ func TestClusterKEDA(t *testing.T) {
 	scaled := in.shop(t) + small + eager + "replacements:\n" + replacements
 	replicas := in.watchReplicas(t, "implementer")
 	in.write(t, "overlays/production", "", scaled)
+	if said := c.warned.list(); len(said) > 0 {
+		t.Errorf("KEDA or Kubernetes warn: %q", said)
+	}
 	in.ready(t, "nats", 3)
 	in.ready(t, "runner", 2)
 	in.idle(t)

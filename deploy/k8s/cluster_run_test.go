@@ -35,9 +35,10 @@ func TestCluster(t *testing.T) {
 	in.neverRestarted(t, want)
 	in.memory(t, "at rest")
 
-	in.submit(t, "first", 50)
+	many := manyIntents(t, 50)
+	in.submit(t, "first", many)
 	in.merged(t)
-	in.memory(t, "after 50 intents")
+	in.memory(t, fmt.Sprintf("after %d intents", many))
 	in.outside(t)
 	in.claude(t)
 	in.merged(t)
