@@ -107,13 +107,18 @@ func (in *installation) scaledFromNone(t *testing.T) {
 	}
 
 	in.pauseScaling(t, "implementer", new("0"))
-	wait.Until(t, busy.Name+" has to go", func() bool {
+	goes := func() bool {
 		pods := in.pods(t, "implementer")
 		if len(pods) != 1 || pods[0].UID != busy.UID {
 			t.Fatalf("there are %d implementers while an agent is at work", len(pods))
 		}
 		return pods[0].DeletionTimestamp != nil
-	})
+	}
+	wait.Until(t, busy.Name+" has to go", goes)
+	in.unwatched(t)
+	if !goes() {
+		t.Errorf("%s is to stay after all", busy.Name)
+	}
 	in.ofModel(t, "release")
 	in.ready(t, "implementer", 0)
 	in.pauseScaling(t, "implementer", nil)
@@ -123,6 +128,17 @@ func (in *installation) scaledFromNone(t *testing.T) {
 	}
 	if held := in.held(t); held != "1" {
 		t.Errorf("the call was made %s times", held)
+	}
+}
+
+// unwatched has another pod in KEDA's namespace try what its operator does: nobody else reads how much
+// there is to do.
+func (in *installation) unwatched(t *testing.T) {
+	t.Helper()
+	monitor := in.pods(t, "nats")[0].Status.PodIP + ":8222"
+	out := in.run(t, kedaSpace, "stranger", map[string]string{"app": "x"}, "dial", "reached", in.apiServer(t), "blocked", monitor)
+	if !strings.Contains(out, monitor+" blocked\n") {
+		t.Errorf("a pod beside KEDA's operator reaches the servers' monitoring:\n%s", out)
 	}
 }
 
