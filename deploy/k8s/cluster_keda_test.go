@@ -78,12 +78,15 @@ func TestClusterKEDA(t *testing.T) {
 	began = time.Now()
 	in.idle(t)
 	figure(t, "no implementer, reviewer and reflector is left %s after the last change", time.Since(began).Round(time.Second))
-	in.write(t, "overlays/production", "", scaled)
-	in.idle(t)
 	seen := replicas.list()
 	t.Logf("replicas of the implementer: %v", seen)
 	if last := seen[len(seen)-1]; last != 0 || replicas.most() < 2 {
 		t.Errorf("replicas were %v, want some from none and none again", seen)
+	}
+	in.write(t, "overlays/production", "", scaled)
+	in.idle(t)
+	if again := replicas.list(); !slices.Equal(again, seen) {
+		t.Errorf("applying all of it again makes replicas %v of %v", again, seen)
 	}
 }
 
