@@ -152,11 +152,16 @@ k8s-test: agent-cli $(filter bin/images/base.tar,$(IMAGE_BASE)) ## install the l
 	@export FORGE_CLUSTER_HOME=$${FORGE_CLUSTER_HOME:-$$HOME/.cache/forge-cluster} FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) \
 	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \
 	rm -f "$$K8S_FIGURES"; \
+	! echo TestClusterKEDA | grep -qE '$(K8S_RUN)' || $(MAKE) keda; \
 	if [ -n "$$FORGE_CLUSTER" ] && ! "$$FORGE_CLUSTER" kubeconfig >/dev/null 2>&1; then \
 	  trap '"$$FORGE_CLUSTER" down' EXIT; "$$FORGE_CLUSTER" up; \
 	fi; \
 	go test -tags cluster -count=1 -timeout $(K8S_TIMEOUT) -json -run '$(K8S_RUN)' ./deploy/k8s | bin/testreport && failed=0 || failed=1; \
 	[ ! -e "$$K8S_FIGURES" ] || cat "$$K8S_FIGURES"; exit $$failed
+
+.PHONY: keda
+keda: ## compile KEDA for k8s-test, into the cache of Go: ten minutes on two cores, once
+	GOWORK=off CGO_ENABLED=0 go -C deploy/keda build -trimpath tool
 
 .PHONY: test-containers
 test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last commit's images, and NATS servers killed and upgraded under them; on Docker, or as root with dockerd

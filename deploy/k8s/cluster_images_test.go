@@ -130,7 +130,8 @@ func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
 	return c.imageOf(t, image, name, binary)
 }
 
-// imageOf writes an image with one program as docker save would.
+// imageOf writes an image with one program as docker save would. Its user has a number, which is what
+// runAsNonRoot asks for.
 func (c *cluster) imageOf(t *testing.T, image, name, binary string) string {
 	t.Helper()
 	program, err := os.ReadFile(binary)
@@ -141,7 +142,7 @@ func (c *cluster) imageOf(t *testing.T, image, name, binary string) string {
 	layer := tarOf(t, name, program)
 	config, err := json.Marshal(map[string]any{
 		"architecture": c.arch, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/" + name}, "Env": []string{"PATH=/"}},
+		"config": map[string]any{"Entrypoint": []string{"/" + name}, "Env": []string{"PATH=/"}, "User": "65532:65532"},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {

@@ -24,7 +24,10 @@ const small = `  - target: {kind: Deployment, name: runner}
   - target: {kind: StatefulSet, name: implementer}
     patch: |-
       - {op: replace, path: /spec/template/spec/containers/0/resources/requests, value: {cpu: 50m, memory: 64Mi, ephemeral-storage: 16Mi}}
-replicas:
+`
+
+// few are the replicas of production that a test needs.
+const few = `replicas:
   - {name: implementer, count: 2}
   - {name: analyzer, count: 1}
   - {name: reviewer, count: 1}
@@ -36,7 +39,7 @@ func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
 	in := newInstallation(t, c, "pfl-forge-three", c.images(t))
-	in.write(t, "overlays/production", "", in.shop(t)+small)
+	in.write(t, "overlays/production", "", in.shop(t)+small+few)
 	const pods = 10 // three servers, two runners, two implementers, three others
 	in.ready(t, "", pods)
 	in.neverRestarted(t, []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"})

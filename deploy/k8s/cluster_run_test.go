@@ -35,9 +35,10 @@ func TestCluster(t *testing.T) {
 	in.neverRestarted(t, want)
 	in.memory(t, "at rest")
 
-	in.submit(t, "first", 50)
+	many := manyIntents(t, 50)
+	in.submit(t, "first", many)
 	in.merged(t)
-	in.memory(t, "after 50 intents")
+	in.memory(t, fmt.Sprintf("after %d intents", many))
 	in.outside(t)
 	in.claude(t)
 	in.merged(t)
@@ -84,10 +85,7 @@ func (in *installation) claude(t *testing.T) {
 	}
 	nats, implementer := in.pods(t, "nats")[0].Status.PodIP, in.pods(t, "implementer")[0].Status.PodIP
 	walls := []string{in.apiServer(t), nats + ":4222", gitPod.Status.PodIP + ":8080", implementer + ":8080"}
-	model := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model", hold().String()}, walls...)...)
-	if _, err := in.client.CoreV1().Pods(in.git).Create(ctx, model, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	in.model(t, hold(), walls...)
 	in.ask(t, "the report")
 	report := in.file(t, "report.txt", func(string) bool { return true })
 	figure(t, "a change by Claude Code, from its intent to its merge: %s", time.Since(began).Round(time.Second))
@@ -99,6 +97,16 @@ func (in *installation) claude(t *testing.T) {
 		if !strings.Contains(report, wall+" blocked\n") {
 			t.Errorf("the agent reaches %s", wall)
 		}
+	}
+}
+
+// model starts the scripted model. It holds the call of the long report at least for a while; the agent
+// of the other report tries to reach the walls.
+func (in *installation) model(t *testing.T, hold time.Duration, walls ...string) {
+	t.Helper()
+	pod := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model", hold.String()}, walls...)...)
+	if _, err := in.client.CoreV1().Pods(in.git).Create(wait.Context(t), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

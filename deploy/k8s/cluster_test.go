@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	core "k8s.io/api/core/v1"
@@ -36,6 +37,8 @@ type cluster struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	// warned has what the API server warned of, by itself or for others that judge objects.
+	warned *warnings
 	// load is the command that puts an image archive into the nodes; the archive's path is
 	// its last argument.
 	load []string
@@ -55,7 +58,7 @@ const howto = `a cluster is needed:
 // bring up ends with the test.
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
+	c := &cluster{warned: new(warnings), load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
 	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
 	switch {
 	case kubeconfig != "" && len(c.load) > 0:
@@ -79,7 +82,7 @@ func findCluster(t *testing.T) *cluster {
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	c.config.QPS, c.config.Burst = 100, 200
+	c.config.QPS, c.config.Burst, c.config.WarningHandler = 100, 200, c.warned
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +96,27 @@ func findCluster(t *testing.T) *cluster {
 	}
 	c.arch = nodes.Items[0].Status.NodeInfo.Architecture
 	return c
+}
+
+// warnings are texts, each of them once.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader takes a warning of the API server.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
+	}
+}
+
+func (w *warnings) list() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.texts)
 }
 
 // bringUp has a script bring a cluster up, unless it is, and returns its kubeconfig.
@@ -238,6 +262,8 @@ func (c *cluster) global(t *testing.T) []string {
 		"v1/Namespace", "v1/PersistentVolume", "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
 		"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding", "rbac.authorization.k8s.io/v1/ClusterRole",
 		"rbac.authorization.k8s.io/v1/ClusterRoleBinding", "scheduling.k8s.io/v1/PriorityClass",
+		"apiextensions.k8s.io/v1/CustomResourceDefinition", "apiregistration.k8s.io/v1/APIService",
+		"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration",
 	} {
 		i := strings.LastIndex(kind, "/")
 		u := &unstructured.Unstructured{}

@@ -22,10 +22,7 @@ import (
 // half a second, so this takes an hour and is no part of make k8s-test: K8S_RUN=TestThousandIntents
 // K8S_TIMEOUT=2h make k8s-test.
 func TestThousandIntents(t *testing.T) {
-	count, err := strconv.Atoi(cmp.Or(os.Getenv("K8S_INTENTS"), "1000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	count := manyIntents(t, 1000)
 	c := findCluster(t)
 	c.leavesNothing(t)
 	in := newInstallation(t, c, "pfl-forge-many", c.images(t))
@@ -48,6 +45,16 @@ func TestThousandIntents(t *testing.T) {
 	in.merged(t)
 	in.measured(t)
 	in.memory(t, fmt.Sprintf("after %d intents", count))
+}
+
+// manyIntents returns how many intents are asked for at once: K8S_INTENTS, or the usual number.
+func manyIntents(t *testing.T, usual int) int {
+	t.Helper()
+	count, err := strconv.Atoi(cmp.Or(os.Getenv("K8S_INTENTS"), strconv.Itoa(usual)))
+	if err != nil {
+		t.Fatalf("K8S_INTENTS: %v", err)
+	}
+	return count
 }
 
 // commits waits until so many changes are merged. Most of the wait is in the pod: asking it all the

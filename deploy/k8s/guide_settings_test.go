@@ -62,7 +62,10 @@ func (h *handbook) render(t *testing.T, text string) *manifests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: pfl-forge\n"
+	header := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	if !strings.HasPrefix(text, "namespace: ") {
+		header += "namespace: pfl-forge\n"
+	}
 	for name, content := range map[string]string{
 		"kustomization.yaml": header + strings.ReplaceAll(text, "../pfl-forge/", relative+"/"),
 		// One that differs from ours, so that it shows whether it is taken.

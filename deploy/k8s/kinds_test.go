@@ -20,9 +20,10 @@ import (
 )
 
 // definitions has the modules whose files define the kinds that are not Kubernetes' own: what an
-// API server with these programs installed judges objects by. Go verifies their checksums.
+// API server with these programs installed judges objects by. Go verifies their checksums. A module
+// without a version has that of deploy/keda.
 var definitions = []struct{ module, files string }{
-	{"github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases/keda.sh_scaledobjects.yaml"},
+	{kedaPath, "config/crd/bases/keda.sh_scaledobjects.yaml"},
 	{"github.com/cert-manager/cert-manager@v1.20.0", "deploy/crds/cert-manager.io_*.yaml"},
 }
 
@@ -44,14 +45,11 @@ func schemas(t *testing.T) map[string]*spec.Schema {
 	t.Helper()
 	found := map[string]*spec.Schema{}
 	for _, d := range definitions {
-		cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", d.module)
-		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-		said, err := cmd.Output()
-		var module struct{ Dir, Error string }
-		if unreadable := json.Unmarshal(said, &module); unreadable != nil || err != nil || module.Dir == "" {
-			t.Fatalf("%s: %v, %v: %s", d.module, err, unreadable, module.Error)
+		module := d.module
+		if module == kedaPath {
+			module += "@" + kedaVersion(t)
 		}
-		files, err := filepath.Glob(filepath.Join(module.Dir, filepath.FromSlash(d.files)))
+		files, err := filepath.Glob(filepath.Join(download(t, module), filepath.FromSlash(d.files)))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no %s: %v", d.module, d.files, err)
 		}
@@ -72,6 +70,46 @@ func schemas(t *testing.T) map[string]*spec.Schema {
 		}
 	}
 	return found
+}
+
+// kedaPath is the module of KEDA.
+const kedaPath = "github.com/kedacore/keda/v2"
+
+// kedaVersion returns the version of KEDA that deploy/keda requires: the one whose definitions are read
+// is the one that runs in TestClusterKEDA.
+func kedaVersion(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", filepath.Join("..", "keda", "go.mod"))
+	said, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(said, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file.Require {
+		if r.Path == kedaPath {
+			return r.Version
+		}
+	}
+	t.Fatalf("deploy/keda does not require %s", kedaPath)
+	return ""
+}
+
+// download returns the folder with the source of a module, path@version, whatever others require of it.
+func download(t *testing.T, module string) (dir string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	said, err := cmd.Output()
+	var got struct{ Dir, Error string }
+	if unreadable := json.Unmarshal(said, &got); unreadable != nil || err != nil || got.Dir == "" {
+		t.Fatalf("%s: %v, %v: %s", module, err, unreadable, got.Error)
+	}
+	return got.Dir
 }
 
 // TestKindsOfOthers judges the objects of KEDA and cert-manager by their own definitions, as an API
