@@ -74,7 +74,7 @@ type DiffSince struct {
 	Same int `json:"same" yaml:"same"`
 }
 
-// DiffWas is what the former change does with a file, where that is something else.
+// DiffWas tells how the former change handles a file, where that is not the same.
 type DiffWas struct {
 	Status  string `json:"status"             yaml:"status"`
 	OldMode string `json:"old_mode,omitempty" yaml:"old_mode,omitempty"`

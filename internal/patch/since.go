@@ -104,7 +104,7 @@ func (p *Patch) sides() ([]*side, error) {
 	return all, nil
 }
 
-// compare returns what is different in a file of two patches, one of which may not have it. Its
+// compare returns the differences in a file of two patches, one of which may not have it. Its
 // Since is empty if nothing is.
 func compare(now, before *side, placed bool) document.DiffFile {
 	switch {
@@ -158,9 +158,6 @@ func merge(now, before *side, placed bool) document.DiffFile {
 			m.dropped(i, j, counts)
 		}
 		if partner[j] >= 0 {
-			for ; i < partner[j]; i++ {
-				m.dropped(i, j, counts)
-			}
 			i = partner[j] + 1
 		}
 		m.kept(j, partner[j] < 0 && counts(n))

@@ -46,7 +46,10 @@ func TestSince(t *testing.T) {
 		}
 		return text
 	}
-	base := map[string]string{"a": lines(), "moved": lines(), "gone": "-x\n", "bin": "-\x00one", "same bin": "-\x00", "mode": "-m\n", "raw": "-1\n", "type": "-t\n"}
+	base := map[string]string{
+		"a": lines(), "moved": lines(), "gone": "-x\n", "bin": "-\x00one", "same bin": "-\x00",
+		"mode": "-m\n", "raw": "-1\n", "type": "-t\n",
+	}
 	first := map[string]string{
 		"a": lines("5", "dropped\n", "30", "both\n"), "moved": lines("10", "return nil\n"), "bin": "-\x00two", "same bin": "-\x00new",
 		"mode": "xm\n", "raw": "-\xff\n", "type": "-t\n", "only first": "-1\n", "same": "-s\n", "end": "-e",

@@ -31,9 +31,10 @@ func Command(a *kit.App) *cobra.Command {
 	var step string
 	var format render.Format
 	cmd := &cobra.Command{
-		Use:               "diff <id>",
-		Short:             "show the change of an attempt",
-		Example:           "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat\n  pfl-forge diff reset-link --step implement --attempt 2 --since 1",
+		Use:   "diff <id>",
+		Short: "show the change of an attempt",
+		Example: "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat\n" +
+			"  pfl-forge diff reset-link --step implement --attempt 2 --since 1",
 		Args:              kit.Between(1, 1, "the id of an intent or a task"),
 		ValidArgsFunction: target.IntentsAndTasks(a, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
