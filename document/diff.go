@@ -18,6 +18,9 @@ type DiffRequest struct {
 	// something.
 	Step    forge.Step `json:"step,omitempty"`
 	Attempt int        `json:"attempt,omitempty"`
+	// Since is the number of a former attempt of the same task and step: asked for is then what
+	// the two changes do not have in common. 0 asks for the change itself.
+	Since int `json:"since,omitempty"`
 	// Stat leaves out the lines.
 	Stat bool `json:"stat,omitempty"`
 	// After is next of the page before.
@@ -48,9 +51,35 @@ type Diff struct {
 	Added     int `json:"added"              yaml:"added"`
 	Deleted   int `json:"deleted"            yaml:"deleted"`
 	LeftOut   int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
+	// Since is set where the change is compared with a former one. Then Files are those in
+	// which they differ, and Added and Deleted count the lines that one of them has alone.
+	Since *DiffSince `json:"since,omitempty" yaml:"since,omitempty"`
 	// Files are those of the page. Next is the value of after that continues; empty at the end.
 	Files []DiffFile `json:"files"          yaml:"files"`
 	Next  string     `json:"next,omitempty" yaml:"next,omitempty"`
+}
+
+// DiffSince says which former change another one is compared with.
+type DiffSince struct {
+	// Attempt is of the same task and step.
+	Attempt int `json:"attempt" yaml:"attempt"`
+	// Base, Head and PatchID are those of the former change, as the journal has them.
+	Base    string `json:"base"     yaml:"base"`
+	Head    string `json:"head"     yaml:"head"`
+	PatchID string `json:"patch_id" yaml:"patch_id"`
+	// Rebased says that the two are on other bases. Then lines beside a change that are others
+	// count, too: the base may have changed there, or the change may have moved.
+	Rebased bool `json:"rebased" yaml:"rebased"`
+	// Same counts the files that are in both changes, and the same in both.
+	Same int `json:"same" yaml:"same"`
+}
+
+// DiffWas tells how the former change handles a file, where that is not the same.
+type DiffWas struct {
+	Status  string `json:"status"             yaml:"status"`
+	OldMode string `json:"old_mode,omitempty" yaml:"old_mode,omitempty"`
+	NewMode string `json:"new_mode,omitempty" yaml:"new_mode,omitempty"`
+	Binary  bool   `json:"binary,omitempty"   yaml:"binary,omitempty"`
 }
 
 // DiffFile is a file of a change.
@@ -67,11 +96,17 @@ type DiffFile struct {
 	NewMode string `json:"new_mode,omitempty" yaml:"new_mode,omitempty"`
 	// Binary says that there are no lines to show.
 	Binary bool `json:"binary,omitempty" yaml:"binary,omitempty"`
-	// Planned says that the task's plan names the file.
-	Planned bool `json:"planned" yaml:"planned"`
+	// Planned says whether the task's plan names the file. It is left out where the plan names
+	// none, as that of a recipe: then it says nothing about any file.
+	Planned *bool `json:"planned,omitempty" yaml:"planned,omitempty"`
 	// Added and Deleted count the lines of all of the file, whatever the page has.
 	Added   int `json:"added"   yaml:"added"`
 	Deleted int `json:"deleted" yaml:"deleted"`
+	// Since says, where changes are compared, which of them has the file: added is the newer
+	// one alone, dropped the former one alone, changed both. It is unknown where the lines of
+	// one are not stored. Was is set if more than lines is different.
+	Since string   `json:"since,omitempty" yaml:"since,omitempty"`
+	Was   *DiffWas `json:"was,omitempty"   yaml:"was,omitempty"`
 	// Cut says why there are no lines; From that the page goes on in the file after so many.
 	Cut   string     `json:"cut,omitempty"   yaml:"cut,omitempty"`
 	From  int        `json:"from,omitempty"  yaml:"from,omitempty"`
@@ -97,6 +132,10 @@ type DiffHunk struct {
 type DiffLine struct {
 	// Op is " " for a line that stays, "+" for one that is added, "-" for one that is deleted.
 	Op string `json:"op" yaml:"op"`
+	// Since says, where changes are compared, which of them has the line: added is the newer
+	// one alone, dropped the former one alone; empty for both, and for lines around a change on
+	// the same base.
+	Since string `json:"since,omitempty" yaml:"since,omitempty"`
 	// Old and New are its numbers on either side; 0 where it is not.
 	Old int `json:"old,omitempty" yaml:"old,omitempty"`
 	New int `json:"new,omitempty" yaml:"new,omitempty"`
@@ -137,6 +176,9 @@ func (r *DiffRequest) Check() (errs []forge.FieldError) {
 	}
 	if r.Attempt < 0 {
 		note("attempt", errors.New("is below 0"))
+	}
+	if r.Since < 0 {
+		note("since", errors.New("is below 0"))
 	}
 	if _, _, err := r.place(); err != nil {
 		note("after", err)

@@ -31,9 +31,10 @@ func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.text("task", (*string)(&req.Task))
 		o.text("step", (*string)(&req.Step))
 		o.whole("attempt", &req.Attempt)
+		o.whole("since", &req.Since)
 		o.read("stat", &req.Stat, "true or false")
 		o.text("after", &req.After)
-		o.only("intent", "task", "step", "attempt", "stat", "after")
+		o.only("intent", "task", "step", "attempt", "since", "stat", "after")
 		*o.errs = append(*o.errs, req.Check()...)
 	})
 	if err != nil {

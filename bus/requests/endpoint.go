@@ -90,7 +90,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
-		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, stat, after; answers the change of an attempt", e.diff),
+		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, since, stat, after; answers the change of an attempt", e.diff),
 		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", e.diff),
 		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", e.transcript),
 		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", e.transcript),

@@ -22,7 +22,7 @@ func TestNothingOfTheIDIsHidden(t *testing.T) {
 		if bytes.Equal(text, forged) {
 			t.Fatalf("%s: nothing is forged in\n%s", what, text)
 		}
-		if files, err := (&patch.Patch{Text: forged}).Files(no); !errors.Is(err, patch.ErrDamaged) {
+		if files, err := (&patch.Patch{Text: forged}).Files(nil); !errors.Is(err, patch.ErrDamaged) {
 			t.Errorf("%s: %v, %v", what, files, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestNothingOfTheIDIsHidden(t *testing.T) {
 	if bytes.Equal(moved, forged) || patchid.Of(moved) != patchid.Of(forged) {
 		t.Fatalf("nothing is forged, or the id is another:\n%s", forged)
 	}
-	files, err := (&patch.Patch{Text: forged}).Files(no)
+	files, err := (&patch.Patch{Text: forged}).Files(nil)
 	if err != nil || len(files) != 2 {
 		t.Errorf("%+v, %v", files, err)
 	}
@@ -56,11 +56,11 @@ func object(t *testing.T, text []byte, side int) []byte {
 func TestManyLines(t *testing.T) {
 	t.Parallel()
 	text := diff(t, nil, map[string]string{"a": "-a\n", "many": "-" + strings.Repeat("\n", patch.MaxLines), "z": "-z\n"})
-	files, err := stored(text, 4096).Files(no)
+	files, err := stored(text, 4096).Files(nil)
 	if err != nil || len(files) != 3 || files[1].Cut == "" || files[1].Added != patch.MaxLines || files[2].Cut != "" {
 		t.Errorf("%v, %v", files, err)
 	}
-	if _, err := (&patch.Patch{Text: text}).Files(no); !errors.Is(err, patch.ErrDamaged) {
+	if _, err := (&patch.Patch{Text: text}).Files(nil); !errors.Is(err, patch.ErrDamaged) {
 		t.Errorf("all of it: %v", err)
 	}
 }

@@ -65,8 +65,6 @@ func stored(text []byte, n int) *patch.Patch {
 	return w.Patch()
 }
 
-func no(string) bool { return false }
-
 // TestFiles: what a reader gets of every kind of change, however the text comes, with names that nobody would choose.
 func TestFiles(t *testing.T) {
 	t.Parallel()
@@ -90,7 +88,7 @@ func TestFiles(t *testing.T) {
 		if !bytes.Equal(p.Text, text) || !p.Proves() {
 			t.Fatalf("in pieces of %d: %q", n, p.Text)
 		}
-		files, err := p.Files(func(path string) bool { return path == "mod" })
+		files, err := p.Files([]string{"mod"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +102,7 @@ func TestFiles(t *testing.T) {
 		if f.Binary {
 			got[f.Path] += " binary"
 		}
-		if f.Planned {
+		if f.Planned != nil && *f.Planned {
 			got[f.Path] += " planned"
 		}
 		if f.OldPath != "" {
@@ -147,7 +145,7 @@ func TestCut(t *testing.T) {
 	})
 	for _, n := range []int{1 << 20, 5, 4096} {
 		p := stored(text, n)
-		files, err := p.Files(no)
+		files, err := p.Files(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +160,7 @@ func TestCut(t *testing.T) {
 	}
 	w := &patch.Writer{Secret: func(s string) bool { return strings.Contains(s, "hunter2") }}
 	_, _ = w.Write(diff(t, nil, map[string]string{"a": "-a\n", "key": "-hunter2\n", "z": "-z\n"}))
-	files, err := w.Patch().Files(no)
+	files, err := w.Patch().Files(nil)
 	if err != nil || len(files) != 3 || !strings.Contains(files[1].Cut, "secret") || files[1].Added != 1 || files[0].Cut+files[2].Cut != "" ||
 		bytes.Contains(w.Patch().Text, []byte("hunter2")) {
 		t.Error(files, err)
@@ -245,7 +243,7 @@ func TestRead(t *testing.T) {
 func TestNotGits(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"hello\n", "x\ndiff --git a/f b/f\n", "diff --git a/f b/f\n@@ -1 +1 @@\n?\n", "diff --git a/f b/f\n@@ -1,9 +1 @@\n-x\n"} {
-		if files, err := (&patch.Patch{Text: []byte(text)}).Files(no); !errors.Is(err, patch.ErrDamaged) {
+		if files, err := (&patch.Patch{Text: []byte(text)}).Files(nil); !errors.Is(err, patch.ErrDamaged) {
 			t.Errorf("%q: %v %v", text, files, err)
 		}
 	}

@@ -12,27 +12,50 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Files returns the files of a patch in their order, with all lines that there are. planned
-// reports whether a plan names a path. Error: ErrDamaged.
-func (p *Patch) Files(planned func(path string) bool) ([]document.DiffFile, error) {
-	if err := exact(p.Text); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	found, _, err := gitdiff.Parse(bytes.NewReader(p.Text))
+// Files returns the files of a patch in their order, with all lines that there are. planned has
+// the paths that a plan names, if it names any. Error: ErrDamaged.
+func (p *Patch) Files(planned []string) ([]document.DiffFile, error) {
+	found, list, err := p.plain()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, err
+	}
+	list = renamed(found, list)
+	name(list, planned)
+	return list, nil
+}
+
+// name says of each file whether it is among those that a plan names.
+func name(list []document.DiffFile, planned []string) {
+	if len(planned) == 0 {
+		return
+	}
+	for i := range list {
+		is := slices.Contains(planned, list[i].Path)
+		list[i].Planned = &is
+	}
+}
+
+// plain returns the files of a patch in their order, as the library has them and as readers get
+// them. No file counts as renamed.
+func (p *Patch) plain() (found []*gitdiff.File, list []document.DiffFile, err error) {
+	if err := exact(p.Text); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	found, _, err = gitdiff.Parse(bytes.NewReader(p.Text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	// What the library cannot make out it may pass over.
 	if n := bytes.Count(p.Text, append([]byte("\n"), mark...)); len(p.Text) > 0 && (n+1 != len(found) || !bytes.HasPrefix(p.Text, mark)) {
-		return nil, fmt.Errorf("%w: %d of %d files can be read", ErrDamaged, len(found), n+1)
+		return nil, nil, fmt.Errorf("%w: %d of %d files can be read", ErrDamaged, len(found), n+1)
 	}
-	list := make([]document.DiffFile, len(found))
+	list = make([]document.DiffFile, len(found))
 	for i, f := range found {
 		list[i] = fileOf(f)
 	}
 	for _, c := range p.Cut {
 		if c.File < 0 || c.File >= len(list) || len(list[c.File].Hunks) > 0 {
-			return nil, fmt.Errorf("%w: it has no file %d", ErrDamaged, c.File)
+			return nil, nil, fmt.Errorf("%w: it has no file %d", ErrDamaged, c.File)
 		}
 		f := &list[c.File]
 		f.Added, f.Deleted, f.Cut = c.Added, c.Deleted, fmt.Sprintf("its lines, %d bytes, are too many to be stored", c.Bytes)
@@ -40,11 +63,7 @@ func (p *Patch) Files(planned func(path string) bool) ([]document.DiffFile, erro
 			f.Cut = "its lines have what looks like a secret, and are not stored"
 		}
 	}
-	list = renamed(found, list)
-	for i := range list {
-		list[i].Planned = planned(list[i].Path)
-	}
-	return list, nil
+	return found, list, nil
 }
 
 // fileOf returns a file of a patch.

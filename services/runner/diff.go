@@ -36,26 +36,24 @@ func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document
 		Intent: req.Intent, Task: made.Attempt.Task, Step: made.Attempt.Step, Attempt: made.Attempt.Number,
 		Base: made.Base, Head: made.Head, PatchID: made.PatchID,
 	}
-	p, err := patch.Read(ctx, b.Objects, key, made.Attempt, patch.About{Base: made.Base, Head: made.Head, PatchID: made.PatchID})
-	switch {
-	case made.PatchID == "", errors.Is(err, bus.ErrNotFound):
-		return d, refused(http.StatusNotFound, "attempt", "%s is known, and its change is not stored: it may have made room for newer ones", name(made.Attempt))
-	case errors.Is(err, patch.ErrOther), errors.Is(err, patch.ErrDamaged):
-		return d, refused(http.StatusConflict, "attempt", "%s is not shown: %v", name(made.Attempt), err)
-	case err != nil:
+	p, err := stored(ctx, b, key, made, "attempt")
+	if err != nil {
 		return d, err
 	}
-	var planned []string
-	for i := range view.Tasks {
-		if view.Tasks[i].ID == made.Attempt.Task {
-			planned = view.Tasks[i].RelevantFiles
-		}
+	planned := plans(&view, made.Attempt.Task)
+	if req.Since == 0 {
+		d.Files, err = p.Files(planned)
+	} else {
+		err = since(ctx, b, key, all, made, req.Since, p, planned, &d)
 	}
-	if d.Files, err = p.Files(func(path string) bool { return slices.Contains(planned, path) }); err != nil {
+	if errors.Is(err, patch.ErrDamaged) {
 		return d, refused(http.StatusConflict, "attempt", "%s is not shown: %v", name(made.Attempt), err)
 	}
-	d.Proven, d.FileCount, d.LeftOut = p.Proves(), len(d.Files)+p.LeftOut, p.LeftOut
-	if !d.Proven {
+	if err != nil {
+		return d, err
+	}
+	d.FileCount, d.LeftOut = len(d.Files)+p.LeftOut, p.LeftOut
+	if d.Proven = d.Note == "" && p.Proves(); !p.Proves() {
 		d.Note = fmt.Sprintf("a part of the change is not stored: %s; so what is shown cannot be proven to be of this change", &p.About)
 	}
 	for i := range d.Files {
@@ -63,6 +61,55 @@ func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document
 		d.Deleted += d.Files[i].Deleted
 	}
 	return d, nil
+}
+
+// stored returns the change of an attempt, if it is the one that the journal names. Its
+// refusals are about a field of the request.
+func stored(ctx context.Context, b *bus.Bus, key forge.Key, m report.Made, field string) (*patch.Patch, error) {
+	p, err := patch.Read(ctx, b.Objects, key, m.Attempt, patch.About{Base: m.Base, Head: m.Head, PatchID: m.PatchID})
+	switch {
+	case m.PatchID == "", errors.Is(err, bus.ErrNotFound):
+		return nil, refused(http.StatusNotFound, field, "%s is known, and its change is not stored: it may have made room for newer ones", name(m.Attempt))
+	case errors.Is(err, patch.ErrOther), errors.Is(err, patch.ErrDamaged):
+		return nil, refused(http.StatusConflict, field, "%s is not shown: %v", name(m.Attempt), err)
+	}
+	return p, err
+}
+
+// plans returns the paths that the plan of a task names.
+func plans(v *forge.View, task forge.TaskID) []string {
+	for i := range v.Tasks {
+		if v.Tasks[i].ID == task {
+			return v.Tasks[i].RelevantFiles
+		}
+	}
+	return nil
+}
+
+// since fills in what the change of an attempt and that of a former one do not have in common.
+// Both have to be those that the journal names: a comparison with another one would say that
+// lines are new which are not, or the reverse.
+func since(
+	ctx context.Context, b *bus.Bus, key forge.Key, all []report.Made, made report.Made, number int, p *patch.Patch, planned []string, d *document.Diff,
+) error {
+	at := made.Attempt
+	at.Number = number
+	if number >= made.Attempt.Number {
+		return refused(http.StatusBadRequest, "since", "is %d; what is compared with %s has to be before it", number, name(made.Attempt))
+	}
+	former, err := choose(all, document.DiffRequest{Task: at.Task, Step: at.Step, Attempt: number})
+	if err != nil {
+		return refused(http.StatusNotFound, "since", "%s did not end with a change", name(at))
+	}
+	before, err := stored(ctx, b, key, former, "since")
+	if err != nil {
+		return err
+	}
+	d.Since = &document.DiffSince{Attempt: number, Base: former.Base, Head: former.Head, PatchID: former.PatchID, Rebased: former.Base != made.Base}
+	if d.Files, d.Since.Same, err = p.Since(before, planned); err == nil && !before.Proves() {
+		d.Note = fmt.Sprintf("a part of the former change is not stored: %s; so lines that are shown as new may have been in it", &before.About)
+	}
+	return err
 }
 
 // choose returns the newest of the attempts that are meant. Where several tasks changed

@@ -17,6 +17,7 @@ var changePages = []Query{
 	{"task", "whose change; may be left out of an intent with one task", false},
 	{"step", "implement, execute or rebase; without it any", false},
 	{"attempt", "the number of the attempt; without it the newest that changed something", false},
+	{"since", "the number of a former attempt of the same task and step: shown is what the two changes do not have in common", false},
 	{"stat", "true leaves out the lines", false},
 	{"after", "next of the answer before", false},
 }
@@ -28,7 +29,10 @@ func (c *call) diff() error {
 	q := c.r.URL.Query()
 	ask := document.DiffRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}
 	var err error
-	if ask.Attempt, err = attempt(q); err != nil {
+	if ask.Attempt, err = attempt(q, "attempt"); err != nil {
+		return err
+	}
+	if ask.Since, err = attempt(q, "since"); err != nil {
 		return err
 	}
 	if text, given := q["stat"]; given {
@@ -58,7 +62,7 @@ func (c *call) transcript() error {
 	q := c.r.URL.Query()
 	ask := document.TranscriptRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}
 	var err error
-	if ask.Attempt, err = attempt(q); err != nil {
+	if ask.Attempt, err = attempt(q, "attempt"); err != nil {
 		return err
 	}
 	found, err := c.api.cfg.Bus.Submissions.Transcript(c.r.Context(), c.project, c.api.cfg.Account, ask)
@@ -68,15 +72,15 @@ func (c *call) transcript() error {
 	return c.answer(http.StatusOK, found)
 }
 
-// attempt returns the number of an attempt that a query names, 0 for none.
-func attempt(q url.Values) (int, error) {
-	text, given := q["attempt"]
+// attempt returns the number of an attempt that a parameter names, 0 for none.
+func attempt(q url.Values, parameter string) (int, error) {
+	text, given := q[parameter]
 	if !given {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text[0])
 	if err != nil || n == 0 {
-		return 0, wrong("attempt", "is not a whole number from 1 on")
+		return 0, wrong(parameter, "is not a whole number from 1 on")
 	}
 	return n, nil
 }

@@ -75,7 +75,7 @@ func TestDiff(t *testing.T) {
 		t.Fatalf("%+v", stat)
 	}
 	for i, want := range []document.DiffFile{
-		{Path: "a.go", Status: "modified", OldMode: "100644", Planned: false, Added: 10_000, Deleted: 1},
+		{Path: "a.go", Status: "modified", OldMode: "100644", Added: 10_000, Deleted: 1},
 		{Path: "\x1b[2Jclear\n", Status: "added", NewMode: "100644", Added: 1},
 		{Path: "../../up", Status: "added", NewMode: "100644", Added: 1},
 	} {
@@ -118,7 +118,42 @@ func TestDiff(t *testing.T) {
 	w.request("banker", http.MethodGet, path+"/diff", "").wants(t, "of another project", http.StatusForbidden)
 	other := strings.Replace(path, "/shop/", "/bank/", 1)
 	w.request("banker", http.MethodGet, other+"/diff", "").wants(t, "its name elsewhere", http.StatusNotFound)
+	w.compared(path)
 	w.replaced(path, stat)
+}
+
+// compared reads what two attempts do not have in common, page by page, and asks for comparisons that cannot be.
+func (w *world) compared(path string) {
+	w.t.Helper()
+	lines, pages := map[string]int{}, 0
+	for query := "step=implement&attempt=2&since=1"; ; pages++ {
+		d := w.diff("viewer", path, query)
+		if s := d.Since; s == nil || s.Attempt != 1 || s.Head != commit(11) || s.PatchID != patchid.Of(changed(1)) || s.Rebased || s.Same != 2 ||
+			!d.Proven || d.PatchID != patchid.Of(changed(2)) || d.FileCount != 1 || d.Added != 10_000 || d.Deleted != 10_000 {
+			w.t.Fatalf("page %d is %+v of %+v", pages, d.Since, d.PatchID)
+		}
+		for _, f := range d.Files {
+			for _, h := range f.Hunks {
+				for _, l := range h.Lines {
+					lines[l.Since+l.Op+strings.TrimLeft(l.Text, "line 0123456789")]++
+				}
+			}
+		}
+		if d.Next == "" {
+			break
+		}
+		query = "step=implement&attempt=2&since=1&after=" + d.Next
+	}
+	if lines["added+of attempt 2"] != 10_000 || lines["dropped+of attempt 1"] != 10_000 || len(lines) > 4 || pages < 2 {
+		w.t.Errorf("%d pages have %v", pages, lines)
+	}
+	for query, want := range map[string]int{
+		"step=implement&attempt=2&since=2": http.StatusBadRequest, "attempt=2&since=0": http.StatusBadRequest, "since=-1": http.StatusBadRequest,
+		"since=x": http.StatusBadRequest, "step=implement&attempt=1&since=7": http.StatusBadRequest,
+	} {
+		w.request("viewer", http.MethodGet, path+"/diff?"+query, "").wants(w.t, query, want, `"field":"since"`)
+	}
+	w.request("banker", http.MethodGet, path+"/diff?since=1", "").wants(w.t, "of another project", http.StatusForbidden)
 }
 
 // replaced has another worker put something in the place of a change, and checks that none of it is shown.
@@ -143,4 +178,17 @@ func (w *world) replaced(path string, d document.Diff) {
 		w.t.Fatal(err)
 	}
 	w.request("viewer", http.MethodGet, path+"/diff?step=implement", "").wants(w.t, "gone", http.StatusNotFound, "its change is not stored")
+	former := a
+	former.Number = 1
+	id := patchid.Of(changed(1))
+	query := path + "/diff?step=implement&attempt=2&since=1"
+	about := patch.About{Base: d.Base, Head: commit(11), PatchID: id}
+	if err := patch.Store(w.t.Context(), w.bus.Objects, to, former, &patch.Patch{Text: changed(2), About: about}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.request("viewer", http.MethodGet, query, "").wants(w.t, "another former one", http.StatusConflict, `"field":"since"`, "is not the change that")
+	if err := w.bus.Objects.Delete(w.t.Context(), objects.PatchName(to, former, id)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.request("viewer", http.MethodGet, query, "").wants(w.t, "the former one is gone", http.StatusNotFound, `"field":"since"`, "is not stored")
 }

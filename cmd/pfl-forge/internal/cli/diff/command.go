@@ -31,9 +31,10 @@ func Command(a *kit.App) *cobra.Command {
 	var step string
 	var format render.Format
 	cmd := &cobra.Command{
-		Use:               "diff <id>",
-		Short:             "show the change of an attempt",
-		Example:           "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat",
+		Use:   "diff <id>",
+		Short: "show the change of an attempt",
+		Example: "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat\n" +
+			"  pfl-forge diff reset-link --step implement --attempt 2 --since 1",
 		Args:              kit.Between(1, 1, "the id of an intent or a task"),
 		ValidArgsFunction: target.IntentsAndTasks(a, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +46,7 @@ func Command(a *kit.App) *cobra.Command {
 	set.StringVar((*string)(&req.Task), "task", "", "the `id` of the task; needed where several changed something")
 	set.StringVar(&step, "step", "", "only of this `step`: implement, execute or rebase")
 	set.IntVar(&req.Attempt, "attempt", 0, "the `number` of the attempt; default: the newest that changed something")
+	set.IntVar(&req.Since, "since", 0, "the `number` of a former attempt: show what the two changes do not have in common")
 	set.BoolVar(&req.Stat, "stat", false, "files and counts, without the lines")
 	kit.OutputFlag(cmd, &format)
 	return cmd
@@ -84,8 +86,14 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	if format.Data() {
 		return format.Write(a.Out, d)
 	}
-	fmt.Fprintf(a.Out, "%s %d of %s, patch %.12s, %.10s to %.10s: %d files, +%d -%d\n",
-		d.Step, d.Attempt, d.Task, d.PatchID, d.Base, d.Head, d.FileCount, d.Added, d.Deleted)
+	fmt.Fprintf(a.Out, "%s %d of %s, patch %.12s, %.10s to %.10s", d.Step, d.Attempt, d.Task, d.PatchID, d.Base, d.Head)
+	if s := d.Since; s != nil {
+		fmt.Fprintf(a.Out, ",\nsince attempt %d, patch %.12s, %.10s to %.10s, the same in %s", s.Attempt, s.PatchID, s.Base, s.Head, render.Count(s.Same, "file"))
+	}
+	fmt.Fprintf(a.Out, ": %s, +%d -%d\n", render.Count(d.FileCount, "file"), d.Added, d.Deleted)
+	if d.Since != nil && d.Since.Rebased {
+		fmt.Fprintln(a.Out, "The base is another one since: lines beside a change are compared, too, and may be others for that reason alone.")
+	}
 	if !d.Proven {
 		fmt.Fprintln(a.Out, "NOT PROVEN: "+term.Line(d.Note))
 	}
@@ -105,7 +113,10 @@ func printFile(a *kit.App, f *document.DiffFile) {
 		{f.OldPath != "", "from " + term.Line(f.OldPath)},
 		{f.Binary, "binary"},
 		{f.Status == "mode", f.OldMode + " to " + f.NewMode},
-		{!f.Planned, "not in the plan"},
+		{f.Planned != nil && !*f.Planned, "not in the plan"},
+		{f.Since == "dropped", "which is not in the change any more"},
+		{f.Since == "added", "which was not in the former change"},
+		{f.Was != nil, was(f.Was)},
 		{f.Cut != "", term.Line(f.Cut)},
 	} {
 		if more.is {
@@ -116,10 +127,32 @@ func printFile(a *kit.App, f *document.DiffFile) {
 	for _, h := range f.Hunks {
 		fmt.Fprintln(a.Out, strings.TrimRight(fmt.Sprintf("@@ -%d,%d +%d,%d @@ %s", h.OldStart, h.OldLines, h.NewStart, h.NewLines, term.Line(h.Section)), " "))
 		for _, l := range h.Lines {
-			fmt.Fprintln(a.Out, l.Op+strings.ReplaceAll(term.Sanitize(l.Text), "\n", " "))
+			column := marks[l.Since]
+			if f.Since == "" {
+				column = ""
+			}
+			fmt.Fprintln(a.Out, column+l.Op+strings.ReplaceAll(term.Sanitize(l.Text), "\n", " "))
 			if l.NoEnd {
 				fmt.Fprintln(a.Out, `\ no line end`)
 			}
 		}
 	}
+}
+
+// marks begin the lines of a comparison, before their own sign.
+var marks = map[string]string{"": " ", "added": "+", "dropped": "-"}
+
+// was says what the former change did with a file.
+func was(w *document.DiffWas) string {
+	if w == nil {
+		return ""
+	}
+	text := "was " + w.Status
+	if w.OldMode != "" || w.NewMode != "" {
+		text += strings.TrimRight(" "+w.OldMode+" "+w.NewMode, " ")
+	}
+	if w.Binary {
+		text += " binary"
+	}
+	return text
 }

@@ -13,7 +13,7 @@ func TestPrintedSafely(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	printFile(&kit.App{Out: &out}, &document.DiffFile{
-		Path: "a\n+++ b\x1b[2J\u202egnp", OldPath: "../../up\r", Status: "renamed", Added: 1, Cut: "x\ny",
+		Path: "a\n+++ b\x1b[2J\u202egnp", OldPath: "../../up\r", Status: "renamed", Added: 1, Planned: new(bool), Cut: "x\ny",
 		Hunks: []document.DiffHunk{{
 			OldStart: 1, OldLines: 1, NewStart: 2, NewLines: 3, Section: "f\x1b]0;t\x07()",
 			Lines: []document.DiffLine{{Op: "+", Text: "one\rtwo\x1b[31m", NoEnd: true}},
