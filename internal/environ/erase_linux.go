@@ -15,7 +15,7 @@ const (
 )
 
 // erase overwrites the values of variables in the block that the kernel gave the process, with zeros. It does not matter
-// that it fails: the block is where it was before, and nobody else's process may read it once process.Protect was called.
+// that it fails: the block is as it was before, and no process of another may read it once process.Protect was called.
 func erase(names []string) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
