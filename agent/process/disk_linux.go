@@ -18,7 +18,8 @@ const (
 	// took, so that looks take at most a twentieth of a processor.
 	diskPause = 250 * time.Millisecond
 	diskShare = 20
-	// diskFloor is what every command may write, and diskCeiling what none may exceed.
+	// Every command may write diskFloor, also on a disk that is nearly full: a small test does not fail because of
+	// what others left. None may exceed diskCeiling, however much is free: it would take days to remove.
 	diskFloor   = 1 << 30
 	diskCeiling = 64 << 30
 )
@@ -29,6 +30,7 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	if c.Sandbox == nil {
 		return
 	}
+	// What was there before does not count: a checkout may be larger than what may be written to it.
 	began := time.Now().Add(-time.Second) // the clock of a file system goes by ticks
 	folders := c.writableFolders()
 	for pause := diskPause; ; {
@@ -43,6 +45,8 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 			if most <= 0 {
 				most = diskLimit(dir)
 			}
+			// Directories of one disk are looked at each by itself: the bound is what is free, and each
+			// shrinks it for the others.
 			if n := written(ctx, dir, began); n > most {
 				stop(fmt.Errorf("%w (%d MiB in %s)", ErrDisk, n>>20, dir))
 				return
@@ -56,6 +60,7 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 func (c *Command) writableFolders() []string {
 	var dirs []string
 	for _, m := range c.Sandbox.Mounts {
+		// Memory of the machine, such as /dev/shm, has a limit of its own, which the kernel holds.
 		if m.Kind != sandbox.Writable && m.Kind != sandbox.Layered {
 			continue
 		}
@@ -95,6 +100,7 @@ func written(ctx context.Context, dir string, since time.Time) int64 {
 			return nil //nolint:nilerr // see above
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
+		// Blocks, because a file of 1 TiB that is one hole takes none. A file with several names counts once.
 		if ok && time.Unix(st.Ctim.Unix()).After(since) && !seen[st.Ino] {
 			sum += st.Blocks * 512
 			seen[st.Ino] = st.Nlink > 1

@@ -18,6 +18,7 @@ func TestDiskFiller(t *testing.T) {
 	if !offered(t) {
 		t.Skip("no sandbox can be made here: nothing is tried")
 	}
+	// Far less than a command may write by default, so that the test needs little of the disk.
 	const limit = 16 << 20
 	write := func(dir, name string, bytes int) string {
 		t.Helper()
@@ -34,6 +35,7 @@ func TestDiskFiller(t *testing.T) {
 			return err == nil && time.Since(info.ModTime()) > 2*time.Second
 		})
 	}
+	// The times that files say they have are set back: nothing is hidden by that.
 	const fill = `i=0; while [ $i -lt 64 ]; do head -c 1048576 /dev/zero >"$DIR/f$i"; touch -d 2001-01-01 "$DIR/f$i"; i=$((i+1)); done; echo filled; `
 	for _, tt := range []struct{ name, dir string }{{"its directory", "."}, {"below it", "a/b"}, {"its home", "$HOME"}, {"a hidden folder", ".cache"}} {
 		t.Run(tt.name, func(t *testing.T) {

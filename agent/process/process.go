@@ -61,8 +61,9 @@ type Limits struct {
 	// MemoryBytes bounds the memory of all its processes together, where there are control groups for us on this machine; the
 	// default is three quarters of the machine's.
 	MemoryBytes int64
-	// DiskBytes bounds what its files take in each directory that its sandbox lets it write to; the default is as much as it
-	// leaves free there, at least 1 GiB and at most 64.
+	// DiskBytes bounds the space of the files that it writes, in each directory that its sandbox lets it write
+	// to. The default is as much as it leaves free there, at least 1 GiB and at most 64. It is looked at
+	// several times a second, and a command that has more is ended with ErrDisk.
 	DiskBytes int64
 	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
 	OutputBytes int64

@@ -44,6 +44,8 @@ func newTable(p *edwards25519.Point) *table {
 // addTo adds the multiple of the point by a scalar, of 32 bytes and less than 2^253, to a sum. Its digits are from
 // -127 to 128. The time tells the scalar, which is no secret in a signature.
 func (t *table) addTo(sum *edwards25519.Point, scalar []byte) {
+	// A digit above 128 is one less than that of the next place, so that half of the multiples are enough: the
+	// others are their negatives.
 	carry := 0
 	for i := range t {
 		digit := int(scalar[i]) + carry
@@ -91,9 +93,11 @@ func (m *multiples) verify(text, signature []byte) bool {
 		return false
 	}
 	r, s := signature[:32], signature[32:]
+	// An S that is too great by the order of the group would make a second signature of each.
 	if _, err := new(edwards25519.Scalar).SetCanonicalBytes(s); err != nil {
 		return false
 	}
+	// k is the hash of R, the key and the text, as a number below the order of the group.
 	hash := sha512.New()
 	for _, part := range [][]byte{r, m.key, text} {
 		_, _ = hash.Write(part) // it returns no error
@@ -102,6 +106,8 @@ func (m *multiples) verify(text, signature []byte) bool {
 	if err != nil {
 		return false
 	}
+	// Compared is the one form that a point has when it is written, as crypto/ed25519 does: an R in another form
+	// holds there for no signature, and so for none here.
 	sum := edwards25519.NewIdentityPoint()
 	generator().addTo(sum, s)
 	t.addTo(sum, k.Bytes())

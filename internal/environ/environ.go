@@ -20,6 +20,7 @@ var hidden sync.Map
 // erases them in the block of memory that /proc/<pid>/environ shows, as far as the kernel lets it. A main calls it first,
 // before process.Protect, which takes the right to do that.
 func Hide() {
+	// What is no secret by its name stays: most variables are read by libraries, in the environment alone.
 	names := redact.SecretNames(os.Environ())
 	for _, entry := range os.Environ() {
 		// Those of others stay, such as HTTPS_PROXY: libraries read them there.
@@ -39,6 +40,7 @@ func Hide() {
 
 // Lookup is os.LookupEnv with the hidden variables.
 func Lookup(name string) (string, bool) {
+	// One that was set since goes first, as it would have replaced the other.
 	if value, ok := os.LookupEnv(name); ok {
 		return value, true
 	}

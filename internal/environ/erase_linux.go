@@ -21,6 +21,7 @@ func erase(names []string) {
 	if err != nil {
 		return
 	}
+	// The name of the program, in parentheses, may have spaces and parentheses in it.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= envEnd {
 		return
@@ -35,6 +36,8 @@ func erase(names []string) {
 		return
 	}
 	defer func() { _ = memory.Close() }()
+	// Go's own strings of the environment lie in the same memory: what is read later of these variables is zeros, so
+	// Hide has copied them before.
 	block := make([]byte, end-start)
 	if _, err := memory.ReadAt(block, start); err != nil {
 		return
