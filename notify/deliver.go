@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 )
 
 const (
@@ -66,7 +67,7 @@ func (t *Target) run(ctx context.Context, m message) error {
 	}
 	report, err := process.Run(ctx, process.Command{
 		Path: t.Command[0], Args: t.Command[1:], Dir: os.TempDir(), Stdin: m.event, MergeStderr: true,
-		Env:    process.Merge(withoutOurs(os.Environ()), env),
+		Env:    process.Merge(withoutOurs(environ.All()), env),
 		Limits: process.Limits{Wall: commandTimeout, OutputBytes: commandOutput},
 	})
 	if err != nil {

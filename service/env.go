@@ -76,8 +76,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 }
 
-// SigningKey returns the key by which the service signs what it did: it follows from the nkey, which is read again for each
-// signature. A service without an nkey signs nothing, since its key would be in no file of trusted ones.
+// SigningKey returns the key by which the service signs, which follows from its nkey. Without an nkey it signs nothing: no file would trust its key.
 func (e *Env) SigningKey() proof.Source {
 	if e.Config.NKey == "" {
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	supervised "github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 )
 
@@ -31,6 +32,7 @@ const overtime = 5 * time.Second
 // calls run. The first SIGTERM or SIGINT ends run's context: run then finishes or
 // hands back what it is doing, and returns nil. A second one exits at once.
 func Main(name string, run func(ctx context.Context, env *Env) error) {
+	environ.Hide()           // before Protect, which takes the right to erase
 	_ = supervised.Protect() // it holds keys; elsewhere than on Linux there is nothing like it
 	CollectSeldom(os.Getenv)
 	os.Exit(newProcess(name).main(run))
@@ -41,7 +43,7 @@ func newProcess(name string) *process {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	return &process{
-		name: name, args: os.Args[1:], getenv: os.Getenv, signals: signals,
+		name: name, args: os.Args[1:], getenv: environ.Get, signals: signals,
 		stdout: os.Stdout, stderr: os.Stderr, overtime: overtime, refusedFor: credentialsPatience,
 	}
 }

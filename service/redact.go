@@ -1,7 +1,6 @@
 package service
 
 import (
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/internal/credentials"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
@@ -42,7 +42,7 @@ func (e *Env) secrets() *redact.Redactor {
 // openRedactor returns a Redactor for the secrets in the service's settings and
 // environment.
 func (e *Env) openRedactor() *redact.Redactor {
-	secrets := append(redact.Environ(os.Environ()), redact.URL(e.Config.Server)...)
+	secrets := append(redact.Environ(environ.All()), redact.URL(e.Config.Server)...)
 	for _, p := range e.Config.Projects {
 		secrets = append(secrets, redact.URL(p.URL)...)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 )
 
 // Environment returns a complete environment: the service's PATH, home as HOME, neutral
@@ -52,7 +54,7 @@ func Merge(base, set []string) []string {
 func Inherit(names ...string) []string {
 	var out []string
 	for _, name := range names {
-		if v, ok := os.LookupEnv(name); ok {
+		if v, ok := environ.Lookup(name); ok {
 			out = append(out, name+"="+v)
 		}
 	}

@@ -11,6 +11,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
+// noBomb is why a test of memory is skipped, which CI counts as a failure: limits that were not tried are not known to hold.
+// There it runs as root where control groups of version 1 are mounted, or where those of version 2 are delegated to us.
+const noBomb = "no sandbox, or no control group with a limit of memory, can be had here: nothing is tried"
+
 // memoryGroup makes a control group with that much memory, of cgroup version 1 or 2; "" if the machine
 // lets us have none.
 func memoryGroup(t *testing.T, bytes int) string {
@@ -46,12 +50,11 @@ func memoryGroup(t *testing.T, bytes int) string {
 // command works: the first is ended and that is reported, the second goes on.
 func TestMemoryBomb(t *testing.T) {
 	if !offered(t) {
-		return
+		t.Skip(noBomb)
 	}
 	group := memoryGroup(t, 200<<20)
 	if group == "" {
-		t.Log("the machine lets us have no group with a limit of memory: nothing is tried")
-		return
+		t.Skip(noBomb)
 	}
 	const begins = "while [ ! -e go ]; do sleep 0.01; done; "
 	bomb := confined(t, begins+"tail /dev/zero; echo tail ended with $?; exit 9")
@@ -102,8 +105,7 @@ func TestMemoryLimit(t *testing.T) {
 	limited := g != nil && slices.Contains(g.limits, memoryController)
 	g.remove()
 	if !limited || !offered(t) {
-		t.Log("the machine lets us have no group with a limit of memory: nothing is tried")
-		return
+		t.Skip(noBomb)
 	}
 	// Head of a pipe keeps what it has no use for: the shell's variable grows to 300 MB where it may.
 	const grow = "x=$(head -c 300000000 /dev/zero | tr '\\0' a); echo ended with $? and ${#x}"

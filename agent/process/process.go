@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -60,6 +61,10 @@ type Limits struct {
 	// MemoryBytes bounds the memory of all its processes together, where there are control groups for us on this machine; the
 	// default is three quarters of the machine's.
 	MemoryBytes int64
+	// DiskBytes bounds the space of the files that it writes, in each directory that its sandbox lets it write
+	// to. The default is as much as it leaves free there, at least 1 GiB and at most 64. It is looked at
+	// several times a second, and a command that has more is ended with ErrDisk.
+	DiskBytes int64
 	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
 	OutputBytes int64
 	// LineBytes is the length after which Line gets only the beginning of a line; the
@@ -94,6 +99,7 @@ var (
 	ErrWall   = errors.New("took longer than allowed")
 	ErrIdle   = errors.New("printed nothing for longer than allowed")
 	ErrOutput = errors.New("printed more than allowed")
+	ErrDisk   = errors.New("wrote more than allowed")
 )
 
 // ErrSurvivors is returned if processes could not be killed.
@@ -113,7 +119,7 @@ const killDelay = 10 * time.Second
 
 // Run runs the command and returns when it and every process that it started are gone.
 // The exit status is in the report. An error means that the command did not start, was
-// ended (ErrWall, ErrIdle, ErrOutput, or the cause of ctx), or left processes behind.
+// ended (ErrWall, ErrIdle, ErrOutput, ErrDisk, or the cause of ctx), or left processes behind.
 // The report beside an error has the output up to then.
 func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
@@ -123,11 +129,14 @@ func Run(ctx context.Context, c Command) (Report, error) {
 		return e.Run(ctx, c)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer stop(nil)
 
 	out := newOutputCapture(c, stop)
 	wall := time.AfterFunc(c.Limits.Wall, func() { stop(fmt.Errorf("%w (%s)", ErrWall, c.Limits.Wall)) })
 	defer wall.Stop()
+	watch.Go(func() { c.watchDisk(ctx, stop) })
 
 	started := time.Now()
 	code, err := runTree(ctx, &c, out)

@@ -51,7 +51,7 @@ type ending struct {
 
 // causes are the errors of process.Run that callers tell apart. All others are "other".
 var causes = map[string]error{
-	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput,
+	"wall": process.ErrWall, "idle": process.ErrIdle, "output": process.ErrOutput, "disk": process.ErrDisk,
 	"survivors": process.ErrSurvivors, "sandbox": process.ErrSandbox, "lost": process.ErrLost,
 }
 

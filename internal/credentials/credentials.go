@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 )
 
 const (
@@ -152,14 +154,14 @@ func (v Variables) Lookup(name string) (string, error) {
 	if err := v.problems[name]; err != nil {
 		return "", err
 	}
-	return os.Getenv(name), v.lost
+	return environ.Get(name), v.lost
 }
 
 // Prefixed returns the variables whose names begin with a prefix, as NAME=VALUE in the order
 // of their names, without the prefix.
 func (v Variables) Prefixed(prefix string) ([]string, error) {
 	names := map[string]bool{}
-	for _, kv := range os.Environ() {
+	for _, kv := range environ.All() {
 		name, _, _ := strings.Cut(kv, "=")
 		names[name] = true
 	}

@@ -21,11 +21,27 @@ func Environ(environ []string) []string {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		secrets = append(secrets, URL(value)...)
-		if secretName.MatchString(name) && !isPath(value) && !strings.Contains(value, "://") {
+		if isSecret(name, value) {
 			secrets = append(secrets, value)
 		}
 	}
 	return secrets
+}
+
+// SecretNames returns the names of the variables in an environment whose whole values Environ takes for secrets.
+func SecretNames(environ []string) []string {
+	var names []string
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); isSecret(name, value) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isSecret reports whether a variable is named like a secret and may be one.
+func isSecret(name, value string) bool {
+	return secretName.MatchString(name) && !isPath(value) && !strings.Contains(value, "://")
 }
 
 // URL returns the passwords and tokens in the URLs of a text. A user without a password counts

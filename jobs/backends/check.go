@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/opencode"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 )
 
 // Check is the result of looking for one back end on this machine.
@@ -69,7 +70,7 @@ func check(ctx context.Context, name string, c config.AgentConfig, dir string) C
 		err = exec.New(name, c, cli.Options{Owner: owner}).CheckInstalled()
 	}
 	out.Problem = agent.AsFailure(err)
-	isSet := func(v string) bool { return os.Getenv(v) != "" }
+	isSet := func(v string) bool { return environ.Get(v) != "" }
 	if err == nil && len(login) > 0 && !slices.ContainsFunc(login, isSet) {
 		out.Problem = agent.Fail(forge.FailAuth, "no login: set %s where pfl-forge runs", strings.Join(login, " or "))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
@@ -206,7 +207,7 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here; those of an App are
 	// known by their shape.
 	token, _ := os.ReadFile(f.path(w.TokenFile))
-	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(os.Environ()), string(token))...)
+	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(environ.All()), string(token))...)
 	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client)}
 }
 

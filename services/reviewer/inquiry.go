@@ -3,13 +3,13 @@ package reviewer
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -45,7 +45,7 @@ func newInquiry(cmd *forge.Command, p *config.Project) inquiry {
 	}
 	// A name that is a secret of the environment is taken out of all that leaves a worker, so the rules would not
 	// see what is asked for.
-	secret := redact.New(redact.Environ(os.Environ())...)
+	secret := redact.New(redact.Environ(environ.All())...)
 	for _, name := range p.CheckNames() {
 		if !q.ran(name) && secret.Text(name) == name {
 			q.Offered = append(q.Offered, offer{name, p.Checks[name].Command})

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
@@ -102,7 +102,7 @@ func (r *activeRun) startWorkers(ctx context.Context, hurry <-chan struct{}) (wa
 		grace = longestEnd
 	}
 	permits := service.NewPermits(parallel)
-	secrets := redact.New(append(redact.Environ(os.Environ()), r.session.server.Endpoint().Token)...)
+	secrets := redact.New(append(redact.Environ(environ.All()), r.session.server.Endpoint().Token)...)
 	var running sync.WaitGroup
 	workers := r.workers(repos)
 	in := backends.Describe(ctx, host.Owner, host.Sandbox)

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/environ"
 )
 
 const operatorHelp = `Talk to Claude Code about the repository's intents. It knows the current state and what
@@ -151,14 +152,14 @@ const programName = "pfl-forge"
 func callable(a *kit.App) []string {
 	exe, err := os.Executable()
 	if err != nil || filepath.Base(exe) != programName {
-		return os.Environ()
+		return environ.All()
 	}
 	if path, ok := lookUp(a, programName); ok && kit.SameFile(path, exe) {
-		return os.Environ()
+		return environ.All()
 	}
 	path := "PATH=" + filepath.Dir(exe) + string(filepath.ListSeparator) + a.Getenv("PATH")
 	var env []string
-	for _, entry := range os.Environ() {
+	for _, entry := range environ.All() {
 		if !strings.HasPrefix(entry, "PATH=") {
 			env = append(env, entry)
 		}
