@@ -21,7 +21,7 @@ func (w *world) stored(c *forge.Command, base, head, id string) []document.DiffF
 	if want := w.repo.Git("rev-parse", head+"^{tree}"); p.Tree != strings.TrimSpace(want) {
 		w.t.Errorf("the tree is %s, and not %s", p.Tree, want)
 	}
-	files, err := p.Files(func(string) bool { return false })
+	files, err := p.Files(nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
