@@ -3,9 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"syscall"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,18 +12,53 @@ import (
 )
 
 const (
-	// diskPause is between two looks at what a command has written, and diskShare how many times as long as the look
-	// took, so that looks take at most a twentieth of a processor.
+	// diskPause is between two looks at a disk. The files of a command are looked at after diskShare times as long as that
+	// took, so that it takes at most a twentieth of a processor.
 	diskPause = 250 * time.Millisecond
 	diskShare = 20
 	// Every command may write diskFloor, also on a disk that is nearly full: a small test does not fail because of
 	// what others left. None may exceed diskCeiling, however much is free: it would take days to remove.
 	diskFloor   = 1 << 30
 	diskCeiling = 64 << 30
+	// No command goes on when a disk has less left than a reserveShare of it, or than diskReserve.
+	reserveShare = 20
+	diskReserve  = 512 << 20
+	// deepest is how many directories are looked at below one another. No build makes as many.
+	deepest = 200
 )
 
-// watchDisk ends a command of a sandbox that writes too much, all its files together, until ctx ends. Without privileges there
-// is no quota that the kernel would hold it to, so it is looked at again and again.
+// room is what a disk has left.
+type room struct {
+	bytes, inodes int64
+	// least is what it has to keep of each.
+	least struct{ bytes, inodes int64 }
+}
+
+// roomOf returns the room of the disk that a directory is on; a disk that cannot be asked has all that can be needed.
+func roomOf(dir string) room {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return room{bytes: diskCeiling, inodes: diskCeiling}
+	}
+	r := room{bytes: int64(st.Bavail) * st.Bsize, inodes: int64(st.Ffree)}
+	r.least.bytes = min(int64(st.Blocks)*st.Bsize/reserveShare, diskReserve)
+	r.least.inodes = int64(st.Files) / reserveShare // some file systems count none
+	return r
+}
+
+// short reports whether the disk has less left than it has to keep.
+func (r room) short() bool { return r.bytes < r.least.bytes || r.inodes < r.least.inodes }
+
+// allows returns how much a command may have written: as much as it has left free. So one that fills a disk is ended
+// when it is half way, and several at once leave their part free together.
+func (r room) allows() int64 { return min(max(r.bytes, diskFloor), diskCeiling) }
+
+// watchDisk ends a command of a sandbox that writes too much, all its files together, until ctx ends. Without privileges
+// there is no quota that the kernel would hold it to. So the disk is asked for its room again and again, which costs
+// nothing; only while that falls by what a single command may write, its files are looked at, to say who does it.
+//
+// What a command hides from that look, such as files that are removed and still open, the disk counts all the same: when
+// too little is left, the command is ended as if the machine had gone, with nobody blamed.
 func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	if c.Sandbox == nil {
 		return
@@ -33,6 +66,10 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	// What was there before does not count: a checkout may be larger than what may be written to it.
 	began := time.Now().Add(-time.Second) // the clock of a file system goes by ticks
 	folders := c.writableFolders()
+	before := map[string]room{}
+	for _, dir := range folders {
+		before[dir] = roomOf(dir)
+	}
 	for pause := diskPause; ; {
 		select {
 		case <-ctx.Done():
@@ -41,19 +78,40 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		look := time.Now()
 		for _, dir := range folders {
-			most := c.Limits.DiskBytes
-			if most <= 0 {
-				most = diskLimit(dir)
-			}
-			// Directories of one disk are looked at each by itself: the bound is what is free, and each
-			// shrinks it for the others.
-			if n := written(ctx, dir, began); n > most {
-				stop(fmt.Errorf("%w (%d MiB in %s)", ErrDisk, n>>20, dir))
+			if err := c.looksAtDisk(ctx, dir, before[dir], began); err != nil {
+				stop(err)
 				return
 			}
 		}
 		pause = max(diskPause, diskShare*time.Since(look))
 	}
+}
+
+// looksAtDisk returns why a command has to end that began with this room: ErrDisk, ErrLost, or nothing.
+func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, began time.Time) error {
+	now := roomOf(dir)
+	if now.short() && !before.short() {
+		return fmt.Errorf("%w: its disk is full: %d MiB and %d inodes are left at %s", ErrLost, now.bytes>>20, now.inodes, dir)
+	}
+	most := c.Limits.DiskBytes
+	if most <= 0 {
+		most = now.allows()
+	}
+	// Others may have made room meanwhile, so half of it is reason enough to look.
+	if before.bytes-now.bytes < most/2 {
+		return nil
+	}
+	w := written{ctx: ctx, since: began, most: most, seen: map[uint64]bool{}}
+	if fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		w.look(fd, 0)
+	}
+	switch {
+	case w.bytes > most:
+		return fmt.Errorf("%w (%d MiB and more in %s)", ErrDisk, w.bytes>>20, dir)
+	case w.deep:
+		return fmt.Errorf("%w (directories that are nested deeper than %d in %s)", ErrDisk, deepest, dir)
+	}
+	return nil
 }
 
 // writableFolders returns the directories outside in which the files are that the command writes.
@@ -73,39 +131,57 @@ func (c *Command) writableFolders() []string {
 	return dirs
 }
 
-// diskLimit returns how much a command may have written to a directory: as much as it has left free there. So one that fills a
-// disk is ended when it is half way, and several at once leave their part free together.
-func diskLimit(dir string) int64 {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return diskCeiling
-	}
-	return min(max(int64(st.Bavail)*st.Bsize, diskFloor), diskCeiling)
+// written sums up the space of files that were changed since a time, whatever times they say they have: the time of a change
+// of their state cannot be set.
+type written struct {
+	ctx   context.Context
+	since time.Time
+	// bytes is the sum up to now; the look ends when it exceeds most.
+	bytes, most int64
+	// seen has the files with several names, which count once.
+	seen map[uint64]bool
+	deep bool
 }
 
-// written returns how many bytes of the disk the files take that were changed since a time, whatever times they say they have: the
-// time of a change of their state cannot be set.
-func written(ctx context.Context, dir string, since time.Time) int64 {
-	var sum int64
-	seen := map[uint64]bool{}
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return fs.SkipAll
+// look adds what is in a directory, and closes it. Files are asked for by their directory: a path as a whole may be longer
+// than the kernel takes. What is removed meanwhile, or may not be read, is left out.
+func (w *written) look(fd, depth int) {
+	d := os.NewFile(uintptr(fd), "directory")
+	defer func() { _ = d.Close() }()
+	for {
+		list, err := d.ReadDir(256)
+		for _, e := range list {
+			if w.ctx.Err() != nil || w.bytes > w.most || w.deep {
+				return
+			}
+			w.add(fd, e.Name(), depth)
 		}
-		if err != nil || e.IsDir() {
-			return nil //nolint:nilerr // what is removed meanwhile, or not to be read, is left out
-		}
-		info, err := e.Info()
 		if err != nil {
-			return nil //nolint:nilerr // see above
+			return
 		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		// Blocks, because a file of 1 TiB that is one hole takes none. A file with several names counts once.
-		if ok && time.Unix(st.Ctim.Unix()).After(since) && !seen[st.Ino] {
-			sum += st.Blocks * 512
-			seen[st.Ino] = st.Nlink > 1
+	}
+}
+
+func (w *written) add(dir int, name string, depth int) {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return
+	}
+	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if time.Unix(st.Ctim.Unix()).After(w.since) && !w.seen[st.Ino] {
+		w.bytes += st.Blocks * 512 // a file of 1 TiB that is one hole takes none
+		if st.Nlink > 1 && !isDir {
+			w.seen[st.Ino] = true
 		}
-		return nil
-	})
-	return sum
+	}
+	if !isDir {
+		return
+	}
+	if depth == deepest {
+		w.deep = true
+		return
+	}
+	if fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+		w.look(fd, depth+1)
+	}
 }

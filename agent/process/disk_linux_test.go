@@ -2,44 +2,56 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
+
+// ownDisk has what the test writes on a disk of its own, so that nothing else makes or takes room there.
+func ownDisk(t *testing.T, mebibytes, inodes int) {
+	t.Helper()
+	if !offered(t) {
+		t.Skip("no sandbox can be made here: nothing is tried")
+	}
+	dir := testdir.New(t)
+	if err := unix.Mount("disk", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,nr_inodes=%d,mode=0755", mebibytes, inodes)); err != nil {
+		t.Skipf("mounting takes a right that this user has not: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("TMPDIR", dir)
+}
 
 // TestDiskFiller has commands write many files, none of them large: one that writes more than it may is ended, told why, and
 // another one goes on. What was there before, and what is read, does not count.
 func TestDiskFiller(t *testing.T) {
-	if !offered(t) {
-		t.Skip("no sandbox can be made here: nothing is tried")
-	}
+	ownDisk(t, 160, 100000)
 	// Far less than a command may write by default, so that the test needs little of the disk.
 	const limit = 16 << 20
-	write := func(dir, name string, bytes int) string {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, make([]byte, bytes), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	old := func(c *Command) { // a checkout is larger than what may be written to it
-		path := write(c.Dir, "old", 2*limit)
-		wait.Until(t, "the file is older than the command", func() bool {
-			info, err := os.Stat(path)
-			return err == nil && time.Since(info.ModTime()) > 2*time.Second
-		})
-	}
+	const deep = "n=$(printf '%0200d' 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do mkdir $n; cd $n; done; DIR=.; "
 	// The times that files say they have are set back: nothing is hidden by that.
-	const fill = `i=0; while [ $i -lt 64 ]; do head -c 1048576 /dev/zero >"$DIR/f$i"; touch -d 2001-01-01 "$DIR/f$i"; i=$((i+1)); done; echo filled; `
-	for _, tt := range []struct{ name, dir string }{{"its directory", "."}, {"below it", "a/b"}, {"its home", "$HOME"}, {"a hidden folder", ".cache"}} {
+	const fill = `i=0; while [ $i -lt 64 ]; do head -c 1048576 /dev/zero >"$DIR/f$i"; touch -d 2001-01-01 "$DIR/f$i"; i=$((i+1)); done; echo filled; exec sleep 20`
+	for _, tt := range []struct{ name, begin string }{
+		{"its directory", "DIR=.; "},
+		{"below it", "DIR=a/b; mkdir -p $DIR; "},
+		{"its home", "DIR=$HOME; "},
+		{"a hidden folder", "DIR=.cache; mkdir $DIR; "},
+		{"a path that the kernel does not take", deep},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := confined(t, strings.ReplaceAll("mkdir -p $DIR; "+fill+"exec sleep 20", "$DIR", tt.dir))
+			c := confined(t, tt.begin+fill)
 			c.Limits.DiskBytes = limit
 			r, err := Run(t.Context(), c)
 			if !errors.Is(err, ErrDisk) || r.ExitCode != -1 {
@@ -50,11 +62,51 @@ func TestDiskFiller(t *testing.T) {
 			}
 		})
 	}
+	t.Run("directories without end", func(t *testing.T) {
+		c := confined(t, fmt.Sprintf("head -c %d /dev/zero >new; i=0; while [ $i -le %d ]; do mkdir d; cd d; i=$((i+1)); done; exec sleep 20", limit-1<<20, deepest))
+		c.Limits.DiskBytes = limit
+		if r, err := Run(t.Context(), c); !errors.Is(err, ErrDisk) {
+			t.Errorf("ended with %d, %v\n%s", r.ExitCode, err, r.Output)
+		}
+	})
 	t.Run("one that does not", func(t *testing.T) {
-		c := confined(t, "cat old >/dev/null; head -c 1048576 /dev/zero >new; for i in 1 2 3 4 5 6 7 8 9; do ln new l$i; done; sleep 1; echo whole")
-		old(&c)
-		c.Limits.DiskBytes = limit / 4
+		c := confined(t, fmt.Sprintf("cat old >/dev/null; head -c %d /dev/zero >new; for i in 1 2 3 4 5 6 7 8 9; do ln new l$i; done; sleep 1; echo whole", limit-1<<20))
+		path := filepath.Join(c.Dir, "old") // a checkout is larger than what may be written to it
+		if err := os.WriteFile(path, make([]byte, 2*limit), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the file is older than the command", func() bool {
+			info, err := os.Stat(path)
+			return err == nil && time.Since(info.ModTime()) > 2*time.Second
+		})
+		c.Limits.DiskBytes = limit
 		if r, err := Run(t.Context(), c); err != nil || string(r.Output) != "whole\n" {
+			t.Errorf("ended with %d, %v\n%s", r.ExitCode, err, r.Output)
+		}
+	})
+}
+
+// TestFullDisk: when the disk has nearly nothing left, of bytes or of inodes, a command ends as if the machine had gone, however it
+// hides what it writes. One that finds the disk like that goes on: a small test does not fail for it.
+func TestFullDisk(t *testing.T) {
+	ownDisk(t, 64, 2000)
+	for _, tt := range []struct{ name, script string }{
+		{"a file without a name", "exec 3>f; rm f; head -c 66000000 /dev/zero >&3; exec sleep 20"},
+		{"empty files", "i=0; while [ $i -lt 1950 ]; do : >f$i; i=$((i+1)); done; exec sleep 20"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := confined(t, tt.script)
+			if r, err := Run(t.Context(), c); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "disk is full") {
+				t.Errorf("ended with %d, %v\n%s", r.ExitCode, err, r.Output)
+			}
+		})
+	}
+	t.Run("full before", func(t *testing.T) {
+		c := confined(t, "sleep 1; echo small >new; cat new")
+		if err := os.WriteFile(filepath.Join(c.Dir, "full"), make([]byte, 63<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Run(t.Context(), c); err != nil || string(r.Output) != "small\n" {
 			t.Errorf("ended with %d, %v\n%s", r.ExitCode, err, r.Output)
 		}
 	})
@@ -62,7 +114,7 @@ func TestDiskFiller(t *testing.T) {
 
 // TestDiskLimit: without a limit of its own a command may write what it leaves free, within bounds.
 func TestDiskLimit(t *testing.T) {
-	if n := diskLimit(t.TempDir()); n < diskFloor || n > diskCeiling {
+	if n := roomOf(t.TempDir()).allows(); n < diskFloor || n > diskCeiling {
 		t.Errorf("got %d", n)
 	}
 	c := Command{Sandbox: &sandbox.Spec{Mounts: []sandbox.Mount{

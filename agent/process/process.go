@@ -62,8 +62,8 @@ type Limits struct {
 	// default is three quarters of the machine's.
 	MemoryBytes int64
 	// DiskBytes bounds the space of the files that it writes, in each directory that its sandbox lets it write
-	// to. The default is as much as it leaves free there, at least 1 GiB and at most 64. It is looked at
-	// several times a second, and a command that has more is ended with ErrDisk.
+	// to. The default is as much as it leaves free there, at least 1 GiB and at most 64. A command that has more
+	// is ended with ErrDisk. On a disk that has nearly nothing left all are ended, with ErrLost.
 	DiskBytes int64
 	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
 	OutputBytes int64
@@ -109,8 +109,8 @@ var ErrSurvivors = errors.New("left processes that cannot be killed")
 // started.
 var ErrSandbox = errors.New("the sandbox cannot be made")
 
-// ErrLost is returned by executors if there is no place for the command at present, or if the
-// one where it ran, or the connection to it, ended before report and files had come back.
+// ErrLost is returned if there is no place for the command at present, or if the one where it ran,
+// or the connection to it, ended before report and files had come back, or if its disk is full.
 // Nothing that the command did is kept.
 var ErrLost = errors.New("the place where the command runs is lost")
 
@@ -119,7 +119,7 @@ const killDelay = 10 * time.Second
 
 // Run runs the command and returns when it and every process that it started are gone.
 // The exit status is in the report. An error means that the command did not start, was
-// ended (ErrWall, ErrIdle, ErrOutput, ErrDisk, or the cause of ctx), or left processes behind.
+// ended (ErrWall, ErrIdle, ErrOutput, ErrDisk, ErrLost, or the cause of ctx), or left processes behind.
 // The report beside an error has the output up to then.
 func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
