@@ -58,7 +58,7 @@ func (r room) allows() int64 { return min(max(r.bytes, diskFloor), diskCeiling) 
 // nothing; only while that falls by what a single command may write, its files are looked at, to say who does it.
 //
 // What a command hides from that look, such as files that are removed and still open, the disk counts all the same: when
-// too little is left, the command is ended as if the machine had gone, with nobody blamed.
+// too little is left, the command is ended as if the machine had gone, and the attempt is not to blame.
 func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	if c.Sandbox == nil {
 		return
@@ -143,7 +143,7 @@ type written struct {
 	deep bool
 }
 
-// look adds what is in a directory, and closes it. Files are asked for by their directory: a path as a whole may be longer
+// look adds the content of a directory, and closes it. Files are asked for by their directory: a path as a whole may be longer
 // than the kernel takes. What is removed meanwhile, or may not be read, is left out.
 func (w *written) look(fd, depth int) {
 	d := os.NewFile(uintptr(fd), "directory")
