@@ -27,10 +27,10 @@ const (
 	deepest = 200
 )
 
-// room is what a disk has left.
+// room tells how much a disk has left.
 type room struct {
 	bytes, inodes int64
-	// least is what it has to keep of each.
+	// least tells how much of each has to stay.
 	least struct{ bytes, inodes int64 }
 }
 
@@ -64,31 +64,34 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 		return
 	}
 	// What was there before does not count: a checkout may be larger than what may be written to it.
-	began := time.Now().Add(-time.Second) // the clock of a file system goes by ticks
+	since := time.Now().Add(-time.Second) // the clock of a file system goes by ticks
 	folders := c.writableFolders()
 	before := map[string]room{}
 	for _, dir := range folders {
 		before[dir] = roomOf(dir)
 	}
-	for pause := diskPause; ; {
+	for next := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(diskPause):
 		}
-		look := time.Now()
+		began, due := time.Now(), time.Now().After(next)
 		for _, dir := range folders {
-			if err := c.looksAtDisk(ctx, dir, before[dir], began); err != nil {
+			if err := c.looksAtDisk(ctx, dir, before[dir], since, due); err != nil {
 				stop(err)
 				return
 			}
 		}
-		pause = max(diskPause, diskShare*time.Since(look))
+		if due {
+			next = time.Now().Add(diskShare * time.Since(began))
+		}
 	}
 }
 
-// looksAtDisk returns why a command has to end that began with this room: ErrDisk, ErrLost, or nothing.
-func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, began time.Time) error {
+// looksAtDisk returns why a command has to end that found this room at a directory: ErrDisk, ErrLost, or nothing. Files are
+// looked at if that is due.
+func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, since time.Time, due bool) error {
 	now := roomOf(dir)
 	if now.short() && !before.short() {
 		return fmt.Errorf("%w: its disk is full: %d MiB and %d inodes are left at %s", ErrLost, now.bytes>>20, now.inodes, dir)
@@ -98,10 +101,10 @@ func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, bega
 		most = now.allows()
 	}
 	// Others may have made room meanwhile, so half of it is reason enough to look.
-	if before.bytes-now.bytes < most/2 {
+	if !due || before.bytes-now.bytes < most/2 {
 		return nil
 	}
-	w := written{ctx: ctx, since: began, most: most, seen: map[uint64]bool{}}
+	w := written{stopped: ctx.Done(), since: since, most: most, seen: map[uint64]bool{}}
 	if fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 		w.look(fd, 0)
 	}
@@ -134,8 +137,8 @@ func (c *Command) writableFolders() []string {
 // written sums up the space of files that were changed since a time, whatever times they say they have: the time of a change
 // of their state cannot be set.
 type written struct {
-	ctx   context.Context
-	since time.Time
+	stopped <-chan struct{} // ends the look
+	since   time.Time
 	// bytes is the sum up to now; the look ends when it exceeds most.
 	bytes, most int64
 	// seen has the files with several names, which count once.
@@ -151,7 +154,12 @@ func (w *written) look(fd, depth int) {
 	for {
 		list, err := d.ReadDir(256)
 		for _, e := range list {
-			if w.ctx.Err() != nil || w.bytes > w.most || w.deep {
+			select {
+			case <-w.stopped:
+				return
+			default:
+			}
+			if w.bytes > w.most || w.deep {
 				return
 			}
 			w.add(fd, e.Name(), depth)

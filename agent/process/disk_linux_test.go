@@ -40,9 +40,10 @@ func TestDiskFiller(t *testing.T) {
 	ownDisk(t, 160, 100000)
 	// Far less than a command may write by default, so that the test needs little of the disk.
 	const limit = 16 << 20
-	const deep = "n=$(printf '%0200d' 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do mkdir $n; cd $n; done; DIR=.; "
+	const deep = "n=$(printf '%0200d' 0); i=0; while [ $i -lt 25 ]; do mkdir $n; cd $n; i=$((i+1)); done; DIR=.; "
 	// The times that files say they have are set back: nothing is hidden by that.
-	const fill = `i=0; while [ $i -lt 64 ]; do head -c 1048576 /dev/zero >"$DIR/f$i"; touch -d 2001-01-01 "$DIR/f$i"; i=$((i+1)); done; echo filled; exec sleep 20`
+	const fill = `i=0; while [ $i -lt 64 ]; do head -c 1048576 /dev/zero >"$DIR/f$i"; touch -d 2001-01-01 "$DIR/f$i"; i=$((i+1)); done; ` +
+		"echo filled; exec sleep 20"
 	for _, tt := range []struct{ name, begin string }{
 		{"its directory", "DIR=.; "},
 		{"below it", "DIR=a/b; mkdir -p $DIR; "},
@@ -63,14 +64,16 @@ func TestDiskFiller(t *testing.T) {
 		})
 	}
 	t.Run("directories without end", func(t *testing.T) {
-		c := confined(t, fmt.Sprintf("head -c %d /dev/zero >new; i=0; while [ $i -le %d ]; do mkdir d; cd d; i=$((i+1)); done; exec sleep 20", limit-1<<20, deepest))
+		c := confined(t, fmt.Sprintf("head -c %d /dev/zero >new; i=0; while [ $i -le %d ]; do mkdir d; cd d; i=$((i+1)); done; exec sleep 20",
+			limit-1<<20, deepest))
 		c.Limits.DiskBytes = limit
 		if r, err := Run(t.Context(), c); !errors.Is(err, ErrDisk) {
 			t.Errorf("ended with %d, %v\n%s", r.ExitCode, err, r.Output)
 		}
 	})
 	t.Run("one that does not", func(t *testing.T) {
-		c := confined(t, fmt.Sprintf("cat old >/dev/null; head -c %d /dev/zero >new; for i in 1 2 3 4 5 6 7 8 9; do ln new l$i; done; sleep 1; echo whole", limit-1<<20))
+		c := confined(t, fmt.Sprintf("cat old >/dev/null; head -c %d /dev/zero >new; for i in 1 2 3 4 5 6 7 8 9; do ln new l$i; done; "+
+			"sleep 1; echo whole", limit-1<<20))
 		path := filepath.Join(c.Dir, "old") // a checkout is larger than what may be written to it
 		if err := os.WriteFile(path, make([]byte, 2*limit), 0o600); err != nil {
 			t.Fatal(err)
