@@ -152,7 +152,7 @@ k8s-test: agent-cli $(filter bin/images/base.tar,$(IMAGE_BASE)) ## install the l
 	@export FORGE_CLUSTER_HOME=$${FORGE_CLUSTER_HOME:-$$HOME/.cache/forge-cluster} FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) \
 	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \
 	rm -f "$$K8S_FIGURES"; \
-	! echo TestClusterKEDA | grep -qE '$(K8S_RUN)' || $(MAKE) keda; \
+	! echo TestClusterKEDA | grep -qE '$(K8S_RUN)' || $(MAKE) keda || exit 1; \
 	if [ -n "$$FORGE_CLUSTER" ] && ! "$$FORGE_CLUSTER" kubeconfig >/dev/null 2>&1; then \
 	  trap '"$$FORGE_CLUSTER" down' EXIT; "$$FORGE_CLUSTER" up; \
 	fi; \

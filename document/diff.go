@@ -68,7 +68,8 @@ type DiffSince struct {
 	Head    string `json:"head"     yaml:"head"`
 	PatchID string `json:"patch_id" yaml:"patch_id"`
 	// Rebased says that the two are on other bases. Then lines beside a change that are others
-	// count, too: the base may have changed there, or the change may have moved.
+	// count, too: the base may have changed there, or the change may have moved. A line that moved
+	// to where the lines beside it and the section are the same is not told.
 	Rebased bool `json:"rebased" yaml:"rebased"`
 	// Same counts the files that are in both changes, and the same in both.
 	Same int `json:"same" yaml:"same"`

@@ -17,7 +17,8 @@ import (
 
 // largeAtOnce bounds the changes and transcripts that are read at the same time. A change is
 // read as a whole for every page of it, and takes up to about 30 MB of the memory of the runner
-// meanwhile; of a transcript that is its compressed whole.
+// meanwhile; of a transcript that is its compressed whole. Two changes that are compared take
+// some two hundred, so nothing is read beside them.
 const largeAtOnce = 4
 
 // diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see
@@ -41,7 +42,11 @@ func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Requ
 		return nil, err
 	}
 	var d document.Diff
-	err = e.readLarge(ctx, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
+	share := int64(1)
+	if req.Since != 0 {
+		share = largeAtOnce
+	}
+	err = e.readLarge(ctx, share, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
 		d, err = e.cfg.Diff(ctx, from.Project, req)
 		return err
 	})
@@ -67,22 +72,20 @@ func (e *endpoints) transcript(ctx context.Context, from subjects.Sender, r micr
 		return nil, err
 	}
 	var t document.Transcript
-	err = e.readLarge(ctx, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
+	err = e.readLarge(ctx, 1, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
 		t, err = e.cfg.Transcript(ctx, from.Project, req)
 		return err
 	})
 	return t, err
 }
 
-// readLarge calls read for something of an intent when there is room, and returns its error as
-// whoever asks is told it.
-func (e *endpoints) readLarge(ctx context.Context, of forge.Key, read func() error) error {
-	select {
-	case e.large <- struct{}{}:
-		defer func() { <-e.large }()
-	case <-ctx.Done():
+// readLarge calls read for something of an intent when there is room for a share of
+// largeAtOnce, and returns its error as whoever asks is told it.
+func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, read func() error) error {
+	if e.large.Acquire(ctx, share) != nil {
 		return &errCode{"429", []RefusedField{{Reason: "too many changes and transcripts are read at once; try again"}}}
 	}
+	defer e.large.Release(share)
 	err := read()
 	if errors.Is(err, conn.ErrNotFound) {
 		return &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", of.Intent, of.Project)}}}

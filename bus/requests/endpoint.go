@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nuid"
+	"golang.org/x/sync/semaphore"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
@@ -80,7 +81,7 @@ type ServeConfig struct {
 // services, as a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{
-		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), large: make(chan struct{}, largeAtOnce),
+		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), large: semaphore.NewWeighted(largeAtOnce),
 		limit: 2 * conn.RequestTimeout,
 	}
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
@@ -124,7 +125,7 @@ type endpoints struct {
 	limit   time.Duration // for an answer
 	running underWay
 	// large has room for the changes and transcripts that are read at the same time: one may take tens of megabytes.
-	large chan struct{}
+	large *semaphore.Weighted
 }
 
 // underWay are the answers of one serve that are not sent yet. The library may hand over requests

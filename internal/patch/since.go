@@ -20,8 +20,9 @@ const around = 3
 // Every line of either patch that the other does not have is returned, whatever it is: a text
 // is compared byte by byte, and what cannot be compared counts as different. On the same base a
 // line that is added or deleted counts with its place in the file, and lines around it do not
-// count; on another base the places mean nothing, so the lines around count in their stead. A
-// file that was renamed is one that was deleted and one that was added, because only so are all
+// count; on another base the places mean nothing, so the lines around and the section of the
+// hunk, such as the function, count in their stead: a line that moved to where these are equal
+// is not told. A file that was renamed is one that was deleted and one that was added, because only so are all
 // of its lines there.
 func (p *Patch) Since(former *Patch, planned []string) (files []document.DiffFile, same int, err error) {
 	now, err := p.sides()
@@ -68,14 +69,24 @@ type side struct {
 	objects string
 }
 
-// compared is a line of a side.
+// compared is a line of a side. There are many, so it refers to what others have.
 type compared struct {
-	// key is equal for equal lines. It has the bytes of the line as they are.
-	key string
+	// text has the bytes of the line as they are.
+	text string
+	op   gitdiff.LineOp
 	// hunk is the index of its hunk, place the line of the file before the change at which it
 	// is.
 	hunk, place int
-	line        document.DiffLine
+	line        *document.DiffLine
+}
+
+// lineKey is equal for equal lines. The place, or the section of the hunk, tells lines with one
+// text apart.
+type lineKey struct {
+	op      gitdiff.LineOp
+	text    string
+	place   int
+	section string
 }
 
 // sides returns the files of a patch.
@@ -93,7 +104,7 @@ func (p *Patch) sides() ([]*side, error) {
 		for h, t := range found[i].TextFragments {
 			place := int(t.OldPosition)
 			for n, l := range t.Lines {
-				s.lines = append(s.lines, compared{key: l.Op.String() + l.Line, hunk: h, place: place, line: list[i].Hunks[h].Lines[n]})
+				s.lines = append(s.lines, compared{text: l.Line, op: l.Op, hunk: h, place: place, line: &list[i].Hunks[h].Lines[n]})
 				if l.Op != gitdiff.OpAdd {
 					place++
 				}
@@ -141,8 +152,8 @@ func merge(now, before *side, placed bool) document.DiffFile {
 		m.file.Added, m.file.Deleted = 0, 0
 	}
 	counts := func(c *compared) bool { return !placed || c.line.Op != " " }
-	old, oldAt := keys(before.lines, counts, placed)
-	own, ownAt := keys(now.lines, counts, placed)
+	old, oldAt := before.keys(counts, placed)
+	own, ownAt := now.keys(counts, placed)
 	partner := make([]int, len(now.lines)) // by the newer line; -1 for none
 	taken := make([]bool, len(before.lines))
 	for i := range partner {
@@ -169,17 +180,19 @@ func merge(now, before *side, placed bool) document.DiffFile {
 	return m.file
 }
 
-// keys returns the keys of the lines that count, and the index of each. With places, each has
-// its own.
-func keys(lines []compared, counts func(*compared) bool, placed bool) (list []string, at []int) {
-	for i := range lines {
-		c := &lines[i]
+// keys returns the keys of the lines that count, and the index of each. Placed ones have their
+// place, others the section of their hunk.
+func (s *side) keys(counts func(*compared) bool, placed bool) (list []lineKey, at []int) {
+	for i := range s.lines {
+		c := &s.lines[i]
 		if !counts(c) {
 			continue
 		}
-		key := c.key
+		key := lineKey{op: c.op, text: c.text}
 		if placed {
-			key = fmt.Sprint(c.place, " ", key)
+			key.place = c.place
+		} else {
+			key.section = s.file.Hunks[c.hunk].Section
 		}
 		list, at = append(list, key), append(at, i)
 	}
@@ -199,7 +212,7 @@ type merger struct {
 func (m *merger) kept(j int, isNew bool) {
 	n := &m.now.lines[j]
 	m.open(n.hunk, &m.now.file.Hunks[n.hunk])
-	l := n.line
+	l := *n.line
 	if isNew {
 		l.Since = "added"
 		m.file.Added++
@@ -218,7 +231,7 @@ func (m *merger) dropped(i, next int, counts func(*compared) bool) {
 	if !inside {
 		m.open(-2-b.hunk, &m.before.file.Hunks[b.hunk])
 	}
-	l := b.line
+	l := *b.line
 	l.Since = "dropped"
 	m.file.Deleted++
 	m.take(l)
@@ -266,7 +279,7 @@ func shorten(hunks []document.DiffHunk) (list []document.DiffHunk) {
 // align returns pairs of indexes of equal keys, both ascending. It takes n log n steps for n
 // keys, and finds as much as can be told from keys that are in both once, and from what lies
 // beside those: not always the most that could be found.
-func align(a, b []string) (pairs [][2]int) {
+func align(a, b []lineKey) (pairs [][2]int) {
 	anchors := append(ascending(unique(a, b)), [2]int{len(a), len(b)})
 	i, j := 0, 0
 	for _, next := range anchors {
@@ -293,8 +306,8 @@ func align(a, b []string) (pairs [][2]int) {
 }
 
 // unique returns the pairs of keys that are in each list once, by their places in the first.
-func unique(a, b []string) (pairs [][2]int) {
-	count, in := map[string]int{}, map[string]int{}
+func unique(a, b []lineKey) (pairs [][2]int) {
+	count, in := map[lineKey]int{}, map[lineKey]int{}
 	for _, k := range a {
 		count[k]++
 	}

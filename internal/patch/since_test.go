@@ -108,7 +108,8 @@ func TestSinceOnAnotherBase(t *testing.T) {
 		now  *patch.Patch
 		want string
 	}{
-		"moved down":       {change(t, "c", text("a\nb\nc\nd\n", "3", ""), text("a\nb\nc\nd\n", "3", "new\n")), ""},
+		"moved down":       {change(t, "c", text("7\n8\n9\n0\n", "3", ""), text("7\n8\n9\n0\n", "3", "new\n")), ""},
+		"another section":  {change(t, "c", text("prod:\n", "3", ""), text("prod:\n", "3", "new\n")), "dropped +new|added +new|"},
 		"another context":  {change(t, "c", text("", "three", ""), text("", "three", "new\n")), "dropped  3|added  three|"},
 		"another change":   {change(t, "c", text("", "3", ""), text("", "3", "newer\n")), "dropped +new|added +newer|"},
 		"already on there": {change(t, "c", text("", "3", "new\n"), text("", "3", "new\nmore\n")), "dropped  1|dropped +new|added  new|added +more|"},

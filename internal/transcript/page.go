@@ -186,7 +186,7 @@ func (r *pager) add(raw []byte, size int, after document.Place) bool {
 // line returns an encoded line as readers get it.
 func (r *pager) line(raw []byte, size int) document.TranscriptLine {
 	var l Line
-	if size > maxLine || json.Unmarshal(raw, &l) != nil {
+	if size > maxLine || json.Unmarshal(raw, &l) != nil || l.At.UTC().Year() > 9999 || l.At.UTC().Year() < 0 { // JSON has no other years
 		return document.TranscriptLine{Kind: document.Unreadable, Size: size}
 	}
 	d := document.TranscriptLine{

@@ -151,6 +151,7 @@ func TestPageOfOthers(t *testing.T) {
 	parts := []string{
 		string(encoded), `{"kind":"text","text":"` + "\xff\xfe" + `"}`, "no JSON", `{"kind":"text","usage":{"cost_usd":1e999}}`,
 		`{"kind":"text","text":"` + strings.Repeat("x", 200<<10) + `"}`, `{"kind":"text","text":"` + strings.Repeat("y", 500<<10) + `"}`,
+		`{"at":"9999-12-31T23:59:59-23:00","kind":"text","text":"a year that JSON has not"}`,
 	}
 	for i, part := range parts {
 		if err := b.Transcripts.Append(t.Context(), to, attempt, fmt.Sprint("evil/", i), []byte(part)); err != nil {
@@ -168,7 +169,7 @@ func TestPageOfOthers(t *testing.T) {
 		if lines[1].Text != "\ufffd\ufffd" && lines[1].Text != "\ufffd" {
 			t.Errorf("%s: bytes that are no text are %q", about, lines[1].Text)
 		}
-		for _, i := range []int{2, 3, 5} {
+		for _, i := range []int{2, 3, 5, 6} {
 			if l := lines[i]; l.Kind != document.Unreadable || l.Text != "" || l.Size < len(parts[i]) || l.Size > len(parts[i])+1 {
 				t.Errorf("%s: line %d is %.100v", about, i, l)
 			}
@@ -198,7 +199,7 @@ func TestPageOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all := `{"batches":{"evil":6}}`
+	all := `{"batches":{"evil":7}}`
 	put(all, packed(t, `{"kind":"text","text":"`+long+`"}`+"\n"+string(encoded)))
 	if p, err = page(t, b, "", false); err != nil || len(p.Lines) != 2 || p.Lines[0].Kind != document.Unreadable || p.Lines[0].Size < 8<<20 {
 		t.Errorf("a line of 8 MB: %.200v, %v", p.Lines, err)

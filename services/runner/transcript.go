@@ -61,8 +61,19 @@ func find(all []forge.Attempt, req document.TranscriptRequest) (forge.Attempt, e
 		return forge.Attempt{}, refused(http.StatusNotFound, "intent", "%s has no attempt yet", req.Intent)
 	case len(found) == 0:
 		return forge.Attempt{}, refused(http.StatusNotFound, "attempt", "there is no such attempt of intent %s", req.Intent)
-	case req.Task == "" && slices.ContainsFunc(found, func(a forge.Attempt) bool { return a.Task != "" && a.Task != found[0].Task }):
+	case req.Task == "" && tasksOf(found) > 1:
 		return forge.Attempt{}, refused(http.StatusBadRequest, "task", "is needed: several tasks have such attempts")
 	}
 	return found[0], nil
+}
+
+// tasksOf returns how many tasks the attempts are of. Some are of none, but of the whole intent.
+func tasksOf(attempts []forge.Attempt) int {
+	tasks := map[forge.TaskID]bool{}
+	for _, a := range attempts {
+		if a.Task != "" {
+			tasks[a.Task] = true
+		}
+	}
+	return len(tasks)
 }

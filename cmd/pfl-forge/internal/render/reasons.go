@@ -38,7 +38,7 @@ var reasons = []Reason{
 	{
 		forge.FailOutputLimit, "it exceeded its output limit",
 		goesOn,
-		"make the command print less, or the agent's task smaller, then retry",
+		"make the command print or write less, or the agent's task smaller, then retry",
 	},
 	{
 		forge.FailCrashed, "it failed",

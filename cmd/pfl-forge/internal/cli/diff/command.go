@@ -92,7 +92,8 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	}
 	fmt.Fprintf(a.Out, ": %s, +%d -%d\n", render.Count(d.FileCount, "file"), d.Added, d.Deleted)
 	if d.Since != nil && d.Since.Rebased {
-		fmt.Fprintln(a.Out, "The base is another one since: lines beside a change are compared, too, and may be others for that reason alone.")
+		fmt.Fprintln(a.Out, "The base is another one since: lines beside a change are compared, too, and may be others for that reason alone.\n"+
+			"A line that moved to where these are the same is not shown.")
 	}
 	if !d.Proven {
 		fmt.Fprintln(a.Out, "NOT PROVEN: "+term.Line(d.Note))
