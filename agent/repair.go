@@ -33,7 +33,11 @@ func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFun
 	}
 	second, err := once(ctx, again, offsetUsage(out, sink))
 	f2 := checkOutcome(&call, &second, err)
-	if f2 != nil && (f2.Reason == forge.FailInvalidOutput || f2.Reason == forge.FailLostSession) {
+	switch {
+	case f2 == nil:
+	case f2.Reason == forge.FailLostSession:
+		f2 = Fail(forge.FailInvalidOutput, "%s; it has no session in which it could correct that", f.Message)
+	case f2.Reason == forge.FailInvalidOutput:
 		f2 = Fail(forge.FailInvalidOutput, "%s; after a correction: %s", f.Message, f2.Message)
 	}
 	return mergeOutcomes(out, second), asError(f2)

@@ -55,15 +55,24 @@ func Credentials(name string, prefixed func(prefix string) ([]string, error)) ag
 	}
 }
 
-// command returns how the program is called. It refuses arguments that are files of the
-// checkout, which an agent could change, and adds the others to the sandbox.
-func command(t *cli.Turn, words []string) (cli.Invocation, error) {
+// CheckCommand returns why the command of a back end cannot be called in a checkout, nil if it
+// can: one of its arguments is a file there, which an agent could change.
+func CheckCommand(name, checkout string, words []string) *agent.Failure {
 	for _, w := range words[min(1, len(words)):] {
-		if info, err := os.Stat(filepath.Join(t.Call.Dir, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
-			return cli.Invocation{}, agent.Fail(forge.FailConfig,
+		if info, err := os.Stat(filepath.Join(checkout, w)); err == nil && !filepath.IsAbs(w) && info.Mode().IsRegular() {
+			return agent.Fail(forge.FailConfig,
 				"the command of %s names %s, which is in the checkout: whoever works there could change the agent; keep it elsewhere, and give an absolute path",
-				filepath.Base(t.StateDir), w)
+				name, w)
 		}
+	}
+	return nil
+}
+
+// command returns how the program is called. The arguments that are files are added to the
+// sandbox.
+func command(t *cli.Turn, words []string) (cli.Invocation, error) {
+	if f := CheckCommand(filepath.Base(t.StateDir), t.Call.Dir, words); f != nil {
+		return cli.Invocation{}, f
 	}
 	// In a sandbox only the executable itself is visible by default; an interpreter's
 	// script is not.

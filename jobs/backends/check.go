@@ -32,19 +32,20 @@ type Check struct {
 }
 
 // CheckAll looks at every back end that the project's configuration names, in the
-// process's own environment. dir is a private directory that it may use.
-func CheckAll(ctx context.Context, p *config.Project, dir string) []Check {
+// process's own environment. dir is a private directory that it may use, root has the project's
+// files.
+func CheckAll(ctx context.Context, p *config.Project, dir, root string) []Check {
 	var out []Check
 	for _, name := range p.UsedAgents() {
 		if name != config.AgentRecipe {
-			out = append(out, check(ctx, name, p.Agents[name], dir))
+			out = append(out, check(ctx, name, p.Agents[name], dir, root))
 		}
 	}
 	return out
 }
 
 // check asks one back end.
-func check(ctx context.Context, name string, c config.AgentConfig, dir string) Check {
+func check(ctx context.Context, name string, c config.AgentConfig, dir, root string) Check {
 	out := Check{Agent: name}
 	owner := process.NewOwner(dir)
 	home := filepath.Join(dir, name)
@@ -68,6 +69,9 @@ func check(ctx context.Context, name string, c config.AgentConfig, dir string) C
 		out.Version, err = opencode.New(cli.Options{Owner: owner}).Version(ctx, home)
 	default: // what its own program takes for a question after the version, nobody knows
 		err = exec.New(name, c, cli.Options{Owner: owner}).CheckInstalled()
+		if f := exec.CheckCommand(name, root, c.Command); f != nil {
+			err = f
+		}
 	}
 	out.Problem = agent.AsFailure(err)
 	isSet := func(v string) bool { return environ.Get(v) != "" }

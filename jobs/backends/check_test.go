@@ -26,8 +26,8 @@ func TestCheckAll(t *testing.T) {
 	t.Setenv("PATH", bin)
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("ANTHROPIC_API_KEY", "x")
-	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [opencode, ours, gone]\n" +
-		"agents: {ours: {command: [ours]}, gone: {command: [no-such]}}\n"))
+	p, err := config.Parse([]byte("agent: codex\nroles: {review: gemini}\nfallback: [opencode, ours, gone, local]\n" +
+		"agents: {ours: {command: [ours]}, gone: {command: [no-such]}, local: {command: [ours, ours]}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,9 @@ func TestCheckAll(t *testing.T) {
 		{"opencode", "1.18.33", forge.FailMissingCLI, "there is no rg in PATH"},
 		{"ours", "", "", ""},
 		{"gone", "", forge.FailMissingCLI, "no-such"},
+		{"local", "", forge.FailConfig, "the command of local names ours, which is in the checkout"},
 	}
-	got := backends.CheckAll(t.Context(), p, t.TempDir())
+	got := backends.CheckAll(t.Context(), p, t.TempDir(), bin)
 	if len(got) != len(want) {
 		t.Fatalf("got %+v", got)
 	}

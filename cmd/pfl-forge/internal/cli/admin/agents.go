@@ -39,12 +39,12 @@ func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Inte
 				" to an agent that drives a model"))
 			continue
 		}
-		warnAgent(ctx, a, base.Config, name, what)
+		warnAgent(ctx, a, base.Config, t.Repo.Root, name, what)
 	}
 }
 
 // warnAgent warns when an agent's program does not work here, unless another agent stands in.
-func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what string) {
+func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name, what string) {
 	if len(cfg.Fallback) > 0 {
 		return // another one stands in
 	}
@@ -52,7 +52,7 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what 
 	if own, ok := cfg.Agents[name]; ok {
 		alone.Agents[name] = own
 	}
-	for _, f := range checkAgents(ctx, &alone) {
+	for _, f := range checkAgents(ctx, &alone, root) {
 		if f.Health != healthy {
 			a.Say("%s", a.Style(a.Err).Attention(what+" needs the agent "+name+", which does not work here: "+kit.Safe(f.Detail)+"; see pfl-forge doctor"))
 		}
@@ -60,7 +60,7 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, name, what 
 }
 
 // checkAgents looks for the programs of all agents that the configuration names.
-func checkAgents(ctx context.Context, cfg *config.Project) []finding {
+func checkAgents(ctx context.Context, cfg *config.Project, root string) []finding {
 	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
 	if err != nil {
 		return []finding{{"agents", warning, err.Error(), ""}}
@@ -69,7 +69,7 @@ func checkAgents(ctx context.Context, cfg *config.Project) []finding {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var found []finding
-	for _, c := range backends.CheckAll(ctx, cfg, dir) {
+	for _, c := range backends.CheckAll(ctx, cfg, dir, root) {
 		f := finding{c.Agent, healthy, c.Version, ""}
 		switch {
 		case c.Problem != nil:

@@ -41,7 +41,7 @@ func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) 
 		found = append(found,
 			finding{"repository", healthy, fmt.Sprintf("%s, project %s, base branch %s", repo.Root, repo.Project, base.Branch), ""},
 			checkConfig(base, repo.Root))
-		found = append(found, checkAgents(ctx, base.Config)...)
+		found = append(found, checkAgents(ctx, base.Config, repo.Root)...)
 		found = append(found, checkEffort(base.Config)...)
 		found = append(found, checkMerge(base.Config)...)
 	}
