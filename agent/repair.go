@@ -37,6 +37,8 @@ func RunWithRepair(ctx context.Context, call Call, sink func(Event), once RunFun
 	case f2 == nil:
 	case f2.Reason == forge.FailLostSession:
 		f2 = Fail(forge.FailInvalidOutput, "%s; it has no session in which it could correct that", f.Message)
+	case f2.Reason == forge.FailInvalidOutput && f2.Message == f.Message:
+		f2 = Fail(forge.FailInvalidOutput, "%s, also when it was asked to correct that", f.Message)
 	case f2.Reason == forge.FailInvalidOutput:
 		f2 = Fail(forge.FailInvalidOutput, "%s; after a correction: %s", f.Message, f2.Message)
 	}
