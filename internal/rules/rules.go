@@ -10,6 +10,7 @@
 //	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done; the tasks of another plan go on
 //	   with the numbers of those before; what a forge refuses
 //	   until a person mends it fails no change, and of a pull request that waits for a day one is told
+//	4  the retry of a task whose change could not be verified or reviewed goes on with that change
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -33,7 +34,7 @@ const (
 	// First is the version of records that carry none.
 	First Version = 1
 	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
-	Newest Version = 3
+	Newest Version = 4
 )
 
 // Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
@@ -84,6 +85,11 @@ var (
 		Name: "OverduePulls", Since: 3,
 		Why: "a pull request whose checks never came, or that nobody merged, waited unnoticed and had others wait for it",
 	}
+	// StandingChange is asked for where a step is given up.
+	StandingChange = Change{
+		Name: "StandingChange", Since: 4,
+		Why: "the retry of a task whose review could not be made had its change made again, found nothing to commit, and failed for that",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -93,7 +99,7 @@ var (
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook}
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange}
 }
 
 // Has reports whether the rules of a version have a change.

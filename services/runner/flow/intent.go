@@ -300,6 +300,7 @@ func (s *Intent) giveUp(t *task.Task, step forge.Step, why string) {
 	switch {
 	case t != nil:
 		s.tasks(func(x *task.Turn) { t.GaveUp(x, step, why) })
+		t.Stands = t.Stage == task.Failed && !task.Makes(step) && s.DecidedBy.Has(rules.StandingChange)
 	case s.Policy.Reading && s.Phase != control.Analyzing:
 		s.Policy.Reading = false
 		s.Plan.Attempts.Worked()

@@ -13,7 +13,14 @@ import (
 )
 
 // Start begins a task whose dependencies are done.
-func (t *Task) Start(x *Turn) { t.step(x, Input{On: Ready}) }
+func (t *Task) Start(x *Turn) {
+	if _, ok := x.Strategy.Table().Find(Pending, Stands); !ok || !t.Stands {
+		t.step(x, Input{On: Ready})
+		return
+	}
+	t.Status, t.Stands = forge.TaskImplementing, false
+	t.step(x, Input{On: Stands})
+}
 
 // Made takes over commits, session and checkout of an attempt, whatever the change is
 // worth.

@@ -58,6 +58,8 @@ type On string
 const (
 	// Ready: all tasks that it depends on are done.
 	Ready On = "dependencies done"
+	// Stands: they are, and a change of a former run was neither verified nor reviewed to its end, for which it is not to blame.
+	Stands On = "change stands"
 	// Committed: an attempt committed something.
 	Committed On = "committed"
 	// Nothing: an attempt committed nothing.
@@ -194,6 +196,7 @@ func (t Table) Mermaid() string {
 // task, Best.takes answers the ends of each in place of these rows.
 var Changes = slices.Concat(Table{
 	{From: Pending, On: Ready, To: Implementing},
+	{From: Pending, On: Stands, To: Rebasing},
 	{From: Implementing, On: Committed, To: Rebasing},
 	{From: Implementing, On: Nothing, To: Implementing, Rule: rule.EmptyAttempt, Spends: true},
 	{From: Implementing, On: NothingToMend, To: Rebasing, Rule: rule.VerifyAgain},

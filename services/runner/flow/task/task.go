@@ -73,6 +73,9 @@ type Task struct {
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool
+	// Stands says that the task failed because its change could not be verified or reviewed: a retry
+	// goes on with that. To make it again would find nothing to commit.
+	Stands bool `json:",omitzero"`
 	// Continue says that the next implementation continues in the tree that the one
 	// before left, uncommitted files included.
 	Continue bool
@@ -182,6 +185,9 @@ func (t *Task) Reset(instructions string, fresh bool) {
 	t.Rebase.Worked()
 	t.Review.Worked()
 	t.Fresh, t.Continue = fresh || t.Head == "", false
+	if instructions != "" || t.Fresh || t.Head == t.Base {
+		t.Stands = false
+	}
 	if instructions != "" {
 		t.Feedback = strings.TrimSpace(instructions + "\n\n" + t.Feedback)
 	}
@@ -330,7 +336,7 @@ func (t *Task) fail(x *Turn, why string) {
 // End closes the task and gives back what it holds. Unless that follows from a row,
 // nothing else of the intent is started.
 func (t *Task) End(x *Turn, status forge.TaskStatus, failure string) {
-	t.Status, t.Failure = status, failure
+	t.Status, t.Failure, t.Stands = status, failure, false
 	t.Stage = Done
 	if status == forge.TaskFailed {
 		t.Stage = Failed
