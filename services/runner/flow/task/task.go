@@ -61,6 +61,8 @@ type Task struct {
 	Meeting
 	// Seconded is about reviews that take more than one answer.
 	Seconded
+	// Beginning is about the next implementation.
+	Beginning
 
 	// Stage is where the task stands; see Table.
 	Stage Stage
@@ -70,15 +72,6 @@ type Task struct {
 	Rebase retry.Counter
 	// Review counts the attempts of the step that checks the change.
 	Review retry.Counter
-	// Fresh says that the next implementation starts over from the tip of the base
-	// branch.
-	Fresh bool
-	// Stands says that the task failed because its change could not be verified or reviewed: a retry
-	// goes on with that. To make it again would find nothing to commit.
-	Stands bool `json:",omitzero"`
-	// Continue says that the next implementation continues in the tree that the one
-	// before left, uncommitted files included.
-	Continue bool
 	// Session is about the implementation.
 	Session session.Session
 	// ReviewSession is about the newest review or judgment.
@@ -97,6 +90,19 @@ type Task struct {
 	Candidate *forge.Rebase
 	// Reviews are of all runs, oldest first.
 	Reviews []forge.Review
+}
+
+// Beginning says from where a task goes on.
+type Beginning struct {
+	// Fresh says that the next implementation starts over from the tip of the base
+	// branch.
+	Fresh bool
+	// Stands says that the task failed because its change could not be verified or reviewed: a retry
+	// goes on with that. To make it again would find nothing to commit.
+	Stands bool `json:",omitzero"`
+	// Continue says that the next implementation continues in the tree that the one
+	// before left, uncommitted files included.
+	Continue bool
 }
 
 // Strategy says how a task's change is made and checked, and how often.
