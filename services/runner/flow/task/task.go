@@ -99,7 +99,7 @@ type Beginning struct {
 	Fresh bool
 	// Stands says that the task failed because its change could not be verified or reviewed: a retry
 	// goes on with that. To make it again would find nothing to commit.
-	Stands bool `json:",omitzero"`
+	Stands bool
 	// Continue says that the next implementation continues in the tree that the one
 	// before left, uncommitted files included.
 	Continue bool
