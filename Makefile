@@ -57,7 +57,7 @@ PROMPTS = $(shell git grep -l 'prompttest\.Golden' -- '*_test.go' | xargs -n1 di
 define report
 @$(MAKE) agent-cli
 @go build -o bin/testreport ./internal/testreport
-CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -parallel 3 -timeout 40m -json $(1) $(2) | bin/testreport
+CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
 endef
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
