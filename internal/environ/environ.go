@@ -16,9 +16,8 @@ import (
 var hidden sync.Map
 
 // Hide takes the variables that are named like secrets (see redact.SecretNames), and settings of ours with a password in
-// a URL, out of the environment. On Linux it also
-// erases them in the block of memory that /proc/<pid>/environ shows, as far as the kernel lets it. A main calls it first,
-// before process.Protect, which takes the right to do that.
+// a URL, out of the environment. On Linux it also erases them in the block of memory that /proc/<pid>/environ shows, as
+// far as the kernel lets it. A main calls it first, before process.Protect, which takes the right to do that. It is called once.
 func Hide() {
 	// What is no secret by its name stays: most variables are read by libraries, in the environment alone.
 	names := redact.SecretNames(os.Environ())
