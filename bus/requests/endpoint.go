@@ -1,20 +1,16 @@
 package requests
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
-	"github.com/nats-io/nuid"
 	"golang.org/x/sync/semaphore"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -23,7 +19,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/quota"
 )
 
 const (
@@ -32,23 +27,9 @@ const (
 	// serviceVersion is the version of the requests and answers, not of the
 	// program.
 	serviceVersion = "1.0.0"
-	// rulingWait is how long a submission waits for a runner's decision.
-	rulingWait = 5 * time.Second
 	// requestsAtOnce bounds the requests that are answered at the same time.
 	requestsAtOnce = 64
-	// listed is how many intents a list has unless the request says otherwise,
-	// mostListed how many it can ask for.
-	listed, mostListed = 100, 500
 )
-
-// Accepted answers a submission.
-type Accepted struct {
-	Project forge.ProjectID `json:"project"`
-	Intent  forge.IntentID  `json:"intent"`
-	// Result is new, known (the same event was submitted before), or accepted (it is
-	// stored, and no runner has decided yet).
-	Result string `json:"result"`
-}
 
 // Refused answers a request that is refused, beside an error code as HTTP has
 // them: 400 for a mistake in the request, 404, 409 for a request that a runner
@@ -247,172 +228,6 @@ func (e *endpoints) respond(r micro.Request, result any, err error) error {
 		return err
 	}
 	return e.conn.NC.PublishMsg(msg)
-}
-
-// submit stores an intent and answers with the runner's decision, an Accepted;
-// if none comes in time the intent is stored all the same.
-func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	header := r.Headers()
-	ev, err := submission{
-		from: from, contentType: header.Get(wire.HeaderContentType), data: r.Data(),
-		fallback: cmp.Or(header.Get(jetstream.MsgIDHeader), nuid.Next()),
-	}.read()
-	if wrong, ok := errors.AsType[*SubmissionError](err); ok {
-		refused := &errCode{code: "400"}
-		for _, f := range wrong.Fields {
-			refused.fields = append(refused.fields, RefusedField{f.Field, f.Reason})
-		}
-		return nil, refused
-	}
-	if err != nil {
-		return nil, err
-	}
-	if ev.Signature, err = e.proven(ctx, from, r); err != nil {
-		return nil, err
-	}
-	subject, err := subjects.Submission(from.Project)
-	if err != nil {
-		return nil, err
-	}
-	id := ev.To.Intent
-	m, err := e.submissions.again(ev, subject)
-	if err != nil {
-		return nil, bad("", "%v", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, rulingWait)
-	defer cancel()
-	ruling, err := e.submissions.decided(ctx, m)
-	result := Accepted{Project: from.Project, Intent: id, Result: "new"}
-	switch {
-	case errors.Is(err, ErrNoRuling):
-		result.Result = "accepted"
-	case err != nil:
-		return nil, err
-	case quota.Exceeded(ruling):
-		return nil, &errCode{"429", []RefusedField{refusedField(ruling)}}
-	case ruling.Decision == forge.Refused:
-		return nil, &errCode{"409", []RefusedField{refusedField(ruling)}}
-	case ruling.Decision == forge.Ignored:
-		result.Result = "known"
-	}
-	return result, nil
-}
-
-// proven returns the signature of a submission's author; empty where accounts have no
-// keys. A submission without proof is refused, and shown among the dead letters.
-func (e *endpoints) proven(ctx context.Context, from subjects.Sender, r micro.Request) (string, error) {
-	if e.cfg.Authors == nil {
-		return "", nil
-	}
-	header := nats.Header(r.Headers())
-	p, err := e.cfg.Authors.Check(conn.Signable(r.Subject(), header, r.Data()), header[signed.Header], time.Now(), signed.AuthorOf(from))
-	if err == nil {
-		return p.String(), nil
-	}
-	id, m := conn.Unstored("requests", r.Subject(), r.Data())
-	if err := e.conn.BuryAs(ctx, id, "", m, err.Error()); err != nil {
-		return "", err
-	}
-	return "", &errCode{"403", []RefusedField{{Reason: err.Error()}}}
-}
-
-// refusedField returns the reason of a ruling, without the field's name in
-// front of it.
-func refusedField(r forge.Ruling) RefusedField {
-	return RefusedField{r.Field, strings.TrimPrefix(r.Reason, r.Field+": ")}
-}
-
-// again returns a submission as a message that is read to the same event: a
-// request is stored like a submission to the stream, so that runners have one
-// way of reading both.
-func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) {
-	in := forge.As[*forge.Submit](ev.Message).Intent
-	if in.ID == originID(in.Project, in.Origin) {
-		in.ID, ev.To.Intent = "", "" // it follows from the origin
-	} else {
-		in.Origin.EventID = "" // it follows from the id
-	}
-	ev.Message = &forge.Submit{Intent: in}
-	data, err := wire.Events.Marshal(&ev)
-	if err != nil {
-		return nil, err
-	}
-	m, err := ss.conn.Message(subject, data)
-	if err == nil {
-		m.Header.Set(jetstream.MsgIDHeader, "api/"+nuid.Next())
-	}
-	return m, err
-}
-
-// list answers with a document.Listed: the intents of a project by their ids, a
-// page at a time.
-func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	var filter document.Filter
-	var after string
-	limit := listed
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.list("status", &filter.Status)
-		o.list("waiting", &filter.Waiting)
-		o.list("type", &filter.Type)
-		o.list("labels", &filter.Labels)
-		o.text("requester", &filter.Requester)
-		o.read("since", &filter.Since, "a time such as 2026-03-01T12:00:00Z")
-		o.text("after", &after)
-		o.whole("limit", &limit)
-		o.only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
-		if limit < 1 || limit > mostListed {
-			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
-		}
-		*o.errs = append(*o.errs, filter.Check()...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := e.submissions.journal.Summaries(ctx, from.Project)
-	if err != nil {
-		return nil, err
-	}
-	result := document.Listed{Intents: []document.State{}}
-	for i := range all {
-		s := &all[i]
-		if strings.Compare(string(s.Key.Intent), after) <= 0 || !filter.Selects(s) {
-			continue
-		}
-		if len(result.Intents) == limit {
-			result.Next = result.Intents[limit-1].Intent
-			break
-		}
-		result.Intents = append(result.Intents, document.StateOf(s))
-	}
-	return result, nil
-}
-
-// show answers with a document.Detail, everything that is known of an intent. Of one that has become long it is a page: the
-// newest of everything, or a part from a place on.
-func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	var id string
-	var page document.Page
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.text("intent", &id)
-		o.text("part", &page.Part)
-		o.whole("after", &page.After)
-		o.only("intent", "part", "after")
-		if _, err := forge.ParseIntentID(id); err != nil {
-			o.note("intent", err.Error())
-		}
-		*o.errs = append(*o.errs, page.Check()...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	v, work, err := e.cfg.Report(ctx, forge.Key{Project: from.Project, Intent: forge.IntentID(id)})
-	if errors.Is(err, conn.ErrNotFound) {
-		return nil, &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", id, from.Project)}}}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return document.DetailOf(&v, work, page), nil
 }
 
 // readRequest reads a JSON object, for which an empty request stands as well.

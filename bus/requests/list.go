@@ -1,0 +1,90 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/micro"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// listed is how many intents a list has unless the request says otherwise, mostListed how many it
+// can ask for.
+const listed, mostListed = 100, 500
+
+// list answers with a document.Listed: the intents of a project by their ids, a
+// page at a time.
+func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var filter document.Filter
+	var after string
+	limit := listed
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.list("status", &filter.Status)
+		o.list("waiting", &filter.Waiting)
+		o.list("type", &filter.Type)
+		o.list("labels", &filter.Labels)
+		o.text("requester", &filter.Requester)
+		o.read("since", &filter.Since, "a time such as 2026-03-01T12:00:00Z")
+		o.text("after", &after)
+		o.whole("limit", &limit)
+		o.only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
+		if limit < 1 || limit > mostListed {
+			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
+		}
+		*o.errs = append(*o.errs, filter.Check()...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := e.submissions.journal.Summaries(ctx, from.Project)
+	if err != nil {
+		return nil, err
+	}
+	result := document.Listed{Intents: []document.State{}}
+	for i := range all {
+		s := &all[i]
+		if strings.Compare(string(s.Key.Intent), after) <= 0 || !filter.Selects(s) {
+			continue
+		}
+		if len(result.Intents) == limit {
+			result.Next = result.Intents[limit-1].Intent
+			break
+		}
+		result.Intents = append(result.Intents, document.StateOf(s))
+	}
+	return result, nil
+}
+
+// show answers with a document.Detail, everything that is known of an intent. Of one that has become long it is a page: the
+// newest of everything, or a part from a place on.
+func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+	var id string
+	var page document.Page
+	err := readRequest(r.Data(), func(o *jsonObject) {
+		o.text("intent", &id)
+		o.text("part", &page.Part)
+		o.whole("after", &page.After)
+		o.only("intent", "part", "after")
+		if _, err := forge.ParseIntentID(id); err != nil {
+			o.note("intent", err.Error())
+		}
+		*o.errs = append(*o.errs, page.Check()...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, work, err := e.cfg.Report(ctx, forge.Key{Project: from.Project, Intent: forge.IntentID(id)})
+	if errors.Is(err, conn.ErrNotFound) {
+		return nil, &errCode{"404", []RefusedField{{"intent", fmt.Sprintf("there is no intent %q in project %q", id, from.Project)}}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return document.DetailOf(&v, work, page), nil
+}
