@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // VerifyReport is the result of the project's verify commands on one tree.
@@ -55,10 +57,10 @@ func (c *Check) Text() string {
 }
 
 // CheckName matches the names that a check of a project can have.
-var CheckName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var CheckName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // LikeCheck matches words that read as those of a Check do. Without one they are refused: nothing would run.
-var LikeCheck = regexp.MustCompile("(?is)^\\s*(check\\s+\\S+\\s+passes|`.+`\\s+exits with [0-9]+(,.*)?)[\\s.]*$")
+var LikeCheck = pattern.New("(?is)^\\s*(check\\s+\\S+\\s+passes|`.+`\\s+exits with [0-9]+(,.*)?)[\\s.]*$")
 
 // validChecks returns the first thing that is wrong with an intent's checks, or nil.
 func validChecks(in *Intent) *FieldError {

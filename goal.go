@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Bounds and defaults of a goal.
@@ -149,7 +150,7 @@ func (g *GoalOptions) validPlaces() *FieldError {
 }
 
 // toolShape is a tool's name, and, in parentheses, what it may be used for.
-var toolShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
+var toolShape = pattern.New(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
 
 // ValidateAgent refuses a model or a tool that an agent's program could take for an
 // option or for several arguments.

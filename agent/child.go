@@ -1,12 +1,12 @@
 package agent
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -62,7 +62,7 @@ func childPlans(parts []Child) ([]forge.ChildPlan, error) {
 }
 
 // typeShape matches the types that an analysis may give to intents.
-var typeShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var typeShape = pattern.New(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // parseIntent returns an intent without an id, within the bounds of forge.Intent. list
 // and i locate it in the answer, for the error.

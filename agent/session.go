@@ -3,7 +3,8 @@ package agent
 import (
 	"crypto/rand"
 	"fmt"
-	"regexp"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Session names the session that a call begins or resumes. The zero value begins one
@@ -29,7 +30,7 @@ type Sessions interface {
 }
 
 // uuid matches the names of sessions: UUIDs, which every CLI takes.
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+var uuid = pattern.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // IsSessionID reports whether s can name a session, and so be part of a path.
 func IsSessionID(s string) bool { return uuid.MatchString(s) }

@@ -2,18 +2,18 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // The shapes of names: of recipes, their tasks and back ends, and of parameters.
 var (
-	nameShape  = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-	paramShape = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+	nameShape  = pattern.New(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+	paramShape = pattern.New(`^[A-Z][A-Z0-9_]{0,63}$`)
 )
 
 // CheckParamName returns an error for a name that a recipe's parameter must not have: one

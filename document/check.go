@@ -2,15 +2,15 @@ package document
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var typeName = pattern.New(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // CheckTitle returns why a text is no title of an intent; empty if it is one.
 func CheckTitle(s string) string {

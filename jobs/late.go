@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -82,7 +82,7 @@ func (s *Set) Hold(cmd *forge.Command) error {
 }
 
 // userInfo matches user and password in a URL.
-var userInfo = regexp.MustCompile(`://[^/@\s]*@`)
+var userInfo = pattern.New(`://[^/@\s]*@`)
 
 // brief returns an error in one line: of git's, the last that it printed. It holds no
 // password of a URL.

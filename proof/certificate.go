@@ -6,10 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // LoginRole takes the place of the role where the key of a login is derived: whose
@@ -29,7 +30,7 @@ const (
 )
 
 // connectionKeys matches the public nkeys of users.
-var connectionKeys = regexp.MustCompile(`^U[A-Z2-7]{55}$`)
+var connectionKeys = pattern.New(`^U[A-Z2-7]{55}$`)
 
 // Certificate says that two keys are a person's for some hours: the one that signs
 // what the person asks for and decides, and the one by which they connect. It is

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // The namespaces, which say what a key may sign.
@@ -107,7 +108,7 @@ const (
 )
 
 // principals matches names of accounts.
-var principals = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`)
+var principals = pattern.New(`^[a-z0-9][a-z0-9-]{0,79}$`)
 
 // ReadSigners reads a file of trusted keys.
 func ReadSigners(path string) (Signers, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/credentials"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
@@ -229,4 +229,4 @@ func (c *Config) check() error {
 }
 
 // userInServer matches a URL with a user or a token before the host.
-var userInServer = regexp.MustCompile(`://[^/,]*@`)
+var userInServer = pattern.New(`://[^/,]*@`)

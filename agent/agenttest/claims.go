@@ -1,19 +1,20 @@
 package agenttest
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // hunk is the header of a hunk; its group is the first line of the new side.
-var hunk = regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)`)
+var hunk = pattern.New(`^@@ -[0-9,]+ \+([0-9]+)`)
 
 // asked is the heading of a requirement or criterion in a prompt.
-var asked = regexp.MustCompile(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
+var asked = pattern.New(`(?m)^(?:Requirement|Criterion) [0-9]+:$`)
 
 // word matches a line of which a quote shows something.
-var word = regexp.MustCompile(`[\p{L}\p{N}]{3}|\p{Han}{2}`)
+var word = pattern.New(`[\p{L}\p{N}]{3}|\p{Han}{2}`)
 
 // Cite returns evidence of the first line with a word and a text that the change in a prompt adds,
 // as an honest reviewer cites it; of the first line with the text if none has a word, and nil if

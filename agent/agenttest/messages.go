@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // messages is the Messages API, which Claude Code and opencode speak.
@@ -49,7 +50,7 @@ func (b blocks) text() string {
 }
 
 // workingDir finds the directory that Claude Code names in its prompt.
-var workingDir = regexp.MustCompile(`(?m)[Ww]orking directory: (.+)$`)
+var workingDir = pattern.New(`(?m)[Ww]orking directory: (.+)$`)
 
 // parseMessages reads a request.
 func parseMessages(body []byte, h *http.Request) (Request, error) {

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // responses is the Responses API of OpenAI.
@@ -18,7 +19,7 @@ var responses = protocol{
 }
 
 // workspaceRoot finds the directory that Codex names in its prompt.
-var workspaceRoot = regexp.MustCompile(`<cwd>(.+)</cwd>`)
+var workspaceRoot = pattern.New(`<cwd>(.+)</cwd>`)
 
 // parseResponses reads a request. System is the instructions and all developer
 // messages.

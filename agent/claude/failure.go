@@ -2,7 +2,6 @@ package claude
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -157,7 +157,7 @@ func (t *outputReader) apiError(status int, said string, code int) *agent.Failur
 	return agent.Fail(forge.FailCrashed, "%s", said)
 }
 
-var statusInText = regexp.MustCompile(`API Error:? (\d{3})\b`)
+var statusInText = pattern.New(`API Error:? (\d{3})\b`)
 
 // status returns the HTTP status of the error that ended the call, or 0.
 func (t *outputReader) status(said string) int {

@@ -1,10 +1,11 @@
 package claude
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // limitEnd returns when a limit ends, from the message or else the last
@@ -18,10 +19,10 @@ func (t *outputReader) limitEnd(said string, now time.Time) time.Time {
 
 var (
 	// "Claude AI usage limit reached|1790000000", of older versions.
-	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
+	resetEpoch = pattern.New(`\|(\d{10})\b`)
 	// "You've hit your weekly limit · resets Dec 5, 2027, 9:30am (Europe/Paris)": the day
 	// and the year are missing for the current ones.
-	resetClock = regexp.MustCompile(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
+	resetClock = pattern.New(`(?i)resets?(?: at)?\s+(?:([a-z]{3}) (\d{1,2})(?:, (\d{4}))?(?:,| at) )?` +
 		`(\d{1,2})(?::(\d{2}))?[\s\x{202f}]*([ap])m(?:\s+\(([A-Za-z0-9_+/-]+)\))?`)
 )
 

@@ -4,10 +4,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // session selects the CLI's session of a call: a new one with a preset id, or the file
@@ -111,7 +111,7 @@ func sessionFile(settings, id string) string {
 	return ""
 }
 
-var globSpecial = regexp.MustCompile(`[\\*?\[]`)
+var globSpecial = pattern.New(`[\\*?\[]`)
 
 // escape returns a glob pattern that matches only path.
 // A backslash takes the meaning from the character after it.

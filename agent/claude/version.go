@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -109,7 +109,7 @@ func (a *Agent) queryVersion(ctx context.Context, path, home string) (string, er
 }
 
 var (
-	versionShape = regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})\.(\d{1,6})\b`)
+	versionShape = pattern.New(`^(\d{1,6})\.(\d{1,6})\.(\d{1,6})\b`)
 	oldest, _    = parseVersion(Oldest)
 )
 

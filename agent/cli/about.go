@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // About describes a CLI to a person: in error messages, and in pfl-forge doctor.
@@ -31,7 +31,7 @@ type About struct {
 }
 
 // versionInText matches the version in whatever a CLI prints about itself.
-var versionInText = regexp.MustCompile(`\b(\d+)\.(\d+)\.(\d+)\b`)
+var versionInText = pattern.New(`\b(\d+)\.(\d+)\.(\d+)\b`)
 
 // Version returns the version that the program reports. If that is older than
 // About.Oldest, it is returned beside a *agent.Failure. home is used as directory and

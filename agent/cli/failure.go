@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -25,7 +25,7 @@ func Contains(s string, parts ...string) bool {
 }
 
 // statusInText finds an HTTP error status in a message.
-var statusInText = regexp.MustCompile(`(?i)(?:\bstatus(?: code)?|\bHTTP|"(?:code|status)"|\berror|\bcode)\W{0,4}([45]\d\d)\b`)
+var statusInText = pattern.New(`(?i)(?:\bstatus(?: code)?|\bHTTP|"(?:code|status)"|\berror|\bcode)\W{0,4}([45]\d\d)\b`)
 
 // Classify returns the failure that a message of an API or CLI stands for, or nil if it
 // recognizes none. status is the HTTP status, or 0 to search the message for one. The
@@ -81,10 +81,10 @@ func ExitFailure(report process.Report, status int, said string) *agent.Failure 
 // Ways in which messages say when a limit ends: after a duration, as Unix time, or as a
 // timestamp.
 var (
-	relativeEnd  = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
-	durationPart = regexp.MustCompile(`(\d+(?:\.\d+)?) ?([a-z]+)`)
-	epochEnd     = regexp.MustCompile(`(?i)resets?_?(?:at)?\W{1,4}(\d{10})\b`)
-	isoEnd       = regexp.MustCompile(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
+	relativeEnd  = pattern.New(`(?i)(?:try again|retry|reset)[^.]{0,40}?\bin ((?:\d+(?:\.\d+)? ?[a-z]+,? ?(?:and )?)+)`)
+	durationPart = pattern.New(`(\d+(?:\.\d+)?) ?([a-z]+)`)
+	epochEnd     = pattern.New(`(?i)resets?_?(?:at)?\W{1,4}(\d{10})\b`)
+	isoEnd       = pattern.New(`(?i)(?:try again|retry|reset)[^.]{0,40}?(\d{4}-\d\d-\d\dT[0-9:.]+Z)`)
 )
 
 // limitEnd returns when the limit in a message ends; zero if the message does not say,

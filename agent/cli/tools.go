@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Tools translates a call's list of tools, which has Claude Code's names, for a program
@@ -26,7 +26,7 @@ var (
 	reading = []string{"Read", "Glob", "Grep"} // the tools of a read-only call
 	writing = append([]string{"Write", "Edit"}, reading...)
 	// plainCommand matches a command's beginning that needs no escaping in any CLI.
-	plainCommand = regexp.MustCompile(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
+	plainCommand = pattern.New(`^Bash\(([A-Za-z0-9][A-Za-z0-9 ._/=@-]*):\*\)$`)
 )
 
 // ParseTools returns the tools of a call. A read-only call has none that writes or runs

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // A request to a model can have the provider reach the network: by tools that it runs
@@ -37,14 +38,14 @@ func keepBetas(header http.Header) {
 }
 
 // providerBetas are the names of Anthropic's tools that run elsewhere.
-var providerBetas = regexp.MustCompile(`(?i)^(mcp-client|code-execution|files-api|web-fetch|web-search|skills)-`)
+var providerBetas = pattern.New(`(?i)^(mcp-client|code-execution|files-api|web-fetch|web-search|skills)-`)
 
 // shape lists the fields, tools and parts that a request of one API may have.
 type shape struct {
 	// fields are those of the request.
 	fields []string
 	// tools are the types of tools; "" is a tool that names no type.
-	tools *regexp.Regexp
+	tools *pattern.Pattern
 	// namespaces says that a tool may be a list of tools.
 	namespaces bool
 	// check looks at the fields that hold tools and the conversation.

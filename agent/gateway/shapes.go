@@ -2,9 +2,10 @@ package gateway
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // shape returns the shape of requests for an endpoint.
@@ -29,7 +30,7 @@ var messages = &shape{
 		"tool_choice", "tools", "service_tier", "context_management", "output_config", "output_format", "cache_control", "speed",
 	},
 	// Besides those without a type, tools that Anthropic describes and the client runs.
-	tools: regexp.MustCompile(`^(|custom|(bash|text_editor|computer|memory)_[0-9]{8})$`),
+	tools: pattern.New(`^(|custom|(bash|text_editor|computer|memory)_[0-9]{8})$`),
 	check: func(s *shape, request map[string]any) *refusal {
 		if refused := s.typed("tools", request["tools"]); refused != nil {
 			return refused
@@ -72,7 +73,7 @@ var responses = &shape{
 		"include", "service_tier", "prompt_cache_key", "prompt_cache_retention", "text", "client_metadata", "metadata", "max_output_tokens",
 		"max_tool_calls", "temperature", "top_p", "top_logprobs", "truncation", "user", "safety_identifier",
 	},
-	tools: regexp.MustCompile(`^(function|custom|local_shell|apply_patch)$`), namespaces: true,
+	tools: pattern.New(`^(function|custom|local_shell|apply_patch)$`), namespaces: true,
 	check: func(s *shape, request map[string]any) *refusal {
 		if refused := s.typed("tools", request["tools"]); refused != nil {
 			return refused
@@ -102,7 +103,7 @@ var completions = &shape{
 		"logprobs", "top_logprobs", "response_format", "seed", "user", "reasoning_effort", "verbosity", "service_tier", "store", "metadata",
 		"prompt_cache_key", "safety_identifier", "prediction",
 	},
-	tools: regexp.MustCompile(`^(function|custom)$`),
+	tools: pattern.New(`^(function|custom)$`),
 	check: func(s *shape, request map[string]any) *refusal {
 		if refused := s.typed("tools", request["tools"]); refused != nil {
 			return refused

@@ -3,7 +3,6 @@ package gemini
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // event is one line of the output. Type decides which fields are set.
@@ -208,7 +208,7 @@ func firstNonEmpty(list ...string) string {
 }
 
 // statusOnStderr finds the HTTP status of an API error.
-var statusOnStderr = regexp.MustCompile(`(?m)^\s*(?:status|code): ([45]\d\d)\b`)
+var statusOnStderr = pattern.New(`(?m)^\s*(?:status|code): ([45]\d\d)\b`)
 
 // End returns why the turn failed. The HTTP status is taken from stderr, because the
 // exit status has only its lowest byte.
@@ -225,8 +225,8 @@ func (r *reader) End(report process.Report) *agent.Failure {
 		return nil
 	}
 	status := 0
-	if m := statusOnStderr.FindSubmatch(report.Stderr); m != nil {
-		status, _ = strconv.Atoi(string(m[1]))
+	if m := statusOnStderr.FindStringSubmatch(string(report.Stderr)); m != nil {
+		status, _ = strconv.Atoi(m[1])
 	}
 	return cli.ExitFailure(report, status, firstNonEmpty(r.result.Error.Message, r.problem))
 }

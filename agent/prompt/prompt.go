@@ -10,6 +10,7 @@ import (
 	_ "embed" // common.md
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -21,11 +22,13 @@ var common string
 // Template is a parsed prompt file. Its named parts, such as system and prompt, are
 // rendered one by one.
 type Template struct {
-	parts *template.Template
+	// parts returns the parsed file.
+	parts func() *template.Template
 }
 
-// New parses a prompt file. It panics if the file is wrong, because the file is
-// part of the program. It can use the parts of common.md, and, beside the
+// New takes a prompt file, which is parsed when it is first rendered: most runs of a program
+// render none. Then it panics if the file is wrong, because the file is part of the program. It
+// can use the parts of common.md, and, beside the
 // functions of text/template, these, which write nothing if the text is blank:
 //
 //	{{text "name" .Text}}      prose, cut at its end if it is long
@@ -34,17 +37,19 @@ type Template struct {
 //	{{files "Name:" .Paths}}   a list of paths, each quoted
 //	{{line .Title}}            one line, quoted
 func New(name, text string) *Template {
-	t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{
-		"text": Text, "output": Output, "code": Code, "files": Files, "line": Line,
-	})
-	return &Template{parts: template.Must(template.Must(t.Parse(common)).Parse(text))}
+	return &Template{parts: sync.OnceValue(func() *template.Template {
+		t := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{
+			"text": Text, "output": Output, "code": Code, "files": Files, "line": Line,
+		})
+		return template.Must(template.Must(t.Parse(common)).Parse(text))
+	})}
 }
 
 // Render returns a part of the file, filled in with data. A field that data lacks is an
 // error.
 func (t *Template) Render(part string, data any) (string, error) {
 	var b strings.Builder
-	if err := t.parts.ExecuteTemplate(&b, part, data); err != nil {
+	if err := t.parts().ExecuteTemplate(&b, part, data); err != nil {
 		return "", fmt.Errorf("render prompt: %w", err)
 	}
 	return strings.TrimSpace(b.String()) + "\n", nil

@@ -6,13 +6,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/nats-io/nkeys"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // User is an account with what proves it to the server.
@@ -143,11 +143,11 @@ const noClean = ", no clean"
 
 // titled matches an account in a file of Conf: name, role, projects, whether it may
 // clean, and public nkey.
-var titled = regexp.MustCompile(
+var titled = pattern.New(
 	`(?m)^    # account (\S+), role ([a-z]+)(?:, projects ([a-z0-9 -]+))?(` + noClean + `)?\n    \{ nkey: (U[A-Z2-7]{55})$`)
 
 // issuers matches the key that Conf writes for the account auth.
-var issuers = regexp.MustCompile(`(?m)^    issuer: (A[A-Z2-7]{55})$`)
+var issuers = pattern.New(`(?m)^    issuer: (A[A-Z2-7]{55})$`)
 
 // ErrNotOurs says that a configuration is not one that Conf has written.
 var ErrNotOurs = errors.New("it was not written by pfl-forge auth init")

@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 const (
@@ -68,7 +68,7 @@ func (m *Manifest) of(name string) *Stream {
 }
 
 // archiveName matches the names that the archive of a stream may have.
-var archiveName = regexp.MustCompile(`^stream\.(arc|tar)\.s2$`)
+var archiveName = pattern.New(`^stream\.(arc|tar)\.s2$`)
 
 // Open reads the manifest of a backup, and compares every file with it. It
 // returns an error for each that is missing or another one. Error:

@@ -16,17 +16,20 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Codec translates values of T to bytes and back. Make one for each T when the
-// program starts, as a variable by [Must]. It is safe for concurrent use.
+// Codec translates values of T to bytes and back. Make one for each T as a variable, by [Must].
+// It is safe for concurrent use.
 type Codec[T any] struct {
-	typ  protoreflect.MessageType
-	plan *structPlan
+	typ protoreflect.MessageType
+	// plan returns the plan, which is made when it is first needed: many runs of a program end
+	// without one message.
+	plan func() *structPlan
 }
 
 // New plans the translation between T and messages of m's type. The error says
@@ -38,24 +41,36 @@ func New[T any](m proto.Message) (*Codec[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan the wire format: %w", err)
 	}
-	return &Codec[T]{typ: typ, plan: p}, nil
+	return &Codec[T]{typ: typ, plan: func() *structPlan { return p }}, nil
 }
 
-// Must is New for variables: it panics where New fails, and whether New fails
-// depends on nothing but the code.
+// Must is New for variables. Its codec plans when it is first used, and panics then where New
+// fails: whether New fails depends on nothing but the code, and tests use all of them (TestVariables of bus/internal/wire).
 func Must[T any](m proto.Message) *Codec[T] {
-	c, err := New[T](m)
-	if err != nil {
-		panic(err)
-	}
-	return c
+	typ := m.ProtoReflect().Type()
+	return &Codec[T]{typ: typ, plan: sync.OnceValue(func() *structPlan {
+		shared.Lock()
+		defer shared.Unlock()
+		p, err := shared.planner.structOf(reflect.TypeFor[T](), typ.Descriptor())
+		if err != nil {
+			panic(fmt.Errorf("plan the wire format: %w", err))
+		}
+		return p
+	})}
 }
+
+// shared has the plans of all variables: a record has an event in it, which need not be planned
+// twice.
+var shared = struct {
+	sync.Mutex
+	planner planner
+}{planner: planner{}}
 
 // Marshal returns v in protobuf's binary format, the same bytes for the same
 // value. It fails when v holds an enum's value that the wire does not know, a
 // number that is too large, or two fields of which only one may be set.
 func (c *Codec[T]) Marshal(v *T) ([]byte, error) {
-	data, err := c.plan.append(make([]byte, 0, 512), reflect.ValueOf(v).Elem())
+	data, err := c.plan().append(make([]byte, 0, 512), reflect.ValueOf(v).Elem())
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", c.name(), err)
 	}
@@ -67,7 +82,7 @@ func (c *Codec[T]) Marshal(v *T) ([]byte, error) {
 func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 	var v, zero T
 	var d decoder
-	if err := c.plan.consume(&d, data, reflect.ValueOf(&v).Elem()); err != nil {
+	if err := c.plan().consume(&d, data, reflect.ValueOf(&v).Elem()); err != nil {
 		return zero, &GarbageError{Message: c.name(), Err: err}
 	}
 	if d.unknown != "" {
@@ -80,7 +95,7 @@ func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 // the zero value of T.
 func (c *Codec[T]) Known(data []byte) T {
 	var v, zero T
-	if c.plan.consume(&decoder{}, data, reflect.ValueOf(&v).Elem()) != nil {
+	if c.plan().consume(&decoder{}, data, reflect.ValueOf(&v).Elem()) != nil {
 		return zero
 	}
 	return v

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -120,12 +120,12 @@ func once(list []Replica) []Replica {
 }
 
 // name is how services and agents may be called.
-var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var name = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // image and runtimeClass match less than Kubernetes takes for them, and no text for people.
 var (
-	image        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
-	runtimeClass = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	image        = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
+	runtimeClass = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
 // readExecutor returns the executor that metadata describes: one of those that there are,

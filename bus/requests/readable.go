@@ -2,7 +2,6 @@ package requests
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // What a person may read is decided in this file, from the request and the project in its subject
@@ -25,9 +25,9 @@ import (
 
 var (
 	// readTokens matches a token of a subject that is no wildcard for several.
-	readTokens = regexp.MustCompile(`^(\*|[A-Za-z0-9=_-]+)$`)
+	readTokens = pattern.New(`^(\*|[A-Za-z0-9=_-]+)$`)
 	// contents matches names of an object's content.
-	contents = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+	contents = pattern.New(`^[A-Za-z0-9]{1,64}$`)
 )
 
 // parseRead reads a request. The error is an *errCode with every mistake. Fields that are not known

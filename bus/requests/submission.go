@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"mime"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
@@ -293,7 +293,7 @@ func undecided(in forge.Intent, by document.Setter) forge.Intent {
 }
 
 // wordEnd matches the places at which a Go name gets an underscore.
-var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
+var wordEnd = pattern.New(`([a-z])([A-Z])`)
 
 // beyond returns an error for each field of a struct that is set and is not
 // among the allowed ones. path is put before the names.

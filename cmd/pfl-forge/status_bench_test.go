@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,6 +31,29 @@ func BenchmarkStatus(b *testing.B) {
 			b.Fatalf("%v: %s", err, out)
 		}
 	}
+}
+
+// BenchmarkStart is what each start of the program costs in processor time, beside one of git:
+// each command of a person is one, and each command that runs in a sandbox is two.
+func BenchmarkStart(b *testing.B) {
+	exe := filepath.Join(b.TempDir(), "pfl-forge")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", exe, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	used := func(name string) (sum time.Duration) {
+		cmd := exec.Command(name, "version")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	var ours, git time.Duration
+	for b.Loop() {
+		ours += used(exe)
+		git += used("git")
+	}
+	b.ReportMetric(float64(ours.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(ours)/float64(git), "x-git")
 }
 
 // fill submits intents in a new repository.

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // HistoryLine is a line of .e8/history.jsonl: an iteration of a goal, summed up.
@@ -136,7 +136,7 @@ type knownLine struct {
 
 // countOf finds a number, and never text that looks like it: there the quotes are
 // escaped.
-var countOf = regexp.MustCompile(`"applied_count"\s*:\s*([0-9]+)`)
+var countOf = pattern.New(`"applied_count"\s*:\s*([0-9]+)`)
 
 // parseLine takes a line apart. The key has the time of the line, since two projects that
 // followed each other in one folder may give two things the same name.
@@ -159,7 +159,7 @@ func parseLine(text []byte) knownLine {
 		return knownLine{}
 	}
 	known := knownLine{key: fmt.Sprintf("%s %d", l.ID, l.CreatedAt.UnixNano()), id: l.ID}
-	if at := countOf.FindSubmatchIndex(text); at != nil {
+	if at := countOf.FindStringSubmatchIndex(string(text)); at != nil {
 		known.count = [2]int{at[2], at[3]}
 	}
 	return known

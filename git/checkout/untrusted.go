@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // The limits on files of an agent's .git that are read into memory, in bytes.
@@ -147,7 +147,7 @@ func (a *agentGit) head() (git.OID, git.Branch, error) {
 }
 
 // objectFile matches the paths below .git/objects that hold objects.
-var objectFile = regexp.MustCompile(`^([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx))$`)
+var objectFile = pattern.New(`^([0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx))$`)
 
 // copyObjects copies the files that git would take for objects, and nothing
 // else: no alternates, no commit graph, no bitmap, no promisor mark, nothing

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // overlap returns the paths that a move changes, or a *UncommittedError if uncommitted
@@ -87,7 +87,7 @@ func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, file
 }
 
 // quotedPath matches the path in a complaint of git read-tree.
-var quotedPath = regexp.MustCompile(`'([^'\n]+)'`)
+var quotedPath = pattern.New(`'([^'\n]+)'`)
 
 // touching returns the paths of mine that are equal to, above or below one of theirs.
 func touching(mine, theirs []string) []string {

@@ -12,12 +12,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/pfl-forge/pfl-forge/internal/environ"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 const (
@@ -55,7 +55,7 @@ type Variables struct {
 
 // variable matches the names of files that are variables. Others, such as notes beside them,
 // are not read.
-var variable = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+var variable = pattern.New(`^[A-Z_][A-Z0-9_]*$`)
 
 // Read returns the variables as they are now. All files are of one version of a mounted
 // Secret, so that a key never meets the address of another one.

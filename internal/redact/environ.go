@@ -1,15 +1,16 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 var (
 	// secretName matches names of variables that hold a secret.
-	secretName = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|API_?KEY|(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION)_?KEY|_KEY$|_PAT$|_DSN$`)
+	secretName = pattern.New(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|API_?KEY|(?:ACCESS|PRIVATE|SIGNING|ENCRYPTION)_?KEY|_KEY$|_PAT$|_DSN$`)
 	// userinfo matches the user and password in front of the host of a URL.
-	userinfo = regexp.MustCompile(`://([^/\s@]+)@`)
+	userinfo = pattern.New(`://([^/\s@]+)@`)
 )
 
 // Environ returns the secrets in an environment, in the form of os.Environ: the values of

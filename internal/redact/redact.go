@@ -10,11 +10,12 @@ package redact
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Mark stands in place of each secret.
@@ -32,7 +33,7 @@ const (
 )
 
 // shapes match secrets by how they look. A group, if there is one, is the secret.
-var shapes = regexp.MustCompile(strings.Join([]string{
+var shapes = pattern.New(strings.Join([]string{
 	`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`,
 	`sk-ant-[A-Za-z0-9_-]{4,}`,                            // Anthropic
 	`\bsk-[A-Za-z0-9_-]{10,}`,                             // OpenAI and others

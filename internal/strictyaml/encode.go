@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Encode returns v as YAML that Decode reads back: the fields of structs in their order,
@@ -174,7 +175,7 @@ func empty(v reflect.Value) bool {
 
 // otherwise matches words that older versions of YAML take for something else: yes and no
 // for booleans, 1:20 for a number to the base of 60. They are quoted.
-var otherwise = regexp.MustCompile(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
+var otherwise = pattern.New(`^(?i:y|n|yes|no|on|off)$|^[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?$`)
 
 // text returns a string in a style in which yaml.v3 writes what it reads back as the same
 // string. FuzzRoundTrip finds the cases.

@@ -4,18 +4,19 @@ import (
 	"encoding"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // The numbers that every version of YAML and every reader takes for the same: in decimal,
 // without a plus, leading zeros, underscores or exponents.
 var (
-	integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
-	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+	integer = pattern.New(`^(0|-?[1-9][0-9]*)$`)
+	decimal = pattern.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
 // scalar decodes a single value.

@@ -38,13 +38,14 @@ import (
 	"errors"
 	"io"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/transform"
 	"gopkg.in/yaml.v3"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 const (
@@ -130,7 +131,7 @@ func parse(data []byte, pos *Positions) (*yaml.Node, *Error) {
 }
 
 // yamlLine matches where yaml.v3 says that its parser stopped.
-var yamlLine = regexp.MustCompile(`^line (\d+): `)
+var yamlLine = pattern.New(`^line (\d+): `)
 
 // syntaxError returns an error of yaml.v3's parser as one of this package.
 func syntaxError(err error, pos *Positions) *Error {

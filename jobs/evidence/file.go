@@ -3,16 +3,16 @@ package evidence
 import (
 	"bytes"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/objects"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // reference is path:line or path:from-to. The path may have colons.
-var reference = regexp.MustCompile(`^(.+):L?([0-9]{1,7})(?:-L?([0-9]{1,7}))?$`)
+var reference = pattern.New(`^(.+):L?([0-9]{1,7})(?:-L?([0-9]{1,7}))?$`)
 
 // parseRef returns the path and the lines that a citation names. To is 0 where it names one
 // line: then the quote begins there.

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 const (
@@ -24,12 +24,12 @@ const (
 var (
 	// imports matches the imports of files of instructions, as Claude Code and Gemini CLI
 	// write them. It also matches such words in examples: a file too many costs a look.
-	imports = regexp.MustCompile(`(?:^|[\s("'\[` + "`" + `])@([^\s"'()\[\]` + "`" + `]+)`)
+	imports = pattern.New(`(?:^|[\s("'\[` + "`" + `])@([^\s"'()\[\]` + "`" + `]+)`)
 	// includes and listed match the files of instructions in a configuration of OpenCode;
 	// quoted has the single ones of a list.
-	includes = regexp.MustCompile(`\{file:([^}]+)\}`)
-	listed   = regexp.MustCompile(`"instructions"\s*:\s*\[([^\]]*)\]`)
-	quoted   = regexp.MustCompile(`"([^"]+)"`)
+	includes = pattern.New(`\{file:([^}]+)\}`)
+	listed   = pattern.New(`"instructions"\s*:\s*\[([^\]]*)\]`)
+	quoted   = pattern.New(`"([^"]+)"`)
 )
 
 // finding collects the places of one commit that count as protected.
@@ -170,7 +170,7 @@ func importsOf(text string) []string {
 			list = append(list, p)
 		}
 	}
-	for _, of := range []*regexp.Regexp{imports, includes} {
+	for _, of := range []*pattern.Pattern{imports, includes} {
 		for _, m := range of.FindAllStringSubmatch(text, -1) {
 			add(m[1])
 		}

@@ -2,14 +2,14 @@ package analyzer
 
 import (
 	"os"
-	"regexp"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // line matches the end of a reference, such as :12, :12-20 or #L12.
-var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
+var line = pattern.New(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
 
 // existing returns the evidence that can be looked at, each once: files that exist in
 // dir, and everything that is no file.

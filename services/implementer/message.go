@@ -2,12 +2,12 @@ package implementer
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
@@ -36,17 +36,17 @@ const (
 var (
 	// reserved matches a line that could be read as a trailer of ours, or has a forge run
 	// no checks, with any separator that git can be configured to take.
-	reserved = regexp.MustCompile(`(?i)^\s*(forge-[a-z0-9-]*|(skip|request)-checks)\s*[:=#]`)
+	reserved = pattern.New(`(?i)^\s*(forge-[a-z0-9-]*|(skip|request)-checks)\s*[:=#]`)
 	// trailer matches a line that git reads as a trailer.
-	trailer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
+	trailer = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*[ \t]*:`)
 	// credit matches a line that names a person as author, reviewer, tester or approver. In an
 	// agent's message it is invented.
-	credit = regexp.MustCompile(`(?i)^\s*[a-z-]+-by\s*[:=#]`)
+	credit = pattern.New(`(?i)^\s*[a-z-]+-by\s*[:=#]`)
 	// divider matches lines at which tools that read patches from mail, or an edited
 	// message, end the message.
-	divider = regexp.MustCompile(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
+	divider = pattern.New(`^(---(\s|$)|diff -|Index: |\S* ?-{8,} >8 -{8,})`)
 	// helper matches the subject of a commit that was made to be squashed.
-	helper = regexp.MustCompile(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
+	helper = pattern.New(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
 )
 
 // commitMessage returns the message of a task's commit: the title as one line, the

@@ -21,15 +21,15 @@ var abstractPrompt = prompt.New("abstract.md", abstractText)
 type abstractionData struct {
 	*forge.Command
 
-	Found []pattern
+	Found []recurring
 	// Skills are those that the repository has.
 	Skills []skill
 	// MoreSkills counts those that are not shown.
 	MoreSkills int
 }
 
-// pattern is something that recurs, with its places as text.
-type pattern struct {
+// recurring is something that recurs, with its places as text.
+type recurring struct {
 	forge.Pattern
 	Places []string
 }
@@ -39,7 +39,7 @@ func newAbstractionData(cmd *forge.Command, there []skill) *abstractionData {
 	d := &abstractionData{Command: cmd, Skills: there[:min(len(there), maxSkills)]}
 	d.MoreSkills = len(there) - len(d.Skills)
 	for _, p := range cmd.Abstract().Patterns {
-		d.Found = append(d.Found, pattern{p, places(p.Evidence)})
+		d.Found = append(d.Found, recurring{p, places(p.Evidence)})
 	}
 	return d
 }

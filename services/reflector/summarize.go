@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the prompt
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/prompt"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
@@ -105,7 +105,7 @@ func changed(ctx context.Context, j *jobs.Job) ([]string, git.OID, error) {
 }
 
 // line matches the end of a reference, such as :12, :12-20 or #L12.
-var line = regexp.MustCompile(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
+var line = pattern.New(`(:[0-9]+([-:,][0-9]+)*|#L[0-9]+(-L[0-9]+)?)$`)
 
 // exists reports whether a commit has the file of a reference.
 func exists(ctx context.Context, j *jobs.Job, commit git.OID, ref string) bool {

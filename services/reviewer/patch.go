@@ -2,9 +2,10 @@ package reviewer
 
 import (
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // filePatch is a patch of one file.
@@ -116,7 +117,7 @@ func isGenerated(name string) bool {
 }
 
 // mark matches the usual marks of generated files in the first lines of a patch.
-var mark = regexp.MustCompile(`(?m)^[ +].{0,20}(Code generated .{0,200}DO NOT EDIT|@generated)`)
+var mark = pattern.New(`(?m)^[ +].{0,20}(Code generated .{0,200}DO NOT EDIT|@generated)`)
 
 // marked reports whether the first lines of a patch say that the file is generated.
 func marked(text string) bool { return mark.MatchString(text[:min(len(text), 3000)]) }

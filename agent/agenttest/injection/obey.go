@@ -8,10 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Position is a text that stands where instructions stand.
@@ -20,8 +21,8 @@ type Position struct{ Where, Text string }
 // The forms of data in a prompt, as package prompt writes it: a block between two tags with the
 // same number, and a short text in double quotes.
 var (
-	opening = regexp.MustCompile(`(?m)^<([a-z]+-[0-9a-f]{10})>\n`)
-	quoted  = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	opening = pattern.New(`(?m)^<([a-z]+-[0-9a-f]{10})>\n`)
+	quoted  = pattern.New(`"(?:[^"\\\n]|\\.)*"`)
 )
 
 // Outside returns a prompt without its data. Only its own closing tag, the first there is,
@@ -84,7 +85,7 @@ func Positions(system, prompt, dir string) []Position {
 }
 
 // reference is an import of another file.
-var reference = regexp.MustCompile(`@([^\s]+)`)
+var reference = pattern.New(`@([^\s]+)`)
 
 // imported returns the text of a file, and of those that it imports, or of all files in a
 // directory that a link leads to.
@@ -131,7 +132,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 }
 
 // numbered is a line of a file as Claude Code's tool shows it.
-var numbered = regexp.MustCompile(`(?m)^ *[0-9]+(?:\t|\x{2192}).*$`)
+var numbered = pattern.New(`(?m)^ *[0-9]+(?:\t|\x{2192}).*$`)
 
 // Request returns the instructions of a request of the Messages API, as it was really sent: system
 // prompts, tools, what the user says outside of data, and what the CLI adds to a tool's result.
@@ -178,7 +179,7 @@ func Request(body []byte, begin string) ([]Position, error) {
 }
 
 // marker is the name of an order, or of what is to be sent.
-var marker = regexp.MustCompile(`(?:ORDER|CANARY)-([0-9]{4})`)
+var marker = pattern.New(`(?:ORDER|CANARY)-([0-9]{4})`)
 
 // Orders returns the numbers of the orders in a text, however they are disguised: a model reads
 // base64, hexadecimal digits, tag characters, full width and similar letters.
@@ -196,9 +197,9 @@ func Orders(text string) []int {
 
 // Encodings of a text, and characters that are spelled out.
 var (
-	base64Text = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
-	hexText    = regexp.MustCompile(`(?:[0-9a-f]{2}){12,}`)
-	spelled    = regexp.MustCompile(`<U\+[0-9A-F]{4,6}>|<0x[0-9A-F]{2}>|\x00|\x{200b}`)
+	base64Text = pattern.New(`[A-Za-z0-9+/]{24,}={0,2}`)
+	hexText    = pattern.New(`(?:[0-9a-f]{2}){12,}`)
+	spelled    = pattern.New(`<U\+[0-9A-F]{4,6}>|<0x[0-9A-F]{2}>|\x00|\x{200b}`)
 	lookalikes = strings.NewReplacer("\u041e", "O", "\u0415", "E", "\u13a1", "R")
 )
 

@@ -6,13 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/agent/cli"
 	"github.com/pfl-forge/pfl-forge/agent/process"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -23,7 +23,7 @@ const Native = "0b8f6c1e-5d0a-4a0e-9d55-5c1a2b3c4d5e"
 const maxShown = 8000
 
 // reason is the shape of the reasons of failures.
-var reason = regexp.MustCompile(`^[a-z_]{3,20}$`)
+var reason = pattern.New(`^[a-z_]{3,20}$`)
 
 // Fuzz has a program's reader read output and the file of a session, at session below the CLI's state
 // directory, which begins with head; without a session if that is empty. Whatever they are, events are lines

@@ -7,10 +7,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -34,7 +35,7 @@ func Golden(t testing.TB, name, got string) {
 }
 
 // piece matches approximately one token of a model.
-var piece = regexp.MustCompile(`[A-Za-z]{1,9}|[0-9]{1,3}|[^\sA-Za-z0-9]+|\n\n+`)
+var piece = pattern.New(`[A-Za-z]{1,9}|[0-9]{1,3}|[^\sA-Za-z0-9]+|\n\n+`)
 
 // Tokens estimates how many tokens an English text or JSON is: words of up to nine
 // letters, numbers of up to three digits, runs of other signs, and empty lines. On

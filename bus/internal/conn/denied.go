@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // ErrNotAllowed says that the server does not let this account do something.
@@ -88,8 +89,8 @@ func (d *denials) inboxDenied(subject string, own bool) {
 }
 
 var (
-	deniedPublish = regexp.MustCompile(`(?i)publish to "([^"]+)"`)
-	deniedInbox   = regexp.MustCompile(`(?i)subscription to "(_INBOX[^"]+)"`)
+	deniedPublish = pattern.New(`(?i)publish to "([^"]+)"`)
+	deniedInbox   = pattern.New(`(?i)subscription to "(_INBOX[^"]+)"`)
 )
 
 // Reported looks at an error that the server tells beside all requests, and ends the calls

@@ -3,7 +3,6 @@ package intake
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -113,7 +113,7 @@ var comments = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Foo
 
 // opaqueStart matches the beginning of text that some forge shows as a quotation, a formula or front matter, and goldmark does not:
 // from there on it is not known what is text.
-var opaqueStart = regexp.MustCompile(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
+var opaqueStart = pattern.New(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
 
 // opaque returns where ordinary text ends for sure.
 func opaque(body string) int {
@@ -165,8 +165,8 @@ func isPlainText(paragraph ast.Node, at int) bool {
 }
 
 var (
-	hexHash = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
-	recipe  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+	hexHash = pattern.New(`^[0-9a-f]{7,64}$`)
+	recipe  = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
 
 // command reads a line; false if it is no command at all.

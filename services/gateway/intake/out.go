@@ -1,10 +1,10 @@
 package intake
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -16,15 +16,15 @@ const MaxOut = 60 << 10
 const breaker = "\u200b"
 
 // closing finds words that make a forge close an issue when they stand before a reference to it.
-var closing = regexp.MustCompile(`(?i)\b(c|f|r|i)(los(?:e[sd]?|ing)|ix(?:e[sd]|ing)?|esolv(?:e[sd]?|ing)|mplement(?:s|ed|ing)?)\b`)
+var closing = pattern.New(`(?i)\b(c|f|r|i)(los(?:e[sd]?|ing)|ix(?:e[sd]|ing)?|esolv(?:e[sd]?|ing)|mplement(?:s|ed|ing)?)\b`)
 
 // reference finds the forms in which trackers refer to an issue without a mark of their own: GH-1, ABC1-2, [issue:3].
-var reference = regexp.MustCompile(`([A-Za-z]\w*|\[\w+)([-:]\d)`)
+var reference = pattern.New(`([A-Za-z]\w*|\[\w+)([-:]\d)`)
 
 // commit matches digits that a forge could take for the hash of a commit, and part the pieces of them that are too short for one.
 var (
-	commit = regexp.MustCompile(`[0-9A-Fa-f]{7,}`)
-	part   = regexp.MustCompile(`.{1,6}`)
+	commit = pattern.New(`[0-9A-Fa-f]{7,}`)
+	part   = pattern.New(`.{1,6}`)
 )
 
 // marks are the characters with which Markdown and HTML begin anything, with their spelling as text.
@@ -50,7 +50,7 @@ func Plain(s string, secrets *redact.Redactor, limit int) string {
 }
 
 // spelled finds the characters that term spells out because they cannot be seen.
-var spelled = regexp.MustCompile(`<U\+[0-9A-F]{4,6}>`)
+var spelled = pattern.New(`<U\+[0-9A-F]{4,6}>`)
 
 // withoutSecrets returns s sanitized and redacted. It looks for secrets in the text as it came, in what is left of it for a reader,
 // and once more without all that cannot be seen: whatever stands between the pieces of a secret would leave the rest readable.

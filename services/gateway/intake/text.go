@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -46,12 +46,12 @@ const (
 )
 
 var (
-	htmlComment   = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
-	htmlAttribute = regexp.MustCompile(`(?i)\s(?:alt|title|aria-label|content|value|placeholder|srcset|summary)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)`)
-	htmlEnd       = regexp.MustCompile(`^\s*</[A-Za-z][A-Za-z0-9-]*\s*>\s*$`)
-	footnote      = regexp.MustCompile(`^[ \t]*\[\^[^\]]+\]:`)
-	language      = regexp.MustCompile(`^[A-Za-z0-9_+#.-]{1,30}$`)
-	entity        = regexp.MustCompile(`&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
+	htmlComment   = pattern.New(`(?s)<!--.*?(?:-->|$)`)
+	htmlAttribute = pattern.New(`(?i)\s(?:alt|title|aria-label|content|value|placeholder|srcset|summary)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)`)
+	htmlEnd       = pattern.New(`^\s*</[A-Za-z][A-Za-z0-9-]*\s*>\s*$`)
+	footnote      = pattern.New(`^[ \t]*\[\^[^\]]+\]:`)
+	language      = pattern.New(`^[A-Za-z0-9_+#.-]{1,30}$`)
+	entity        = pattern.New(`&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});`)
 )
 
 // hidden collects findings in a text.
@@ -120,12 +120,12 @@ func (h *hidden) node(n ast.Node) {
 	case *ast.LinkReferenceDefinition:
 		h.add(n.Lines().At(0).Start, "reference definition", string(n.Lines().Value(h.source)))
 	case *ast.FencedCodeBlock:
-		if n.Info != nil && !language.Match(bytes.TrimSpace(n.Info.Segment.Value(h.source))) {
+		if n.Info != nil && !language.MatchString(string(bytes.TrimSpace(n.Info.Segment.Value(h.source)))) {
 			h.add(n.Info.Segment.Start, "code's first line", string(n.Info.Segment.Value(h.source)))
 		}
 	case *ast.Paragraph, *ast.TextBlock:
 		for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
-			if s := line.Value(h.source); footnote.Match(s) { // pages show it at their end, if anything refers to it
+			if s := line.Value(h.source); footnote.MatchString(string(s)) { // pages show it at their end, if anything refers to it
 				h.add(line.Start, "footnote", string(s))
 			}
 		}

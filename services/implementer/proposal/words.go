@@ -1,15 +1,15 @@
 package proposal
 
-import "regexp"
+import "github.com/pfl-forge/pfl-forge/internal/pattern"
 
 var (
 	// skipping matches the words at which a CI runs nothing for a commit.
-	skipping = regexp.MustCompile(`(?i)\[\s*((?:skip|no)[\s_-]*(?:ci|actions?|checks)|(?:ci|actions?)[\s_-]*skip)\s*\]`)
+	skipping = pattern.New(`(?i)\[\s*((?:skip|no)[\s_-]*(?:ci|actions?|checks)|(?:ci|actions?)[\s_-]*skip)\s*\]`)
 	// unbuilt matches another way to say that.
-	unbuilt = regexp.MustCompile(`(?i)\*+\s*(NO_CI)\s*\*+`)
+	unbuilt = pattern.New(`(?i)\*+\s*(NO_CI)\s*\*+`)
 	// closing matches the words at which a forge closes an issue when the commit is merged,
 	// up to the number, and what is before that.
-	closing = regexp.MustCompile(`(?i)(\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))` +
+	closing = pattern.New(`(?i)(\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?|complet(?:e[sd]?|ing))` +
 		`[\s:*_(\[]+(?:issues?\s+)?)(?:([\w./-]*[#!])|(gh)-|(https?://\S*/(?:issues|pull|pulls|merge_requests|work_items)/))(\d+)`)
 )
 

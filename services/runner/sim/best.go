@@ -2,10 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // bestOf chooses the policy about two changes of a task, by the number of a world: in most there is none. It takes
@@ -31,7 +31,7 @@ func (w worker) complexity(n int) forge.Complexity {
 }
 
 // choice matches the line about a choice in the history: the commit that goes on, and the one that does not.
-var choice = regexp.MustCompile(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
+var choice = pattern.New(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
 
 // checkBest returns an error if a task had more than one second change in a run, or if the wrong one went on.
 func (w checker) checkBest() error {

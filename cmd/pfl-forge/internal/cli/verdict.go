@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // verdict returns the exit code for an error of a command, and the message to print, which
@@ -61,7 +61,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return kit.Usage(fmt.Errorf("%s: is not a number", what))
 }
 
-var together = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
+var together = pattern.New(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
 
 // inWords rewrites cobra's message about flags that exclude each other. It is false, and
 // the message as it was, for any other one.

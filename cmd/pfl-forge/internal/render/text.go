@@ -2,12 +2,12 @@ package render
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 )
 
@@ -129,7 +129,7 @@ func doing(s *forge.Summary) string {
 }
 
 // momentUTC matches a point in time as the rules write it into an activity.
-var momentUTC = regexp.MustCompile(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?: UTC|Z)`)
+var momentUTC = pattern.New(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?: UTC|Z)`)
 
 // FromNow returns a text of a machine with durations instead of its points in time: "tries
 // again in 5m" instead of "tries again at 2026-03-01 12:00:00 UTC". What is past is "now".

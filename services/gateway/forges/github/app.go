@@ -14,11 +14,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
@@ -64,7 +64,7 @@ type app struct {
 }
 
 // appID is the form of a client id, and of a number.
-var appID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var appID = pattern.New(`^[A-Za-z0-9._-]{1,64}$`)
 
 // newApp returns the tokens of an App, or an error that names the setting.
 func newApp(cfg *App, on rest.Config) (*app, error) {

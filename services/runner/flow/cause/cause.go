@@ -3,15 +3,16 @@ package cause
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // failing matches the lines of an output that say why a command failed, and noise those that
 // only say that it did.
 var (
-	failing = regexp.MustCompile(`(?i)\b(error|fail(ed|ure|s)?|fatal|panic|undefined|cannot|unexpected|expected|missing|not found|no such|denied)\b`)
-	noise   = regexp.MustCompile(`^(FAIL(\s.*)?|ok\b.*|PASS|exit status \d+|make(\[\d+\])?: .*|npm (ERR!|error).*)$`)
+	failing = pattern.New(`(?i)\b(error|fail(ed|ure|s)?|fatal|panic|undefined|cannot|unexpected|expected|missing|not found|no such|denied)\b`)
+	noise   = pattern.New(`^(FAIL(\s.*)?|ok\b.*|PASS|exit status \d+|make(\[\d+\])?: .*|npm (ERR!|error).*)$`)
 )
 
 // maxCause bounds a line about a failure, in bytes.

@@ -10,15 +10,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
 // namespaces matches the names of namespaces.
-var namespaces = regexp.MustCompile(namespaceRule)
+var namespaces = pattern.New(namespaceRule)
 
 const (
 	// secretPrefix begins the names of our Secrets.

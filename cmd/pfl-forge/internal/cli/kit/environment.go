@@ -3,8 +3,9 @@ package kit
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Complete fills in from the environment what the flags leave open: FORGE_SERVER or
@@ -87,7 +88,7 @@ func inRepository(dir string) bool {
 }
 
 // suggested matches a command in a text, up to its first word.
-var suggested = regexp.MustCompile(`\bpfl-forge (init|create|goal|audit|run|reflect|operator|status|watch|inbox|clarifications|answer|show|logs|` +
+var suggested = pattern.New(`\bpfl-forge (init|create|goal|audit|run|reflect|operator|status|watch|inbox|clarifications|answer|show|logs|` +
 	`costs|history|approve|reject|retry|pause|resume|cancel|clean|doctor|trust)\b`)
 
 // Pasted returns a text in which every command of this program has the flags that say which

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"regexp"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -22,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
@@ -200,7 +200,7 @@ func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
 }
 
 // userInfo matches user and password in a URL.
-var userInfo = regexp.MustCompile(`://[^/@,]*@`)
+var userInfo = pattern.New(`://[^/@,]*@`)
 
 // withoutSecrets returns the URLs of servers without users and passwords.
 func withoutSecrets(urls string) string { return userInfo.ReplaceAllString(urls, "://") }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // variable is the environment variable with a digest that is trusted in this process.
@@ -23,7 +23,7 @@ const variable = "FORGE_TRUST"
 const maxShown = 20
 
 // digestShape matches a digest.
-var digestShape = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var digestShape = pattern.New(`^[0-9a-f]{32}$`)
 
 // guard returns the guard of a repository.
 func guard(a *kit.App, repo *local.Repository) (*trust.Guard, error) {
