@@ -30,9 +30,11 @@ var (
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
+		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
+		"/console/projects/{project}/intents/{intent}/decide",
 	}
 	httpStatuses = []string{
-		"200", "201", "202", "204", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
+		"200", "201", "202", "204", "303", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
 	}
 	reasons = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -80,11 +81,30 @@ func New(cfg Config) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	g.Mount("/api/", api.New(api.Config{
+	served := api.New(api.Config{
 		Bus: cfg.Bus, Account: string(access.Gateway), Tokens: book, Log: cfg.Log, Ending: g.ending,
 		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
-	}))
-	return g, nil
+	})
+	g.Mount("/api/", served)
+	return g, g.addConsole(served, book)
+}
+
+// addConsole mounts the console where the settings have its key.
+func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
+	s := g.cfg.Settings.Console
+	if s.Key == "" {
+		return nil
+	}
+	key, err := console.LoadKey(s.Key)
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	c := console.Config{API: served, Tokens: book, Key: key, Log: g.cfg.Log, Now: time.Now}
+	for _, p := range s.Projects {
+		c.Projects = append(c.Projects, forge.ProjectID(p))
+	}
+	g.Mount(console.Base, console.New(c))
+	return nil
 }
 
 // addForges mounts the hooks, and has a watcher run for each forge.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestSettings reads a file, with paths from its folder, and refuses what makes no sense.
@@ -16,25 +18,30 @@ func TestSettings(t *testing.T) {
 		}
 		return ReadSettings(path)
 	}
-	s, err := read("listen: 0.0.0.0:8443\ntls: {cert: tls.crt, key: /etc/tls.key}\ntokens: tokens.yaml\nper_second: 2.5\nfollowers: 10\n")
+	s, err := read("listen: 0.0.0.0:8443\ntls: {cert: tls.crt, key: /etc/tls.key}\ntokens: tokens.yaml\nper_second: 2.5\nfollowers: 10\n" +
+		"console: {key: console.key, projects: [shop]}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := filepath.Dir(path)
-	if *s != (Settings{
+	if diff := cmp.Diff(&Settings{
 		Listen: "0.0.0.0:8443", TLS: TLS{filepath.Join(in, "tls.crt"), "/etc/tls.key"}, Tokens: filepath.Join(in, "tokens.yaml"), PerSecond: 2.5, Followers: 10,
-	}) {
-		t.Errorf("read %+v", s)
+		Console: Console{Key: filepath.Join(in, "console.key"), Projects: []string{"shop"}},
+	}, s); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
 	}
 	if s, err := read(""); err != nil || s.Listen != "127.0.0.1:8080" {
 		t.Errorf("without settings: %+v, %v", s, err)
 	}
 	for text, want := range map[string]string{
-		"listen: nowhere":     "listen: is no address",
-		"tls: {cert: a}":      "tls: give cert and key",
-		"burst: -1":           "cannot be negative",
-		"token: tokens.yaml":  "tokens",
-		"per_second: quickly": "per_second",
+		"listen: nowhere":   "listen: is no address",
+		"tls: {cert: a}":    "tls: give cert and key",
+		"console: {key: k}": "console: wants tokens",
+		"console: {key: k, projects: [a/b]}\ntokens: t": "console.projects",
+		"console: {projects: [shop]}":                   "has no key",
+		"burst: -1":                                     "cannot be negative",
+		"token: tokens.yaml":                            "tokens",
+		"per_second: quickly":                           "per_second",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

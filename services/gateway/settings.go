@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -19,6 +20,8 @@ type Settings struct {
 	// Tokens is the path of the file of tokens, from the folder of this one; empty: the API
 	// is not served.
 	Tokens string `yaml:"tokens"`
+	// Console is for people with browsers; without its key it is not served.
+	Console Console `yaml:"console"`
 	// Hooks is the path of the file of hooks, from the folder of this one; empty: none is
 	// served.
 	Hooks string `yaml:"hooks"`
@@ -40,6 +43,15 @@ type TLS struct {
 	Cert string `yaml:"cert"`
 	// Key is the path of its key.
 	Key string `yaml:"key"`
+}
+
+// Console are the settings of the web console.
+type Console struct {
+	// Key is the path of the file with the key of its sessions, from the folder of the settings. It is made if it is missing;
+	// gateways behind one address share it.
+	Key string `yaml:"key"`
+	// Projects are those that are shown to people with roles in every project.
+	Projects []string `yaml:"projects"`
 }
 
 // ReadSettings reads a gateway's file. What is wrong is told by field, with its line.
@@ -67,8 +79,19 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.PerSecond < 0 || s.Burst < 0 || s.Followers < 0 {
 		note("per_second", "per_second, burst and followers cannot be negative")
 	}
+	if s.Console.Key != "" && s.Tokens == "" {
+		note("console", "wants tokens: people sign in with a token of that file")
+	}
+	if s.Console.Key == "" && len(s.Console.Projects) > 0 {
+		note("console", "has no key: without one the console is not served")
+	}
+	for _, p := range s.Console.Projects {
+		if _, err := forge.ParseProjectID(p); err != nil {
+			note("console.projects", "%.60q: %v", p, err)
+		}
+	}
 	// A file that is moved together with the files that it names stays right.
-	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.TLS.Cert, &s.TLS.Key} {
+	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}

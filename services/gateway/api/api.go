@@ -127,11 +127,13 @@ type call struct {
 	api *API
 	w   http.ResponseWriter
 	r   *http.Request
-	// secret is the token itself: never logged, never handed on. It is looked for again
-	// while its holder follows.
+	// secret is the token itself: never logged, never handed on. It is empty of a holder who
+	// came by other means.
 	secret string
-	token  *tokens.Token
-	route  *Route
+	// find finds the token again, while its holder follows.
+	find  Finder
+	token *tokens.Token
+	route *Route
 	// id is the request's, in its answer, in the log, and beside what it asked for.
 	id      string
 	project forge.ProjectID
@@ -196,7 +198,7 @@ func (c *call) admit() error {
 	if err := c.authenticate(); err != nil {
 		return err
 	}
-	if !c.api.rates.allow(c.token.Name) {
+	if !c.counted() && !c.api.rates.allow(c.token.Name) {
 		p := problem(http.StatusTooManyRequests, "this token asks too often")
 		p.retryAfter = ratePause
 		return p
@@ -227,6 +229,14 @@ func (c *call) admit() error {
 
 // authenticate finds out whose token the request has.
 func (c *call) authenticate() error {
+	if h := holderOf(c.r); h != nil {
+		t, err := h.find()
+		if err != nil {
+			return problem(http.StatusUnauthorized, err.Error())
+		}
+		c.find, c.token = h.find, t
+		return nil
+	}
 	// A proxy before the gateway may have checked the first of two headers, and the gateway
 	// the second. So two are refused.
 	values := c.r.Header.Values("Authorization")
@@ -242,6 +252,7 @@ func (c *call) authenticate() error {
 		return problem(http.StatusUnauthorized, err.Error())
 	}
 	c.secret, c.token = secret, t
+	c.find = func() (*tokens.Token, error) { return c.api.cfg.Tokens.Find(secret) }
 	return nil
 }
 
@@ -312,6 +323,6 @@ func (c *call) caller() *requests.Caller {
 
 // again reports whether the token still counts for the route.
 func (c *call) again(context.Context) bool {
-	t, err := c.api.cfg.Tokens.Find(c.secret)
+	t, err := c.find()
 	return err == nil && t.Name == c.token.Name && t.May(c.project, c.route.Verb)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -75,8 +76,21 @@ func (b *Book) current() []Token {
 }
 
 // Find returns the entry of a token. Errors: ErrUnknown, ErrExpired.
-func (b *Book) Find(secret string) (*Token, error) {
-	t := find(b.current(), secret)
+func (b *Book) Find(secret string) (*Token, error) { return b.counts(find(b.current(), secret)) }
+
+// Named returns the entry of a name, for whoever has made sure that its token was shown.
+// Errors: those of Find.
+func (b *Book) Named(name string) (*Token, error) {
+	list := b.current()
+	i := slices.IndexFunc(list, func(t Token) bool { return t.Name == name })
+	if i < 0 {
+		return nil, ErrUnknown
+	}
+	return b.counts(&list[i])
+}
+
+// counts returns an entry if its token counts now.
+func (b *Book) counts(t *Token) (*Token, error) {
 	switch {
 	case t == nil:
 		return nil, ErrUnknown

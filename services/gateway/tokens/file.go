@@ -62,6 +62,22 @@ func (t *Token) Holder() (name string, person bool) {
 	return t.System, false
 }
 
+// Sum returns the SHA-256 of the token.
+func (t *Token) Sum() [sha256.Size]byte { return t.sum }
+
+// Everywhere reports whether the holder has roles in every project.
+func (t *Token) Everywhere() bool { return len(t.Projects[everyProject]) > 0 }
+
+// Named returns the projects that the entry names, sorted.
+func (t *Token) Named() (list []forge.ProjectID) {
+	for _, p := range slices.Sorted(maps.Keys(t.Projects)) {
+		if p != everyProject {
+			list = append(list, forge.ProjectID(p))
+		}
+	}
+	return list
+}
+
 // May reports whether the holder may do something in a project.
 func (t *Token) May(p forge.ProjectID, v Verb) bool {
 	if t.System != "" && !slices.Contains(forSystems, v) {

@@ -38,6 +38,8 @@ type world struct {
 	file    string // of the tokens
 	log     *locked
 	metrics *telemetry.Recorder // of gateways; nil: none
+	// analysis is what the analyzer finds; nil: a risky task.
+	analysis func(*forge.Command) *forge.Analysis
 }
 
 // locked is a log that is written to by several.
@@ -139,9 +141,11 @@ func (w *world) decides(quotas quota.Limits) {
 	})
 	running.Go(func() {
 		err := w.bus.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
-			return w.bus.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: &forge.Analysis{
-				Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}},
-			}})
+			found := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
+			if w.analysis != nil {
+				found = w.analysis(&j.Command)
+			}
+			return w.bus.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: found})
 		})
 		if err != nil {
 			w.t.Error(err)

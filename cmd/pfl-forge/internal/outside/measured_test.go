@@ -4,8 +4,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 )
 
 // TestRequestsAreMeasured asks at every address of the gateway: each is told apart in the metrics, with
@@ -37,7 +40,9 @@ func TestRequestsAreMeasured(t *testing.T) {
 		}
 	})
 	w.metrics = e.Recorder
-	_, w.base = w.gateway(gateway.Settings{Listen: "127.0.0.1:0", Tokens: w.file, Hooks: hooksFile})
+	_, w.base = w.gateway(gateway.Settings{
+		Listen: "127.0.0.1:0", Tokens: w.file, Hooks: hooksFile, Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")},
+	})
 
 	want := []string{
 		`http_request_method="POST",http_response_status_code="404",http_route="/hooks/{name}"`,
@@ -50,6 +55,14 @@ func TestRequestsAreMeasured(t *testing.T) {
 		w.request("", r.Method, path, "").wants(t, r.Method+" "+path, http.StatusUnauthorized)
 		want = append(want, `http_request_method="`+r.Method+`",http_response_status_code="401",http_route="`+r.Path+`"`)
 	}
+	b := &browser{w: w}
+	for _, r := range console.Routes() {
+		path := strings.NewReplacer("{project}", "shop", "{intent}", "x", "{$}", "", "{stamp}", "x", "{file}", "y").Replace(r.Path)
+		p := b.do(r.Method, path, url.Values{}) // a form, whatever the method
+		want = append(want, `http_request_method="`+r.Method+`",http_response_status_code="`+strconv.Itoa(p.status)+`",http_route="`+r.Path+`"`)
+	}
+	b.get("/console/nothing").wants(t, "nothing", http.StatusNotFound)
+	want = append(want, `http_request_method="GET",http_response_status_code="404",http_route="/console/"`)
 	w.request("ada", http.MethodPost, intents, `{"title": "Mend it", "body": "Please."}`).wants(t, "a change", http.StatusCreated)
 	w.request("ada", http.MethodDelete, intents, "").wants(t, "another method", http.StatusMethodNotAllowed)
 	for path, method := range map[string]string{

@@ -1,0 +1,152 @@
+package outside
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/quota"
+	"github.com/pfl-forge/pfl-forge/services/gateway"
+)
+
+// browser is one that has pages of the console: it keeps a cookie, says where its forms come from, and follows no redirect.
+type browser struct {
+	w      *world
+	cookie string
+	// headers are sent with every request, besides those that a browser sends.
+	headers map[string]string
+}
+
+// page is an answer of the console.
+type page struct {
+	status int
+	header http.Header
+	text   string
+}
+
+// withConsole starts an installation with a console, and a runner.
+func withConsole(t *testing.T) *world {
+	t.Helper()
+	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"}}})
+	w.decides(quota.Limits{})
+	return w
+}
+
+// get asks for an address.
+func (b *browser) get(path string) page {
+	b.w.t.Helper()
+	return b.do(http.MethodGet, path, nil)
+}
+
+// do sends a request.
+func (b *browser) do(method, path string, form url.Values) page {
+	b.w.t.Helper()
+	r, err := http.NewRequestWithContext(wait.Context(b.w.t), method, b.w.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.w.t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", b.w.base)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for name, value := range b.headers {
+		if r.Header.Set(name, value); value == "" {
+			r.Header.Del(name)
+		}
+	}
+	if b.cookie != "" {
+		r.AddCookie(&http.Cookie{Name: "__Host-pfl-forge-session", Value: b.cookie})
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+	if err != nil {
+		b.w.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.w.t.Fatal(err)
+	}
+	for _, c := range resp.Cookies() {
+		if c.Name == "__Host-pfl-forge-session" {
+			if b.cookie = c.Value; !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" || c.SameSite != http.SameSiteLaxMode {
+				b.w.t.Errorf("the cookie is %+v", c)
+			}
+		}
+	}
+	return page{resp.StatusCode, resp.Header, string(data)}
+}
+
+// signIn begins a session of the holder of a token.
+func (w *world) signIn(who string) *browser {
+	w.t.Helper()
+	b := &browser{w: w}
+	p := b.do(http.MethodPost, "/console/sign-in", url.Values{"token": {w.secrets[who]}, "next": {"/console/board?state=done"}})
+	if p.status != http.StatusSeeOther || p.header.Get("Location") != "/console/board?state=done" || b.cookie == "" {
+		w.t.Fatalf("signing in as %s: %d, to %s\n%s", who, p.status, p.header.Get("Location"), p.text)
+	}
+	return b
+}
+
+// wants checks a page.
+func (p page) wants(t *testing.T, about string, status int, texts ...string) {
+	t.Helper()
+	if p.status != status {
+		t.Errorf("%s: %d, want %d\n%s", about, p.status, status, p.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.text, text) {
+			t.Errorf("%s: %q is not in\n%s", about, text, p.text)
+		}
+	}
+}
+
+// inputs matches the hidden fields of a form.
+var inputs = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+
+// form returns the address and the fields of the form on a page that decides something of an intent.
+func (p page) form(t *testing.T, intentPath, decision string) (action string, fields url.Values) {
+	t.Helper()
+	action = strings.Replace(intentPath, "/api/v1/", "/console/", 1) + "/decide"
+	for _, text := range strings.Split(p.text, "<form ")[1:] {
+		text, _, _ = strings.Cut(text, "</form>")
+		if !strings.Contains(text, `action="`+action+`"`) || !strings.Contains(text, `name="decision" value="`+decision+`"`) {
+			continue
+		}
+		fields = url.Values{}
+		for _, m := range inputs.FindAllStringSubmatch(text, -1) {
+			fields.Add(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+		}
+		return action, fields
+	}
+	t.Fatalf("there is no form to %s %s in\n%s", decision, action, p.text)
+	return "", nil
+}
+
+// TestConsoleDecides signs in and approves in place; what the page showed is what counts, and the journal says who and through what.
+func TestConsoleDecides(t *testing.T) {
+	w := withConsole(t)
+	path, plan := w.proposed("risky")
+	id := path[strings.LastIndexByte(path, '/')+1:]
+	bob := w.signIn("bob")
+	inbox := bob.get("/console/inbox")
+	inbox.wants(t, "the inbox", http.StatusOK, "Risky", "Do it.", "needs approval", plan, "shop/"+id, "What it would do", "Approve this plan")
+	action, approve := inbox.form(t, path, "approve")
+	done := bob.do(http.MethodPost, action, approve)
+	if done.status != http.StatusSeeOther || done.header.Get("Location") != "/console/inbox?intent="+id+"&project=shop" {
+		t.Fatalf("approved: %d, to %s\n%s", done.status, done.header.Get("Location"), done.text)
+	}
+	bob.get(done.header.Get("Location")).wants(t, "afterwards", http.StatusOK, "last decision", "bob", "Nothing waits for you")
+	bob.do(http.MethodPost, action, approve).wants(t, "the same form again", http.StatusConflict, "it has changed since you saw it", "approve")
+	if shown := w.request("ada", http.MethodGet, path, ""); shown.body["waiting"] == "approval" {
+		t.Errorf("it is %s", shown.text)
+	}
+	board := bob.get("/console/board")
+	board.wants(t, "the board", http.StatusOK, "Risky", "shop/"+id, "in progress")
+}

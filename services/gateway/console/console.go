@@ -1,0 +1,276 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// Base is the address below which everything of the console is.
+const Base = "/console/"
+
+// maxForm bounds a form, in bytes: the longest text that a person types, with every character
+// escaped, and the rest.
+const maxForm = 256 << 10
+
+// askTime is how long a page waits for an answer: a person looks at it.
+const askTime = 5 * time.Second
+
+// policy is the content security policy of every answer: styles, scripts and pictures of this
+// origin alone, no frame around a page, and no form that leads elsewhere.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// Config says whom a console serves.
+type Config struct {
+	// API answers everything, in the name of whoever is signed in.
+	API *api.API
+	// Tokens says whose a token is, and Key seals sessions.
+	Tokens *tokens.Book
+	Key    []byte
+	// Projects are those that holders of tokens for every project are shown.
+	Projects []forge.ProjectID
+	Log      *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Console serves the pages. It is safe for concurrent use.
+type Console struct {
+	cfg      Config
+	sessions *sessions
+	mux      *http.ServeMux
+	origin   *http.CrossOriginProtection
+	// stamp is part of the addresses of static files, so that a new version is a new address.
+	stamp string
+}
+
+//go:embed static
+var static embed.FS
+
+// New returns a console.
+func New(cfg Config) *Console {
+	c := &Console{
+		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static),
+		sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
+	}
+	for _, one := range Routes() {
+		c.mux.Handle(one.Method+" "+one.Path, c.handler(one))
+	}
+	c.mux.Handle(Base, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.refuse(w, r, nil, http.StatusNotFound, "There is nothing at this address.")
+	}))
+	return c
+}
+
+// Route is an address of the console.
+type Route struct {
+	// Method and Path are as net/http has them in patterns.
+	Method, Path string
+	// open says that it is served to whoever asks; all others want a session.
+	open bool
+	// serve answers. Its error is shown as a page.
+	serve func(*visit) error
+}
+
+// Routes returns every address.
+func Routes() []Route {
+	return []Route{
+		{http.MethodGet, Base + "{$}", false, (*visit).home},
+		{http.MethodGet, Base + "sign-in", true, (*visit).signInPage},
+		{http.MethodPost, Base + "sign-in", true, (*visit).signIn},
+		{http.MethodPost, Base + "sign-out", true, (*visit).signOut},
+		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
+		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
+		{http.MethodGet, Base + "board", false, (*visit).board},
+		{http.MethodPost, Base + "projects/{project}/intents/{intent}/decide", false, (*visit).decide},
+	}
+}
+
+// ServeHTTP answers a request.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin") // with "no-referrer" a browser would not say where a form comes from
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	c.mux.ServeHTTP(w, r)
+}
+
+// visit is a request under way.
+type visit struct {
+	console *Console
+	w       http.ResponseWriter
+	r       *http.Request
+	// token is that of the session; nil where there is none.
+	token *tokens.Token
+	// holder asks the API in the token's name.
+	holder *api.Holder
+}
+
+// handler serves a route.
+func (c *Console) handler(route Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{console: c, w: w, r: r}
+		if err := v.enter(&route); err != nil {
+			v.fails(err)
+			return
+		}
+		if err := route.serve(v); err != nil {
+			v.fails(err)
+		}
+	})
+}
+
+// refusal is an error that is shown as a page with its words.
+type refusal struct {
+	status int
+	words  string
+}
+
+func (e *refusal) Error() string { return e.words }
+
+// enter makes sure who asks, and that a post is one of our own pages.
+func (v *visit) enter(route *Route) error {
+	if route.Method == http.MethodPost {
+		if err := v.ours(); err != nil {
+			return err
+		}
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+		if err := v.r.ParseForm(); err != nil {
+			return &refusal{http.StatusBadRequest, "The form did not come as a whole, or is too large."}
+		}
+	}
+	t, err := v.console.sessions.of(v.r)
+	if err == nil {
+		v.token = t
+		v.holder = v.console.cfg.API.For(func() (*tokens.Token, error) { return v.console.sessions.of(v.r) })
+		return nil
+	}
+	if route.open {
+		return nil
+	}
+	return &signedOut{err}
+}
+
+// ours refuses a post of another origin, and one that no browser of today sends: each says
+// where a form comes from.
+func (v *visit) ours() error {
+	if v.r.Header.Get("Sec-Fetch-Site") == "" && v.r.Header.Get("Origin") == "" {
+		return &refusal{http.StatusForbidden, "This was not sent by a page of the console. Programs use the API."}
+	}
+	if err := v.console.origin.Check(v.r); err != nil {
+		return &refusal{http.StatusForbidden, "This was sent by a page of another origin, and was not done."}
+	}
+	return nil
+}
+
+// signedOut says that there is no session, and why.
+type signedOut struct{ why error }
+
+func (e *signedOut) Error() string { return "not signed in: " + e.why.Error() }
+
+// fails answers with a page for an error.
+func (v *visit) fails(err error) {
+	if out, ok := errors.AsType[*signedOut](err); ok {
+		v.toSignIn(out.why)
+		return
+	}
+	status, words := http.StatusServiceUnavailable, "This cannot be told now. Nothing was changed; try again."
+	if e, ok := errors.AsType[*refusal](err); ok {
+		status, words = e.status, e.words
+	} else if p, ok := errors.AsType[*api.Problem](err); ok {
+		status, words = p.Status, inWords(p)
+	} else {
+		v.console.cfg.Log.WarnContext(v.r.Context(), "a page cannot be shown", "error", err)
+	}
+	if status == http.StatusUnauthorized { // the token was taken away since the request began
+		v.toSignIn(errRemoved)
+		return
+	}
+	v.console.refuse(v.w, v.r, v.token, status, words)
+}
+
+// inWords returns a problem of the API as a sentence or two.
+func inWords(p *api.Problem) string {
+	list := []string{sentence(p.Detail)}
+	for _, e := range p.Errors {
+		about := e.Reason
+		if e.Field != "" {
+			about = e.Field + ": " + e.Reason
+		}
+		list = append(list, sentence(about))
+	}
+	return strings.Join(list, " ")
+}
+
+// sentence returns words as a sentence.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.ToUpper(s[:1]) + s[1:]
+	if strings.ContainsRune(".?!", rune(s[len(s)-1])) {
+		return s
+	}
+	return s + "."
+}
+
+// ask asks the API below the project's address.
+func (v *visit) ask(ctx context.Context, project forge.ProjectID, rest string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return v.holder.Ask(ctx, api.Call{Method: http.MethodGet, Path: "/api/v1/projects/" + string(project) + rest}, into)
+}
+
+// home leads to the inbox.
+func (v *visit) home() error {
+	http.Redirect(v.w, v.r, Base+"inbox", http.StatusSeeOther)
+	return nil
+}
+
+// static serves a file that is part of the program. Its address changes with its content, so
+// browsers keep it.
+func (v *visit) static() error {
+	name := v.r.PathValue("file")
+	data, err := static.ReadFile("static/" + name)
+	if err != nil || v.r.PathValue("stamp") != v.console.stamp {
+		return &refusal{http.StatusNotFound, "There is nothing at this address."}
+	}
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	v.w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	v.w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	_, _ = v.w.Write(data) // whoever asked may have gone
+	return nil
+}
+
+// projects returns the projects that the pages of a token are about.
+func (c *Console) projects(t *tokens.Token) []forge.ProjectID {
+	list := t.Named()
+	if !t.Everywhere() {
+		return list
+	}
+	return merged(list, c.cfg.Projects)
+}
+
+// project returns the project that a path or query names, as an id.
+func project(text string) (forge.ProjectID, error) {
+	p, err := forge.ParseProjectID(text)
+	if err != nil {
+		return "", &refusal{http.StatusBadRequest, fmt.Sprintf("There is no project %.60q: %v.", text, err)}
+	}
+	return p, nil
+}

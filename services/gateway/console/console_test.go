@@ -1,0 +1,256 @@
+package console
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// TestNoTextIsTrusted: no file of the package names a type that html/template leaves as it is, and no page has a script or style in it.
+func TestNoTextIsTrusted(t *testing.T) {
+	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|javascript:`)
+	trusted := regexp.MustCompile(`template\.(HTML|HTMLAttr|CSS|JS|JSStr|URL|Srcset)\b|text/template`)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	list, err := filepath.Glob("pages/*.html")
+	if err != nil || len(list) < 3 {
+		t.Fatal(list, err)
+	}
+	for _, name := range append(files, list...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if m := trusted.Find(text); m != nil {
+			t.Errorf("%s has %s", name, m)
+		}
+		if m := inline.Find(text); m != nil && strings.HasSuffix(name, ".html") {
+			t.Errorf("%s has %s", name, m)
+		}
+	}
+}
+
+// book returns a file of tokens with one entry.
+func book(t *testing.T, rest string) (*tokens.Book, string) {
+	t.Helper()
+	secret, sum := tokens.Make()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte("tokens:\n  ada: {sha256: "+sum+", "+rest+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, secret
+}
+
+// TestSessionsEnd: a session lasts its time, under its key, for the token that was shown.
+func TestSessionsEnd(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
+	other, _ := book(t, "person: ada, projects: {shop: [viewer]}")
+	system, systems := book(t, "system: ada, projects: {shop: [viewer]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci, err := system.Find(systems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) func() time.Time { return func() time.Time { return made.Add(d) } }
+	key := []byte(strings.Repeat("k", keyBytes))
+	s := &sessions{key: key, book: b, now: at(0)}
+	sealed := s.seal(ada)
+	for name, one := range map[string]struct {
+		s    *sessions
+		text string
+		want error
+	}{
+		"at once":         {s, sealed, nil},
+		"at its end":      {&sessions{key, b, at(sessionTime - time.Second)}, sealed, nil},
+		"after its end":   {&sessions{key, b, at(sessionTime)}, sealed, errOver},
+		"from the future": {&sessions{key, b, at(-time.Hour)}, sealed, errOver},
+		"another key":     {&sessions{[]byte(strings.Repeat("l", keyBytes)), b, at(0)}, sealed, errForeign},
+		"another token":   {&sessions{key, other, at(0)}, sealed, errRemoved},
+		"a system":        {&sessions{key, system, at(0)}, (&sessions{key, system, at(0)}).seal(ci), errRemoved},
+		"longer":          {s, sealed + "x", errForeign},
+		"none":            {s, "", errForeign},
+		"a later one":     {s, strings.Replace(sealed, ".ada.", ".ada.z", 1), errForeign},
+	} {
+		if _, err := one.s.open(one.text); err != one.want { //nolint:errorlint // exactly this one
+			t.Errorf("%s: %v, want %v", name, err, one.want)
+		}
+	}
+	sum := ada.Sum()
+	if strings.Contains(sealed, secret) || strings.Contains(sealed, fmt.Sprintf("%x", sum)) {
+		t.Error("the cookie has the token, or its hash")
+	}
+}
+
+// TestLoadKey makes a key once, and refuses one that others can read or that is none.
+func TestLoadKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "console.key")
+	first, err := LoadKey(path)
+	if err != nil || len(first) != keyBytes {
+		t.Fatal(first, err)
+	}
+	if again, err := LoadKey(path); err != nil || string(again) != string(first) {
+		t.Errorf("the second time it is %x, %v", again, err)
+	}
+	if left, err := filepath.Glob(filepath.Dir(path) + "/.*"); err != nil || len(left) > 0 {
+		t.Errorf("left is %v, %v", left, err)
+	}
+	for mode, want := range map[os.FileMode]string{0o604: "chmod 600", 0o620: "chmod 600", 0o640: ""} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadKey(path); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+	for _, text := range []string{"", "short", strings.Repeat("zz", keyBytes), strings.Repeat("00", keyBytes+1)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), "openssl rand -hex 32") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := LoadKey(filepath.Join(path, "below", "a", "file")); err == nil {
+		t.Error("a key in no folder is made")
+	}
+}
+
+// TestReveal: all of a text is there, and what cannot be seen is spelled out and marked.
+func TestReveal(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain":              "plain",
+		"a\r\nb\tc":          "a\nb\tc",
+		"x\u202ey":           "x[<U+202E>]y",
+		"\u200bz":            "[<U+200B>]z",
+		"a\rb":               "a[<U+000D>]b",
+		"nul\x00":            "nul[<U+0000>]",
+		"\xff":               "\ufffd",
+		"wide\u00a0blank":    "wide[<U+00A0>]blank",
+		"שלום 漢字 é":          "שלום 漢字 é",
+		"☎\ufe0f a\ufe0f":    "☎\ufe0f a[<U+FE0F>]",
+		"<U+202E>":           "<U+202E>",
+		"\U000e0041\u2066 b": "[<U+E0041>][<U+2066>] b",
+	} {
+		got := ""
+		for _, p := range reveal(text) {
+			if p.Hidden {
+				got += "[" + p.Text + "]"
+			} else {
+				got += p.Text
+			}
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestBoardIsBounded: a page of 1,000 intents with the longest texts is below 100 KB, and every intent is on one page.
+func TestBoardIsBounded(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Config{Tokens: b, Key: make([]byte, keyBytes), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	all := func() (list []document.State) {
+		for i := range 1000 {
+			s := document.State{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("an-intent-with-a-name-of-usual-length-%04d", i))}
+			s.Title, s.Reason = strings.Repeat("A long title of a change & more. ", 100), strings.Repeat("A long reason. ", 100)
+			s.Status, s.Waiting, s.Requester, s.Type, s.Risk, s.Tasks = forge.StatusProposed, forge.WaitingApproval, "ada", "feature", forge.RiskHigh, 12
+			list = append(list, s)
+		}
+		return list
+	}
+	seen := map[string]bool{}
+	for n := 1; n <= 20; n++ {
+		p := boardPage{Filter: filter{url.Values{"page": {fmt.Sprint(n)}}}, Projects: []forge.ProjectID{"shop"}}
+		p.fill(all())
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/board", http.NoBody)
+		if err := (&visit{console: c, w: w, r: r, token: ada}).show(http.StatusOK, "board", "Board", p); err != nil {
+			t.Fatal(err)
+		}
+		if size := w.Body.Len(); size > 100_000 || size < 10_000 {
+			t.Errorf("page %d has %d bytes", n, size)
+		}
+		for _, m := range regexp.MustCompile(`shop/an-intent-[a-z-]*[0-9]{4}`).FindAllString(w.Body.String(), -1) {
+			seen[m] = true
+		}
+		if (p.Later == "") != (n == 20) {
+			t.Errorf("page %d leads to %q", n, p.Later)
+		}
+	}
+	if len(seen) != 1000 {
+		t.Errorf("%d intents are shown", len(seen))
+	}
+}
+
+// TestBoardFilters selects by what the address says, and counts by state.
+func TestBoardFilters(t *testing.T) {
+	one := func(id, title string, status forge.Status, waiting forge.Waiting, risk forge.Risk) document.State {
+		s := document.State{Project: "shop", Intent: forge.IntentID(id)}
+		s.Title, s.Status, s.Waiting, s.Risk, s.Requester = title, status, waiting, risk, "ada"
+		return s
+	}
+	for query, want := range map[string]string{
+		"":                         "asks fails done works",
+		"search=PARSER":            "works",
+		"search=ada":               "asks fails done works",
+		"risk=high":                "asks",
+		"risk=high&risk=low":       "asks done",
+		"state=waits+for+a+person": "asks fails",
+		"state=in+progress":        "works",
+		"state=done":               "done",
+		"state=ended+otherwise":    "",
+	} {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := boardFilter(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := boardPage{Filter: f}
+		p.fill([]document.State{
+			one("works", "The parser", forge.StatusExecuting, "", forge.RiskMed), one("done", "A", forge.StatusDone, "", forge.RiskLow),
+			one("asks", "B", forge.StatusProposed, forge.WaitingApproval, forge.RiskHigh), one("fails", "C", forge.StatusError, forge.WaitingFailed, ""),
+		})
+		var got []string
+		for i := range p.Rows {
+			got = append(got, string(p.Rows[i].Intent))
+		}
+		if fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+		if query == "" && fmt.Sprint(p.Tabs[0].Count, p.Tabs[1].Count, p.Tabs[2].Count, p.Tabs[4].Count) != "4 2 1 1" {
+			t.Errorf("the states are %+v", p.Tabs)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// decision is one that a person took in a form.
+type decision struct {
+	project forge.ProjectID
+	intent  forge.IntentID
+	// name is that of the offer; answer for an answer.
+	name string
+	// seen is the state as their page showed it.
+	seen url.Values
+	form url.Values
+}
+
+// seenOf returns the state of an intent as a form keeps it: whatever of it changes makes
+// another decision of the same button.
+func seenOf(d *document.Detail) string {
+	return url.Values{
+		"status": {string(d.Status)}, "waiting": {string(d.Waiting)}, "plan": {d.Plan}, "run": {strconv.Itoa(d.Run)},
+		"at": {d.UpdatedAt.UTC().Format(time.RFC3339Nano)},
+	}.Encode()
+}
+
+// changed returns in words how an intent differs from what a person saw; empty if it does not.
+func changed(seen url.Values, d *document.Detail) (list []string) {
+	for _, one := range []struct{ name, was, is string }{
+		{"Its status", seen.Get("status"), string(d.Status)},
+		{"What it waits for", seen.Get("waiting"), string(d.Waiting)},
+		{"What there is to approve", seen.Get("plan"), d.Plan},
+		{"The run", seen.Get("run"), strconv.Itoa(d.Run)},
+	} {
+		if one.was != one.is {
+			list = append(list, fmt.Sprintf("%s was %s, and is %s now.", one.name, orNone(one.was), orNone(one.is)))
+		}
+	}
+	return list
+}
+
+// orNone returns a state in words.
+func orNone(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return `"` + words(s) + `"`
+}
+
+// stalePage says why a decision was not done.
+type stalePage struct {
+	Title string
+	// Why it was not done, and Changed what is different from what the person saw.
+	Why     string
+	Changed []string
+	// Since are the decisions of others since they saw it.
+	Since  []document.Decided
+	Intent *document.Detail
+	// Again are the fields by which the same can be sent once more; nil where that would not help.
+	Again []field
+	// Path is where they are sent.
+	Path string
+}
+
+// field is a field of a form.
+type field struct{ Name, Value string }
+
+// decide hands a decision on, if what its person saw is still so.
+func (v *visit) decide() error {
+	d, err := v.decision()
+	if err != nil {
+		return err
+	}
+	now, err := v.detail(d.project, d.intent)
+	if err != nil {
+		return v.undone(&d, err)
+	}
+	if list := changed(d.seen, now); len(list) > 0 {
+		return v.show(http.StatusConflict, "stale", "Not done", stalePage{
+			Title: "Not done: it has changed since you saw it", Changed: list, Since: d.since(now), Intent: now,
+		})
+	}
+	verb, content, err := d.content(now)
+	if err != nil {
+		return err
+	}
+	if !v.token.May(d.project, verb) {
+		return &refusal{http.StatusForbidden, "Your roles in this project do not include this decision."}
+	}
+	var done struct {
+		// Result is new, applied, known or accepted.
+		Result string `json:"result"`
+	}
+	err = v.holder.Ask(v.r.Context(), api.Call{
+		Method: http.MethodPost, Path: fmt.Sprintf("/api/v1/projects/%s/intents/%s/%s", d.project, d.intent, verb), Key: d.key(), Content: content,
+	}, &done)
+	if err != nil {
+		return v.undone(&d, err)
+	}
+	switch done.Result {
+	case "accepted":
+		return v.show(http.StatusAccepted, "stale", "Stored", stalePage{
+			Title: "Stored, and not decided yet", Why: "No runner has decided on it within five seconds. It will be: nothing needs to be sent again.", Intent: now,
+		})
+	case "known":
+		return v.known(&d)
+	}
+	http.Redirect(v.w, v.r, d.back(), http.StatusSeeOther)
+	return nil
+}
+
+// decision reads the form.
+func (v *visit) decision() (d decision, err error) {
+	if d.project, err = project(v.r.PathValue("project")); err != nil {
+		return d, err
+	}
+	if d.intent, err = intent(v.r.PathValue("intent")); err != nil {
+		return d, err
+	}
+	d.form = v.r.PostForm
+	for name, values := range d.form {
+		if len(values) > 1 && name != "answer" {
+			return d, &refusal{http.StatusBadRequest, "The form has a field twice."}
+		}
+	}
+	d.name = d.form.Get("decision")
+	if d.seen, err = url.ParseQuery(d.form.Get("seen")); err != nil || len(d.seen) == 0 {
+		return d, &refusal{http.StatusBadRequest, "The form does not say what you saw. Nothing was done."}
+	}
+	return d, nil
+}
+
+// content returns the verb and the content by which the API is asked.
+func (d *decision) content(now *document.Detail) (tokens.Verb, any, error) {
+	text := strings.ReplaceAll(strings.TrimSpace(d.form.Get("text")), "\r\n", "\n")
+	if d.name == "answer" {
+		return d.answer(now)
+	}
+	i := slices.IndexFunc(offers, func(o offer) bool { return o.Name == d.name && o.fits(now) })
+	if i < 0 {
+		return "", nil, &refusal{http.StatusBadRequest, "This cannot be decided about the intent as it is now. Nothing was done."}
+	}
+	if offers[i].Field == fieldNeeded && text == "" {
+		return "", nil, &refusal{http.StatusBadRequest, offers[i].Ask + ": say it in words. Nothing was done."}
+	}
+	verb := offers[i].Verb
+	switch d.name {
+	case "approve": // the hash that was shown, and not the one that there is
+		return verb, map[string]any{"plan": d.seen.Get("plan")}, nil
+	case "change":
+		return verb, map[string]any{"body": now.Body + "\n\n" + text}, nil
+	case "budget":
+		text = strings.TrimPrefix(text, "$")
+		usd, err := strconv.ParseFloat(text, 64)
+		if text != "" && (err != nil || !(usd > 0) || usd > 1e6) {
+			return "", nil, &refusal{http.StatusBadRequest, "The budget is not an amount of US dollars. Nothing was done."}
+		}
+		if text == "" {
+			return verb, map[string]any{}, nil
+		}
+		return verb, map[string]any{"budget_usd": usd}, nil
+	case "retry":
+		return verb, map[string]any{"instructions": text}, nil
+	case "resume":
+		return verb, map[string]any{}, nil
+	}
+	return verb, map[string]any{"reason": text}, nil
+}
+
+// answer returns the content of an answer: a suggested one, or their own words.
+func (d *decision) answer(now *document.Detail) (tokens.Verb, any, error) {
+	index, err := strconv.Atoi(d.form.Get("index"))
+	if err != nil || index < 0 || index >= len(now.Questions) || d.form.Get("question") != mark(now.Questions[index].Question) {
+		return "", nil, &refusal{http.StatusConflict, "This is not a question of the intent any more. Nothing was done."}
+	}
+	answers := slices.DeleteFunc(slices.Clone(d.form["answer"]), func(s string) bool { return strings.TrimSpace(s) == "" })
+	if len(answers) == 0 {
+		return "", nil, &refusal{http.StatusBadRequest, "The answer is empty. Nothing was done."}
+	}
+	// A button with a suggested answer stands behind the field in the form, so it is the last one.
+	said := strings.ReplaceAll(strings.TrimSpace(answers[len(answers)-1]), "\r\n", "\n")
+	return tokens.Answer, map[string]any{"index": index, "question": now.Questions[index].Question, "answer": said}, nil
+}
+
+// key returns the person's own name of the decision. The forms of a page share theirs, and are
+// told apart by what they decide.
+func (d *decision) key() string {
+	return strings.Join([]string{d.form.Get("key"), d.name, d.form.Get("index")}, "-")
+}
+
+// mark returns a short hash of a text, by which a form names it: a browser sends other line
+// ends than it got.
+func mark(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// since returns the decisions about an intent that the person has not seen.
+func (d *decision) since(now *document.Detail) (list []document.Decided) {
+	at, err := time.Parse(time.RFC3339Nano, d.seen.Get("at"))
+	if err != nil {
+		return nil
+	}
+	for _, one := range now.Decisions {
+		if one.At.After(at) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// known answers a decision that had been taken: by the same form, or by another person.
+func (v *visit) known(d *decision) error {
+	now, err := v.detail(d.project, d.intent)
+	if err != nil {
+		return err
+	}
+	return v.show(http.StatusConflict, "stale", "Decided already", stalePage{
+		Title: "It had been decided already", Why: "What you sent was not counted once more.", Since: d.since(now), Intent: now,
+	})
+}
+
+// undone answers a decision that the API refused, or of which nothing is known.
+func (v *visit) undone(d *decision, err error) error {
+	page := stalePage{Title: "Not done"}
+	status := statusOf(err)
+	switch {
+	case status == http.StatusUnauthorized:
+		return &signedOut{errRemoved}
+	case status >= http.StatusInternalServerError || status == 0:
+		status = http.StatusServiceUnavailable
+		page.Title = "It is not known whether this was done"
+		page.Why = "The answer did not come. Send it again: it counts once, however often it is sent."
+		if p, ok := asProblem(err); ok && strings.Contains(p.Detail, "nothing was done") {
+			page.Title, page.Why = "Not done", sentence(p.Detail)+" Send it again in a moment."
+		}
+		page.Path = v.r.URL.Path
+		for name, values := range d.form {
+			for _, value := range values {
+				page.Again = append(page.Again, field{name, value})
+			}
+		}
+	default:
+		if p, ok := asProblem(err); ok {
+			page.Why = inWords(p)
+		}
+		if now, err := v.detail(d.project, d.intent); err == nil {
+			page.Intent, page.Since, page.Changed = now, d.since(now), changed(d.seen, now)
+		}
+	}
+	return v.show(status, "stale", page.Title, page)
+}
+
+// back returns where a person goes on: the page on which they decided.
+func (d *decision) back() string {
+	return Base + "inbox?" + url.Values{"project": {string(d.project)}, "intent": {string(d.intent)}}.Encode()
+}

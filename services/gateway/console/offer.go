@@ -1,0 +1,150 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// offer is a decision that a person can take, as a form.
+type offer struct {
+	// Name says which one it is, in the form, and Label what stands on its button.
+	Name, Label string
+	// Verb is that of the API.
+	Verb tokens.Verb
+	// Next says what happens when it is taken.
+	Next string
+	// Field is the kind of text that the person types: words, needed words, or an amount; empty for nothing.
+	Field string
+	// Ask is the label of the field.
+	Ask string
+	// Key takes it at the keyboard.
+	Key string
+	// fits reports whether it is offered for an intent as that is now.
+	fits func(*document.Detail) bool
+}
+
+// The kinds of fields of an offer.
+const (
+	fieldNone   = ""
+	fieldWords  = "words"
+	fieldNeeded = "needed"
+	fieldAmount = "amount"
+)
+
+// waitsFor returns a condition: the intent waits for one of these.
+func waitsFor(list ...forge.Waiting) func(*document.Detail) bool {
+	return func(d *document.Detail) bool { return slices.Contains(list, d.Waiting) }
+}
+
+// planned reports whether a plan, or the text before there is one, waits for approval, and not
+// a change that was made already.
+func planned(d *document.Detail) bool {
+	return d.Waiting == forge.WaitingApproval && d.Status == forge.StatusProposed
+}
+
+// unplanned reports whether it waits for approval that the text is analyzed.
+func unplanned(d *document.Detail) bool { return planned(d) && d.Tasks == 0 && len(d.Parts) == 0 }
+
+// offers are all decisions about an intent but the answers to its questions. What is offered
+// is not more than the rules take: they decide.
+var offers = []offer{
+	{
+		Name: "approve", Label: "Let it be analyzed", Verb: tokens.Approve, Key: "a", fits: unplanned,
+		Next: "Exactly this text is analyzed. The plan that comes of it waits for approval again, where the policy says so.",
+	},
+	{
+		Name: "approve", Label: "Approve this plan", Verb: tokens.Approve, Key: "a",
+		fits: func(d *document.Detail) bool { return planned(d) && !unplanned(d) },
+		Next: "Exactly what is shown, with this hash, is let go on. When enough people have approved it, agents begin.",
+	},
+	{
+		Name: "approve", Label: "Approve this change", Verb: tokens.Approve, Key: "a",
+		Next: "Exactly this change, with this hash, is let go on. When enough people have approved it, it is merged once it is verified and reviewed.",
+		fits: func(d *document.Detail) bool { return d.Waiting == forge.WaitingApproval && !planned(d) },
+	},
+	{
+		Name: "change", Label: "Ask for changes", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be different", fits: planned,
+		Next: "Your words are added to the request, its plan is dropped, and it is analyzed anew. " +
+			"You become one of its requesters, and may then not be the one who approves it.",
+	},
+	{
+		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
+		fits: waitsFor(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull),
+		Next: "What failed or waits is run again, and agents get your instructions.",
+	},
+	{
+		Name: "budget", Label: "Raise the budget", Verb: tokens.Retry, Key: "t", Field: fieldAmount,
+		Ask: "New total in US dollars; empty for the project's default", fits: waitsFor(forge.WaitingBudget), Next: "It goes on, and may cost as much in all.",
+	},
+	{
+		Name: "resume", Label: "Resume", Verb: tokens.Resume, Key: "u", fits: waitsFor(forge.WaitingPaused),
+		Next: "Agents go on where they stopped.",
+	},
+	{
+		Name: "reject", Label: "Reject", Verb: tokens.Reject, Key: "r", Field: fieldWords, Ask: "Reason",
+		fits: waitsFor(forge.WaitingApproval, forge.WaitingClarification, forge.WaitingFailed),
+		Next: "The intent ends as rejected, for good. What is merged stays.",
+	},
+	{
+		Name: "cancel", Label: "Cancel", Verb: tokens.Cancel, Field: fieldWords, Ask: "Reason",
+		fits: waitsFor(forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull, forge.WaitingBudget, forge.WaitingPaused),
+		Next: "The intent ends as cancelled, for good. What is merged stays.",
+	},
+}
+
+// offersFor returns the decisions that the holder of a token may take about an intent.
+func offersFor(t *tokens.Token, d *document.Detail) (list []offer) {
+	for i := range offers {
+		if o := &offers[i]; o.fits(d) && t.May(d.Project, o.Verb) && (o.Verb != tokens.Approve || objection(t, d) == "") {
+			list = append(list, *o)
+		}
+	}
+	return list
+}
+
+// mine reports whether the holder of a token may decide something about an intent that waits.
+func mine(t *tokens.Token, s *document.State) bool {
+	d := document.Detail{State: *s}
+	return len(offersFor(t, &d)) > 0 || s.Waiting == forge.WaitingClarification && t.May(s.Project, tokens.Answer)
+}
+
+// objection says why an approval of the holder would not count; empty if it would, as far as
+// the intent's state says. The rules decide.
+func objection(t *tokens.Token, d *document.Detail) string {
+	a := d.Approvals
+	if a == nil {
+		return ""
+	}
+	name, _ := t.Holder()
+	switch {
+	case slices.Contains(a.Given, name):
+		return fmt.Sprintf("You have approved it. %d of %d approvals are there.", len(a.Given), a.Needed)
+	case slices.Contains(a.Barred, name):
+		return "You asked for it, so another person has to approve it."
+	}
+	return ""
+}
+
+// question is one that waits for an answer.
+type question struct {
+	document.Clarification
+	// Index is its place among all that were asked.
+	Index int
+}
+
+// questions returns those that wait for an answer.
+func questions(d *document.Detail) (list []question) {
+	if d.Waiting != forge.WaitingClarification {
+		return nil
+	}
+	for i, c := range d.Questions {
+		if c.Answer == nil {
+			list = append(list, question{c, i})
+		}
+	}
+	return list
+}

@@ -1,0 +1,181 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+//go:embed pages
+var pages embed.FS
+
+// templates has a template for each page. They are html/template's, so a value stands where it
+// stands as text; no function returns HTML, and no value is of a type that is trusted.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"reveal": reveal, "mark": mark, "words": words, "usd": usd, "iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"age":    func(time.Time) string { return "" }, // a page has its own clock
+	"short":  func(s string) string { return s[:min(len(s), 12)] },
+	"plural": plural, "risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+}).ParseFS(pages, "pages/*.html"))
+
+// stampOf returns a hash of files.
+func stampOf(files fs.FS) string {
+	h := sha256.New()
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, _ := fs.ReadFile(files, name) // it is part of the program
+			fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+		}
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// frame is around every page.
+type frame struct {
+	// Title stands in the window's head.
+	Title string
+	// Here is the address of the page in the navigation.
+	Here string
+	// Stamp is part of the addresses of static files.
+	Stamp string
+	// Who is signed in, and Token the name of the entry; empty where no one is.
+	Who, Token string
+	// Page has the data of the page itself.
+	Page any
+}
+
+// show answers with a page.
+func (v *visit) show(status int, name, title string, page any) error {
+	f := frame{Title: title, Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
+	if v.token != nil {
+		f.Who, _ = v.token.Holder()
+		f.Token = v.token.Name
+	}
+	now := v.console.cfg.Now()
+	t, err := templates.Clone()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	t = t.Funcs(template.FuncMap{"age": func(at time.Time) string { return age(now.Sub(at)) }})
+	if err := t.ExecuteTemplate(&b, name, f); err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(b.Bytes()) // whoever asked may have gone
+	return nil
+}
+
+// refuse answers with a page that says why there is nothing else.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, t *tokens.Token, status int, words string) {
+	v := &visit{console: c, w: w, r: r, token: t}
+	if err := v.show(status, "refused", http.StatusText(status), words); err != nil {
+		c.cfg.Log.ErrorContext(r.Context(), "a page cannot be made", "error", err)
+		http.Error(w, words, status)
+	}
+}
+
+// piece is a part of a text that others wrote.
+type piece struct {
+	// Text is shown as it is; where Hidden is set it spells out a character that cannot be
+	// seen, or changes the order of those around it.
+	Text   string
+	Hidden bool
+}
+
+// reveal splits a text of others so that all of it can be seen. It takes any string type.
+func reveal(value any) (list []piece) {
+	text := strings.ReplaceAll(fmt.Sprint(value), "\r\n", "\n")
+	var plain strings.Builder
+	before := ""
+	for _, r := range text {
+		one := string(r)
+		if r >= ' ' && r < 0x7f || r == '\n' || r == '\t' {
+			plain.WriteString(one)
+			before = one
+			continue
+		}
+		// What a character looks like may depend on the one before it.
+		shown := term.Visible(before + one)[len(term.Visible(before)):]
+		before = one
+		if shown == one {
+			plain.WriteString(one)
+			continue
+		}
+		if plain.Len() > 0 {
+			list = append(list, piece{Text: plain.String()})
+			plain.Reset()
+		}
+		list = append(list, piece{shown, true})
+	}
+	if plain.Len() > 0 {
+		list = append(list, piece{Text: plain.String()})
+	}
+	return list
+}
+
+// wording has the names of states on pages, where they differ from those of the API.
+var wording = map[string]string{
+	"approval": "needs approval", "clarification": "has questions", "failed": "failed", "dirty": "files are in the way", "base": "base branch is red",
+	"budget": "over budget", "pull_request": "pull request changed", "paused": "paused", "med": "medium", "executing": "in progress", "error": "error",
+}
+
+// words returns the name of a status, or of the act that an intent waits for.
+func words(value any) string {
+	s := fmt.Sprint(value)
+	if w := wording[s]; w != "" {
+		return w
+	}
+	return strings.ReplaceAll(s, "_", " ")
+}
+
+// usd returns an amount of dollars.
+func usd(amount float64) string {
+	if amount > 0 && amount < 0.01 {
+		return "under $0.01"
+	}
+	return fmt.Sprintf("$%.2f", amount)
+}
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// age returns how long ago something was.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}
+
+// merged returns the projects of two lists, sorted, each once.
+func merged(a, b []forge.ProjectID) []forge.ProjectID {
+	list := slices.Concat(a, b)
+	slices.Sort(list)
+	return slices.Compact(list)
+}

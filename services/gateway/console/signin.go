@@ -1,0 +1,94 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// maxSecret bounds a token, and maxNext an address to go on to, in bytes.
+const maxSecret, maxNext = 200, 2000
+
+// entry is the page to sign in.
+type entry struct {
+	// Next is where to go on.
+	Next string
+	// Why the session has ended; empty if there was none.
+	Why string
+	// Wrong says why the token was not taken.
+	Wrong string
+	// Lost says that something was sent that was not done.
+	Lost bool
+}
+
+// signInPage shows the form.
+func (v *visit) signInPage() error {
+	if v.token != nil {
+		http.Redirect(v.w, v.r, within(v.r.URL.Query().Get("next")), http.StatusSeeOther)
+		return nil
+	}
+	_, why := v.console.sessions.of(v.r)
+	return v.show(http.StatusOK, "signin", "Sign in", entry{Next: within(v.r.URL.Query().Get("next")), Why: why.Error()})
+}
+
+// toSignIn answers a request without a session with the form, in place of what was asked for.
+func (v *visit) toSignIn(why error) {
+	v.token = nil
+	page := entry{Next: Base, Why: why.Error(), Lost: v.r.Method != http.MethodGet}
+	if v.r.Method == http.MethodGet {
+		page.Next = within(v.r.URL.RequestURI())
+	}
+	if !errors.Is(why, errNoSession) {
+		setSession(v.w, "")
+	}
+	if err := v.show(http.StatusUnauthorized, "signin", "Sign in", page); err != nil {
+		v.console.cfg.Log.ErrorContext(v.r.Context(), "a page cannot be made", "error", err)
+	}
+}
+
+// signIn begins the session of a token.
+func (v *visit) signIn() error {
+	secret, next := strings.TrimSpace(v.r.PostForm.Get("token")), within(v.r.PostForm.Get("next"))
+	wrong := "Paste a token, which begins with pflt_."
+	if secret != "" && len(secret) <= maxSecret {
+		t, err := v.console.cfg.Tokens.Find(secret)
+		name, person := "", false
+		if err == nil {
+			name, person = t.Holder()
+		}
+		switch {
+		case err != nil:
+			wrong = sentence(err.Error())
+		case !person:
+			wrong = "This is the token of a system. The console is for people; a system uses the API."
+		default:
+			v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name)
+			setSession(v.w, v.console.sessions.seal(t))
+			http.Redirect(v.w, v.r, next, http.StatusSeeOther)
+			return nil
+		}
+	}
+	v.token = nil
+	return v.show(http.StatusUnauthorized, "signin", "Sign in", entry{Next: next, Wrong: wrong})
+}
+
+// signOut has the browser forget its session.
+func (v *visit) signOut() error {
+	setSession(v.w, "")
+	http.Redirect(v.w, v.r, Base+"sign-in", http.StatusSeeOther)
+	return nil
+}
+
+// within returns an address of the console, as it may stand in a redirect: whatever else is
+// given leads to the beginning.
+func within(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || len(next) > maxNext || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Base) ||
+		path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") || strings.ContainsFunc(u.Path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) ||
+		u.Path == Base+"sign-in" {
+		return Base
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.Query().Encode()}).String()
+}
