@@ -10,7 +10,8 @@ type FailureReason string
 const (
 	FailTimeout       FailureReason = "timeout"         // the attempt exceeded its time limit
 	FailIdle          FailureReason = "idle"            // the agent printed nothing for too long
-	FailOutputLimit   FailureReason = "output_limit"    // the agent printed more than its limit
+	FailOutputLimit   FailureReason = "output_limit"    // the agent or command printed more than its limit
+	FailDiskLimit     FailureReason = "disk_limit"      // a command wrote more to the disk than it may
 	FailCrashed       FailureReason = "crashed"         // the program ended with an exit status or by a signal that says nothing else, or the worker panicked
 	FailInvalidOutput FailureReason = "invalid_output"  // the answer is missing or not of the role's schema, also after it was asked for once more
 	FailAuth          FailureReason = "auth"            // the provider refused the credentials

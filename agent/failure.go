@@ -50,8 +50,10 @@ func AsFailure(err error) *Failure {
 		return Fail(forge.FailTimeout, "%v", err)
 	case errors.Is(err, process.ErrIdle):
 		return Fail(forge.FailIdle, "%v", err)
-	case errors.Is(err, process.ErrOutput), errors.Is(err, process.ErrDisk):
+	case errors.Is(err, process.ErrOutput):
 		return Fail(forge.FailOutputLimit, "%v", err)
+	case errors.Is(err, process.ErrDisk):
+		return Fail(forge.FailDiskLimit, "%v", err)
 	case errors.Is(err, process.ErrLost):
 		return Fail(forge.FailLost, "%v", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

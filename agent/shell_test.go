@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
 func shell(t *testing.T, command string) agent.Shell {
@@ -95,6 +97,15 @@ func TestAsFailure(t *testing.T) {
 	}
 	if f := agent.AsFailure(errors.New("odd \x1b[31m")); f.Reason != forge.FailCrashed || f.Message != "odd " {
 		t.Errorf("got %q", f)
+	}
+	// Each bound that ends a command has a reason of its own, here and for the pods of commands; a full disk is no bound of it.
+	for err, want := range map[error]forge.FailureReason{
+		process.ErrWall: forge.FailTimeout, process.ErrIdle: forge.FailIdle, process.ErrOutput: forge.FailOutputLimit,
+		process.ErrDisk: forge.FailDiskLimit, process.ErrLost: forge.FailLost,
+	} {
+		if f := agent.AsFailure(fmt.Errorf("sh %w (16 MiB)", err)); f.Reason != want || !strings.Contains(f.Message, "(16 MiB)") {
+			t.Errorf("%v is %v, want %s", err, f, want)
+		}
 	}
 	own := agent.FailUntil(forge.FailQuota, time.Unix(1, 0), "spent")
 	if f := agent.AsFailure(errors.Join(errors.New("x"), own)); f != own || f.Error() != "quota: spent" {

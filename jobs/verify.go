@@ -164,9 +164,13 @@ func boundRuns(runs []forge.CheckRun) {
 	}
 }
 
-// overran reports whether a command exceeded its limits, which is the change's fault
-// and not the machine's.
+// overran reports whether a command exceeded its limits. That is said of the change, as any other command that does not
+// pass: trials on the tip without it tell whose fault it is.
 func overran(err error) bool {
 	f, ok := errors.AsType[*agent.Failure](err)
-	return ok && (f.Reason == forge.FailTimeout || f.Reason == forge.FailIdle || f.Reason == forge.FailOutputLimit)
+	return ok && slices.Contains(limits, f.Reason)
 }
+
+// limits are the reasons of a command that exceeded its own bounds. The bound of memory is not among them: the kernel ends what
+// exceeds it, and the command has an exit status. FailLost is not either: a full disk is the machine's.
+var limits = []forge.FailureReason{forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailDiskLimit}

@@ -84,6 +84,8 @@ const (
 	FailureReason_FAILURE_REASON_PUSH_REFUSED FailureReason = 27
 	// The base branch fails its own verify commands.
 	FailureReason_FAILURE_REASON_BASE_RED FailureReason = 28
+	// It wrote more to the disk than it may.
+	FailureReason_FAILURE_REASON_DISK_LIMIT FailureReason = 29
 )
 
 // Enum value maps for FailureReason.
@@ -118,6 +120,7 @@ var (
 		26: "FAILURE_REASON_ORIGIN",
 		27: "FAILURE_REASON_PUSH_REFUSED",
 		28: "FAILURE_REASON_BASE_RED",
+		29: "FAILURE_REASON_DISK_LIMIT",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -149,6 +152,7 @@ var (
 		"FAILURE_REASON_ORIGIN":          26,
 		"FAILURE_REASON_PUSH_REFUSED":    27,
 		"FAILURE_REASON_BASE_RED":        28,
+		"FAILURE_REASON_DISK_LIMIT":      29,
 	}
 )
 
@@ -528,7 +532,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xe7\x06\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\x86\a\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -559,7 +563,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x13FAILURE_REASON_HELD\x10\x19\x12\x19\n" +
 	"\x15FAILURE_REASON_ORIGIN\x10\x1a\x12\x1f\n" +
 	"\x1bFAILURE_REASON_PUSH_REFUSED\x10\x1b\x12\x1b\n" +
-	"\x17FAILURE_REASON_BASE_RED\x10\x1cB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x17FAILURE_REASON_BASE_RED\x10\x1c\x12\x1d\n" +
+	"\x19FAILURE_REASON_DISK_LIMIT\x10\x1dB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

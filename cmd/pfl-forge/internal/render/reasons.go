@@ -38,7 +38,12 @@ var reasons = []Reason{
 	{
 		forge.FailOutputLimit, "it exceeded its output limit",
 		goesOn,
-		"make the command print or write less, or the agent's task smaller, then retry",
+		"make the command print less, or the agent's task smaller, then retry",
+	},
+	{
+		forge.FailDiskLimit, "it wrote more to the disk than it may",
+		goesOn,
+		"make the command write less, or make room on the worker's disk, then retry",
 	},
 	{
 		forge.FailCrashed, "it failed",

@@ -47,6 +47,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailTimeout:       {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailIdle:          {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailOutputLimit:   {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailDiskLimit:     {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailCrashed:       {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailMaxTurns:      {Then: TryOnce, Keep: true, Tell: true},
 	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
