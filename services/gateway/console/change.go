@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -134,7 +135,7 @@ func (c *changePage) choose(name string) error {
 	return nil
 }
 
-// look picks what is about the task.
+// look picks the records about the task.
 func (c *changePage) look() {
 	id := c.Task.ID
 	for i := range c.Reviews {
@@ -162,7 +163,7 @@ func (c *changePage) look() {
 	}
 }
 
-// proof returns what is known of the task's change.
+// proof returns how far the task's change is proven.
 func (c *changePage) proof() (p proof) {
 	p.Attempts = c.Task.Attempts
 	for i := range c.Verified {
@@ -246,20 +247,13 @@ func (c *changePage) diff(v *visit) error {
 // lead makes the addresses of other pages, and of comparisons with former attempts.
 func (d *changeView) lead(c *changePage, ask url.Values) {
 	if d.Next != "" {
-		q := url.Values{}
-		for name, values := range ask {
-			q[name] = values
-		}
+		q := maps.Clone(ask)
 		q.Set("after", d.Next)
 		d.More = address(c.Path(), q) + "#diff"
 	}
 	if ask.Has("after") {
-		q := url.Values{}
-		for name, values := range ask {
-			if name != "after" {
-				q[name] = values
-			}
-		}
+		q := maps.Clone(ask)
+		q.Del("after")
 		d.First = address(c.Path(), q) + "#diff"
 	}
 	add := func(since int, name string) {

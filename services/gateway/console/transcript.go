@@ -66,7 +66,7 @@ func (v *visit) transcript() error {
 	return v.show(http.StatusOK, "transcript", "Transcript", page)
 }
 
-// blocks puts what a command printed behind the line that says that it ran.
+// blocks puts the output of a command behind the line that says that it ran.
 func blocks(lines []document.TranscriptLine) (list []block) {
 	for i, l := range lines {
 		one := numbered{l, i + 1}
