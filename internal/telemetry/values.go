@@ -6,6 +6,8 @@ import "github.com/pfl-forge/pfl-forge"
 const (
 	intentRoute = "/api/v1/projects/{project}/intent"
 	wishRoute   = intentRoute + "s/{intent}/"
+	// consoleIntent is where the console has the page of an intent.
+	consoleIntent = "/console/projects/{project}/intents/{intent}"
 )
 
 // These are all constants of their types (TestValuesAreComplete).
@@ -31,7 +33,7 @@ var (
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
-		"/console/projects/{project}/intents/{intent}/decide",
+		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/decide",
 	}
 	httpStatuses = []string{
 		"200", "201", "202", "204", "303", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",

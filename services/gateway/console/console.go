@@ -93,6 +93,8 @@ func Routes() []Route {
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
 		{http.MethodGet, Base + "board", false, (*visit).board},
+		{http.MethodGet, Base + "projects/{project}/intents/{intent}", false, (*visit).change},
+		{http.MethodGet, Base + "projects/{project}/intents/{intent}/transcript", false, (*visit).transcript},
 		{http.MethodPost, Base + "projects/{project}/intents/{intent}/decide", false, (*visit).decide},
 	}
 }

@@ -127,6 +127,9 @@ func TestLoadKey(t *testing.T) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, text := range []string{"", "short", strings.Repeat("zz", keyBytes), strings.Repeat("00", keyBytes+1)} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

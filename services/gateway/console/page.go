@@ -14,6 +14,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -24,11 +25,15 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": reveal, "mark": mark, "words": words, "usd": usd, "iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-	"age":    func(time.Time) string { return "" }, // a page has its own clock
-	"short":  func(s string) string { return s[:min(len(s), 12)] },
-	"plural": plural, "risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"reveal": reveal, "words": words, "usd": usd, "plural": plural, "mark": mark,
+	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
+	"generated": generated, "folded": folded,
+	"op":    func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
+	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"age":   func(time.Time) string { return "" }, // a page has its own clock
+	"short": func(s string) string { return s[:min(len(s), 12)] },
+	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // stampOf returns a hash of files.
