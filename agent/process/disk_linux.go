@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 const (
@@ -52,6 +54,9 @@ func (r room) short() bool { return r.bytes < r.least.bytes || r.inodes < r.leas
 // allows returns how much a command may have written: as much as it has left free. So one that fills a disk is ended
 // when it is half way, and several at once leave their part free together.
 func (r room) allows() int64 { return min(max(r.bytes, diskFloor), diskCeiling) }
+
+// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write to a directory within these bounds.
+func DiskLimit(dir string, b demand.Bounds) int64 { return cmp.Or(b.Disk, roomOf(dir).allows()) }
 
 // watchDisk ends a command of a sandbox that writes too much, all its files together, until ctx ends. Without privileges
 // there is no quota that the kernel would hold it to. So the disk is asked for its room again and again, which costs
