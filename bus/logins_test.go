@@ -342,6 +342,44 @@ func (l *logins) asToken(token string, key nats.Option) (*nats.Conn, chan error)
 	return nc, refused
 }
 
+// TestServiceTokensEnd: a service that comes by the token of its pod is connected for no longer than that token is good, however long
+// connections and logins last, and goes on with the next one.
+func TestServiceTokensEnd(t *testing.T) {
+	t.Parallel()
+	l := newLogins(t)
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.write("session: 24h\n" + string(text))
+	l.serve()
+	short := func(lasts time.Duration) string {
+		return l.issuer.Sign(map[string]any{"sub": "system:serviceaccount:pfl-forge:reviewer", "exp": time.Now().Add(lasts).Unix()})
+	}
+	var token atomic.Value
+	token.Store(short(3 * time.Second))
+	ended, again := make(chan struct{}, 100), make(chan struct{}, 100)
+	nc, err := nats.Connect(l.s.ClientURL(), nats.TokenHandler(func() string { return token.Load().(string) }),
+		nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond), nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { ended <- struct{}{} }),
+		nats.ReconnectHandler(func(*nats.Conn) { again <- struct{}{} }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	stolen := token.Load().(string)
+	wait.For(t, ended)
+	if other, err := nats.Connect(l.s.ClientURL(), nats.Token(stolen)); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("let in by a token that has ended: %v", err)
+		other.Close()
+	}
+	if nc.IsConnected() {
+		t.Error("connected by a token that has ended")
+	}
+	token.Store(short(time.Hour)) // as Kubernetes replaces it
+	wait.For(t, again)
+}
+
 // TestLoginsEnd checks that connections end by themselves, go on where the login does, and not where the person was removed or the
 // login has ended; and that they survive an auth service that is away for a while.
 func TestLoginsEnd(t *testing.T) {

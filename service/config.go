@@ -61,10 +61,8 @@ type Config struct {
 	Gateway string
 	// Log says what is logged, and how.
 	Log LogConfig
-	// Pods says where agents and commands run.
-	Pods Pods
-	// Sandbox says what may run without one.
-	Sandbox demand.Demand
+	// Commands says where agents and commands run.
+	Commands Commands
 }
 
 // LogConfig has the least level that is logged, and the format: json or text.
@@ -91,12 +89,12 @@ type RunnerConfig struct {
 	Rules         int          // the version of the rules that is not gone beyond; 0: the newest that all runners know
 }
 
-// Pods describes the pods in which agents and commands run.
-type Pods struct {
-	// Template is the path of their template; empty: they run in namespaces of this machine.
-	Template string
-	// Image is that of the template's command; empty: as the template says.
-	Image string
+// Commands says where agents and commands run.
+type Commands struct {
+	PodTemplate string        // the path of the template of their pods; empty: they run in namespaces of this machine
+	PodImage    string        // of the template's command; empty: as the template says
+	Sandbox     demand.Demand // whether a sandbox is needed
+	Bounds      demand.Bounds // how much of this machine each command may take
 }
 
 // Served returns the projects that this replica serves: those of its group.
@@ -217,8 +215,11 @@ func (c *Config) check() error {
 		return fmt.Errorf("%s exclude each other: give one", strings.Join(given, " and "))
 	case c.NKey != "" && userInServer.MatchString(c.Server):
 		return errors.New("--nkey (FORGE_NKEY): --server (FORGE_SERVER) names a user or a token, which would count instead: leave it out")
-	case c.Pods.Template != "" && c.Sandbox == demand.Unconfined:
+	case c.Commands.PodTemplate != "" && c.Commands.Sandbox == demand.Unconfined:
 		return errors.New("--pod-template (FORGE_POD_TEMPLATE) has everything run in pods, and --sandbox=unconfined (FORGE_SANDBOX) nothing: leave one out")
+	case c.Commands.PodTemplate != "" && c.Commands.Bounds != demand.Bounds{}:
+		return errors.New("--pod-template (FORGE_POD_TEMPLATE) has everything run in pods, with the limits of the template: " +
+			"leave out --command-memory (FORGE_COMMAND_MEMORY) and --command-disk (FORGE_COMMAND_DISK)")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
 		return errors.New(tlsPairSettings + ": give both or none")
 	}

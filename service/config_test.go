@@ -23,6 +23,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/quota"
 )
@@ -121,6 +122,11 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 			home,
 			with(plain, func(c *Config) { c.Runner.Quotas = quota.Limits{Project: 7, System: 3} }),
 		},
+		"bounds of commands": {
+			[]string{"--command-disk=20GiB"},
+			merged(home, map[string]string{"FORGE_COMMAND_MEMORY": "512MiB", "FORGE_COMMAND_DISK": "1GiB"}),
+			with(plain, func(c *Config) { c.Commands.Bounds = demand.Bounds{Memory: 512 << 20, Disk: 20 << 30} }),
+		},
 		"older rules":          {[]string{"--rules=1"}, home, with(plain, func(c *Config) { c.Runner.Rules = 1 })},
 		"the last flag counts": {[]string{"--workers=1", "--workers=2"}, home, with(plain, func(c *Config) { c.Workers = 2 })},
 		"an empty flag takes back the environment": {
@@ -211,6 +217,10 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"quota-system", "FORGE_QUOTA_SYSTEM", "many", "a number from 1"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "-1s", "duration"},
 		{"drain-timeout", "FORGE_DRAIN_TIMEOUT", "10", "duration"},
+		{"sandbox", "FORGE_SANDBOX", "off", "project, require or unconfined"},
+		{"command-memory", "FORGE_COMMAND_MEMORY", "8G", "512MiB or 8GiB"},
+		{"command-memory", "FORGE_COMMAND_MEMORY", "1MiB", "from 16MiB"},
+		{"command-disk", "FORGE_COMMAND_DISK", "-1GiB", "is not a size"},
 		{"log-level", "FORGE_LOG_LEVEL", "loud", "debug, info"},
 		{"log-format", "FORGE_LOG_FORMAT", "xml", "json or text"},
 	}
@@ -246,6 +256,7 @@ func TestBadCommandLines(t *testing.T) {
 		"flag provided but not defined: -sever": {"--sever=x"},
 		"unexpected argument":                   {"run"},
 		"exclude each other":                    {"--creds", file, "--token-file", file},
+		"leave out --command-memory":            {"--pod-template", file, "--command-disk=1GiB"},
 		"given twice":                           {"--project=a=/1", "--project=a=/2"},
 		"no home directory":                     {},
 	} {

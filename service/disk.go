@@ -39,9 +39,7 @@ type disk struct {
 func newDisk(dir string) *disk { return &disk{dir: dir, write: writeProbe} }
 
 // check is the condition of readiness: nil if the newest answer of the disk is good.
-func (d *disk) check(ctx context.Context) error {
-	return d.answer(ctx, false)
-}
+func (d *disk) check(ctx context.Context) error { return d.answer(ctx, false) }
 
 // answer returns the newest answer of the disk, or with anew one to a question that is asked now.
 func (d *disk) answer(ctx context.Context, anew bool) error {

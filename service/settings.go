@@ -44,6 +44,11 @@ type defaults struct {
 // settings returns the table, in the order of the help text. StateDir comes after
 // Replica, because its default contains it.
 func settings() []setting {
+	setReplica := parsed(forge.ParseReplicaID, func(c *Config) *forge.ReplicaID { return &c.Replica })
+	setGroup := parsed(subjects.ParseGroup, func(c *Config) *subjects.Group { return &c.Group })
+	setSandbox := parsed(demand.Parse, func(c *Config) *demand.Demand { return &c.Commands.Sandbox })
+	setMemory := parsed(demand.ParseSize, func(c *Config) *int64 { return &c.Commands.Bounds.Memory })
+	setDisk := parsed(demand.ParseSize, func(c *Config) *int64 { return &c.Commands.Bounds.Disk })
 	return []setting{
 		{flag: "server", env: "FORGE_SERVER", value: "URL,...", usage: "NATS servers", initial: fixed("nats://127.0.0.1:4222"), set: setServer},
 		{flag: "creds", env: "FORGE_CREDS", value: "FILE", usage: "NATS credentials", set: setFile(func(c *Config) *string { return &c.Creds })},
@@ -76,9 +81,11 @@ func settings() []setting {
 			flag: "sandbox", env: "FORGE_SANDBOX", value: "MODE", usage: "project: needed for what others wrote; require: always; unconfined: never",
 			initial: fixed("project"), set: setSandbox,
 		},
+		{flag: "command-memory", env: demand.MemoryVariable, value: "SIZE", usage: "memory of each agent or command, such as 8GiB", set: setMemory},
+		{flag: "command-disk", env: demand.DiskVariable, value: "SIZE", usage: "what each agent or command may write, such as 20GiB", set: setDisk},
 		{
 			flag: "pod-template", env: "FORGE_POD_TEMPLATE", value: "FILE", usage: "run agents and commands in pods made of this one",
-			set: setFile(func(c *Config) *string { return &c.Pods.Template }),
+			set: setFile(func(c *Config) *string { return &c.Commands.PodTemplate }),
 		},
 		{flag: "pod-image", env: "FORGE_POD_IMAGE", value: "IMAGE", usage: "image of the template's command, instead of its own", set: setPodImage},
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
@@ -130,9 +137,12 @@ func stateDir(d defaults) string {
 	return filepath.Join(base, "pfl-forge", d.service, string(d.replica))
 }
 
-func setReplica(c *Config, s string) (err error) {
-	c.Replica, err = forge.ParseReplicaID(s)
-	return err
+// parsed returns a setter for what a constructor makes of the text.
+func parsed[T any](parse func(string) (T, error), field func(*Config) *T) func(*Config, string) error {
+	return func(c *Config, s string) (err error) {
+		*field(c), err = parse(s)
+		return err
+	}
 }
 
 // setFile returns a setter for the path of a file that must exist.
@@ -216,11 +226,6 @@ func setProjectGroup(c *Config, s string) error {
 	return fmt.Errorf("%q is none of the projects of --project (FORGE_PROJECTS)", name)
 }
 
-func setGroup(c *Config, s string) (err error) {
-	c.Group, err = subjects.ParseGroup(s)
-	return err
-}
-
 func setStateDir(c *Config, s string) (err error) {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return errors.New("is needed, because there is no home directory to default to")
@@ -260,7 +265,7 @@ func setWorkers(c *Config, s string) error {
 	return nil
 }
 
-// setQuota returns a setter for a number of open intents.
+// setCount returns a setter for a number of at least 1.
 func setCount(field func(*Config) *int) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		n, err := strconv.Atoi(s)
@@ -301,16 +306,11 @@ func setLogLevel(c *Config, s string) error {
 	return nil
 }
 
-func setSandbox(c *Config, s string) (err error) {
-	c.Sandbox, err = demand.Parse(s)
-	return err
-}
-
 func setPodImage(c *Config, s string) error {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return fmt.Errorf("%q is no image, such as registry.example.com/agent:v1", s)
 	}
-	c.Pods.Image = s
+	c.Commands.PodImage = s
 	return nil
 }
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // cgroup has the control groups of a command: they limit its memory, and how many processes it may have at once where
@@ -27,6 +29,9 @@ const (
 	pidsController   = "pids"
 	memoryController = "memory"
 )
+
+// memoryFiles are the names of the file with the limit of memory, in cgroup version 1 and 2.
+var memoryFiles = [...]string{"memory.limit_in_bytes", "memory.max"}
 
 // newCgroup makes control groups for the command of a mark. It returns nil if the machine offers none.
 func newCgroup(c *Command, mark string) *cgroup {
@@ -80,9 +85,9 @@ func (p *cgroupParent) limit(dir, controller string, c *Command) error {
 		}
 		return os.WriteFile(filepath.Join(dir, "pids.max"), []byte(strconv.Itoa(most)), 0)
 	}
-	name := "memory.max"
+	name := memoryFiles[1]
 	if p.first {
-		name = "memory.limit_in_bytes"
+		name = memoryFiles[0]
 	}
 	most := c.Limits.MemoryBytes
 	if most <= 0 {
@@ -135,11 +140,20 @@ func cgroupParents() []cgroupParent {
 
 // add moves a process that has started nothing yet into the groups. If that fails, the
 // command has no limit, as on machines without groups.
-func (g *cgroup) add(pid int) {
+func (g *cgroup) add(pid int) error {
+	var all []error
 	for _, dir := range g.paths() {
-		_ = os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+		all = append(all, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
 	}
+	return errors.Join(all...)
 }
+
+// limitsMemory reports whether the groups limit the memory of what is in them.
+func (g *cgroup) limitsMemory() bool { return g != nil && slices.Contains(g.limits, memoryController) }
+
+// errNoMemoryLimit is the error of a command whose memory the operator bounds, where nothing holds it to that.
+var errNoMemoryLimit = fmt.Errorf("%w: %s bounds the memory of commands, and no control group that limits memory can be had here",
+	ErrSandbox, demand.MemoryVariable)
 
 // paths returns the groups' directories.
 func (g *cgroup) paths() []string {
@@ -193,4 +207,23 @@ func LimitedBy() string {
 		return "by a control group"
 	}
 	return ""
+}
+
+// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command may have within these bounds; 0 if nothing
+// limits it on this machine.
+func MemoryLimit(b demand.Bounds) int64 {
+	g := newCgroup(&Command{Limits: Limits{MemoryBytes: b.Memory}}, Owner{}.newMark())
+	defer g.remove()
+	if !g.limitsMemory() {
+		return 0
+	}
+	for _, dir := range g.dirs {
+		for _, name := range memoryFiles {
+			text, _ := os.ReadFile(filepath.Join(dir, name)) // one of them is there
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return 0
 }

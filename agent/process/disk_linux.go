@@ -1,14 +1,19 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 const (
@@ -52,6 +57,9 @@ func (r room) short() bool { return r.bytes < r.least.bytes || r.inodes < r.leas
 // allows returns how much a command may have written: as much as it has left free. So one that fills a disk is ended
 // when it is half way, and several at once leave their part free together.
 func (r room) allows() int64 { return min(max(r.bytes, diskFloor), diskCeiling) }
+
+// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write to a directory within these bounds.
+func DiskLimit(dir string, b demand.Bounds) int64 { return cmp.Or(b.Disk, roomOf(dir).allows()) }
 
 // watchDisk ends a command of a sandbox that writes too much, all its files together, until ctx ends. Without privileges
 // there is no quota that the kernel would hold it to. So the disk is asked for its room again and again, which costs
@@ -105,9 +113,7 @@ func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, sinc
 		return nil
 	}
 	w := written{stopped: ctx.Done(), since: since, most: most, seen: map[uint64]bool{}}
-	if fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
-		w.look(fd, 0)
-	}
+	w.enter(unix.AT_FDCWD, dir, 0)
 	switch {
 	case w.bytes > most:
 		return fmt.Errorf("%w (%d MiB and more in %s)", ErrDisk, w.bytes>>20, dir)
@@ -117,7 +123,8 @@ func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, sinc
 	return nil
 }
 
-// writableFolders returns the directories outside in which the files are that the command writes.
+// writableFolders returns the directories outside in which the files are that the command writes, each once, and none that is below
+// another one.
 func (c *Command) writableFolders() []string {
 	var dirs []string
 	for _, m := range c.Sandbox.Mounts {
@@ -129,9 +136,16 @@ func (c *Command) writableFolders() []string {
 		if m.To != "" {
 			dir = m.To
 		}
-		dirs = append(dirs, dir)
+		dirs = append(dirs, filepath.Clean(dir))
 	}
-	return dirs
+	slices.Sort(dirs)
+	outer := dirs[:0]
+	for _, dir := range dirs { // those above it came before
+		if !slices.ContainsFunc(outer, func(o string) bool { return dir == o || strings.HasPrefix(dir, strings.TrimSuffix(o, "/")+"/") }) {
+			outer = append(outer, dir)
+		}
+	}
+	return outer
 }
 
 // written sums up the space of files that were changed since a time, whatever times they say they have: the time of a change
@@ -147,7 +161,7 @@ type written struct {
 }
 
 // look adds the content of a directory, and closes it. Files are asked for by their directory: a path as a whole may be longer
-// than the kernel takes. What is removed meanwhile, or may not be read, is left out.
+// than the kernel takes. What is removed meanwhile is left out.
 func (w *written) look(fd, depth int) {
 	d := os.NewFile(uintptr(fd), "directory")
 	defer func() { _ = d.Close() }()
@@ -189,7 +203,54 @@ func (w *written) add(dir int, name string, depth int) {
 		w.deep = true
 		return
 	}
-	if fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
-		w.look(fd, depth+1)
+	w.enter(dir, name, depth+1)
+}
+
+// enter looks at a directory. Where its mode keeps its owner out, who is the user of this process, it is let in for as long as
+// the look takes: otherwise a command would hide what it writes by a mode. The descriptor is that of this very directory, whatever
+// takes its place meanwhile, and the mode that it had comes back unless the command has set another.
+func (w *written) enter(at int, name string, depth int) {
+	how := unix.O_DIRECTORY | unix.O_CLOEXEC
+	if depth > 0 { // the folder itself may be a link of the operator's
+		how |= unix.O_NOFOLLOW
 	}
+	fd, err := unix.Openat(at, name, unix.O_RDONLY|how, 0)
+	if err == nil && searchable(fd) {
+		w.look(fd, depth)
+		return
+	}
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	handle, err := unix.Openat(at, name, unix.O_PATH|how, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(handle) }()
+	itself := fmt.Sprintf("/proc/self/fd/%d", handle)
+	var had, now unix.Stat_t
+	if unix.Fstat(handle, &had) != nil {
+		return
+	}
+	opened := had.Mode&modeBits | unix.S_IRUSR | unix.S_IXUSR
+	if unix.Chmod(itself, opened) != nil {
+		return // it is another user's: not of this command
+	}
+	defer func() {
+		if unix.Fstat(handle, &now) == nil && now.Mode&modeBits == opened {
+			_ = unix.Chmod(itself, had.Mode&modeBits)
+		}
+	}()
+	if fd, err := unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		w.look(fd, depth)
+	}
+}
+
+// modeBits are those of a mode that chmod sets.
+const modeBits = 0o7777
+
+// searchable reports whether the files of a directory can be asked for.
+func searchable(dir int) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(dir, ".", &st, 0) == nil
 }

@@ -3,8 +3,11 @@ package process
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +92,57 @@ func TestDiskFiller(t *testing.T) {
 	})
 }
 
+// TestDirectoriesWithoutAMode: a command hides nothing from the look by directories that their owner may not read or search. Root may
+// read all, so the look is that of a thread without the right to.
+func TestDirectoriesWithoutAMode(t *testing.T) {
+	ownDisk(t, 64, 10000)
+	c := confined(t, "")
+	c.Limits.DiskBytes = 16 << 20
+	before, since := roomOf(c.Dir), time.Now().Add(-time.Second)
+	modes := map[string]os.FileMode{"write": 0o300, "write/none": 0, "write/none/list": 0o600, "write/none/list/search": 0o100}
+	names := slices.Sorted(maps.Keys(modes))
+	for _, name := range names {
+		if err := os.Mkdir(filepath.Join(c.Dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(c.Dir, name, "big"), make([]byte, 5<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		if err := os.Chmod(filepath.Join(c.Dir, name), modes[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(c.Dir, 0o300); err != nil { // the folder itself, too
+		t.Fatal(err)
+	}
+	var found error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // it ends with this goroutine
+		if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &(&[2]unix.CapUserData{})[0]); err != nil {
+			found = err
+			return
+		}
+		if _, err := os.ReadDir(filepath.Join(c.Dir, "write")); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("the thread may read: %v", err)
+		}
+		found = c.looksAtDisk(t.Context(), c.Dir, before, since, true)
+	}()
+	<-done
+	if !errors.Is(found, ErrDisk) || !strings.Contains(found.Error(), "20 MiB and more") {
+		t.Errorf("got %v", found)
+	}
+	modes["."] = 0o300
+	for name, mode := range modes { // what the command sees is as it was
+		if info, err := os.Stat(filepath.Join(c.Dir, name)); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s is %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
 // TestFullDisk: when the disk has nearly nothing left, of bytes or of inodes, a command ends as if the machine had gone, however it
 // hides what it writes. One that finds the disk like that goes on: a small test does not fail for it.
 func TestFullDisk(t *testing.T) {
@@ -123,10 +177,14 @@ func TestDiskLimit(t *testing.T) {
 	c := Command{Sandbox: &sandbox.Spec{Mounts: []sandbox.Mount{
 		{Path: "/usr", Kind: sandbox.ReadOnly},
 		{Path: "/w", Kind: sandbox.Writable},
+		{Path: "/home", To: "/w/home", Kind: sandbox.Writable},
+		{Path: "/tmp", To: "/w/home/../tmp", Kind: sandbox.Writable},
+		{Path: "/w2", Kind: sandbox.Writable},
+		{Path: "/again", To: "/w2/", Kind: sandbox.Writable},
 		{Path: "/v", To: "/outside", Kind: sandbox.Writable},
 		{Path: "/cache", To: "/layer", Kind: sandbox.Layered},
 	}}}
-	if got := strings.Join(c.writableFolders(), " "); got != "/w /outside /layer" {
+	if got := strings.Join(c.writableFolders(), " "); got != "/layer /outside /w /w2" {
 		t.Errorf("looks at %q", got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // MarkerVariable is the environment variable that every process of a command carries.
@@ -24,6 +26,8 @@ type Owner struct {
 	maxSilence *atomic.Int64
 	// executor is that of RunIn; nil: this machine.
 	executor Executor
+	// bounds are those of Within.
+	bounds demand.Bounds
 }
 
 // NewOwner returns the owner whose state is in stateDir. No two services that run at
@@ -44,6 +48,13 @@ func (o Owner) Hold(lock *os.File) {
 	if o.lock != nil {
 		o.lock.Store(lock)
 	}
+}
+
+// Within returns the same owner, whose commands on this machine may take so much of it. What a command's own Limits say
+// goes before. Where the memory cannot be limited, commands fail with ErrSandbox.
+func (o Owner) Within(b demand.Bounds) Owner {
+	o.bounds = b
+	return o
 }
 
 // heldLock returns the file of Hold; nil if there is none.

@@ -14,6 +14,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,8 @@ func Run(ctx context.Context, c Command) (Report, error) {
 	if e := c.Owner.executor; e != nil && c.Sandbox != nil {
 		return e.Run(ctx, c)
 	}
+	c.Limits.MemoryBytes = cmp.Or(c.Limits.MemoryBytes, c.Owner.bounds.Memory)
+	c.Limits.DiskBytes = cmp.Or(c.Limits.DiskBytes, c.Owner.bounds.Disk)
 	ctx, stop := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	defer watch.Wait()

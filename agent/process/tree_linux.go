@@ -56,6 +56,11 @@ func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	defer wires.close()
 	cmd.ExtraFiles = wires.supervisorEnds
 	cmd.Cancel = wires.lifeline.Close
+	limit := newCgroup(c, mark)
+	defer limit.remove()
+	if c.Owner.bounds.Memory > 0 && !limit.limitsMemory() {
+		return -1, errNoMemoryLimit
+	}
 	err = cmd.Start()
 	wires.closeSupervisorEnds()
 	if err != nil {
@@ -64,9 +69,10 @@ func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 		}
 		return -1, fmt.Errorf("%s cannot be started: %w", c.Path, err)
 	}
-	limit := newCgroup(c, mark)
-	defer limit.remove()
-	limit.add(cmd.Process.Pid)
+	if err = limit.add(cmd.Process.Pid); err != nil && c.Owner.bounds.Memory > 0 {
+		_ = wires.lifeline.Close() // it ends without an order
+		return -1, errors.Join(fmt.Errorf("%w: %w", errNoMemoryLimit, err), cmd.Wait())
+	}
 	var group sync.WaitGroup
 	ended := make(chan struct{})
 	group.Go(func() { wires.serve(c, limit.paths(), ended) })

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
+
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // runTree runs the command below a supervisor and returns its exit status; -1 beside an
@@ -22,6 +24,9 @@ import (
 // PR_SET_CHILD_SUBREAPER is process-wide, so the service itself must not have it: it
 // would adopt the orphans of everything else that it runs, and never reap them.
 func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
+	if c.Owner.bounds.Memory > 0 {
+		return -1, fmt.Errorf("%w: %s bounds the memory of commands, which takes Linux", ErrSandbox, demand.MemoryVariable)
+	}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Dir = c.Dir
 	cmd.Env = Merge(c.Env, []string{MarkerVariable + "=" + c.Owner.newMark()})
@@ -49,3 +54,9 @@ func (o Owner) Sweep(context.Context) (int, error) { return 0, nil }
 // LimitedBy describes, for pfl-forge doctor, the mechanism that limits the number of a
 // command's processes; "" if there is none.
 func LimitedBy() string { return "" }
+
+// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command may have; 0 if nothing limits it.
+func MemoryLimit(demand.Bounds) int64 { return 0 }
+
+// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write to a directory; 0 if nothing limits it.
+func DiskLimit(string, demand.Bounds) int64 { return 0 }

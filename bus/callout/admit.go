@@ -52,7 +52,12 @@ func (s *service) admit(ctx context.Context, req *jwt.AuthorizationRequestClaims
 		return nil, err
 	}
 	if !known.Account.Login {
-		return &admission{known.Account.Name, known.Account.Rights(all), s.Now().Add(s.Lifetime)}, nil
+		// For no longer than the token: a pod that is gone gets no other one, and its replicas read theirs anew.
+		until := s.Now().Add(s.Lifetime)
+		if known.Until.Before(until) {
+			until = known.Until
+		}
+		return &admission{known.Account.Name, known.Account.Rights(all), until}, nil
 	}
 	if err := free(known.Account, all); err != nil {
 		return nil, err

@@ -37,6 +37,8 @@ type Known struct {
 	Issuer string
 	// Session is for how long a login of theirs is good.
 	Session time.Duration
+	// Until is when the token expires.
+	Until time.Time
 }
 
 // Open reads a file of rules, which is read again when it changes. A file that
@@ -89,7 +91,7 @@ func (b *Book) Verify(ctx context.Context, token, key string) (Known, error) {
 	if from == nil {
 		return Known{}, fmt.Errorf("no token of the issuer %.200q is taken", url)
 	}
-	claims, err := from.claims(ctx, token, key)
+	claims, until, err := from.claims(ctx, token, key)
 	if err != nil {
 		return Known{}, err
 	}
@@ -98,7 +100,7 @@ func (b *Book) Verify(ctx context.Context, token, key string) (Known, error) {
 		return Known{}, err
 	}
 	session, err := rules.session()
-	return Known{Account: account, Issuer: url, Session: session}, err
+	return Known{Account: account, Issuer: url, Session: session, Until: until}, err
 }
 
 // Person returns the account of a person who has logged in at an issuer before, as

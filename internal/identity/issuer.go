@@ -121,37 +121,37 @@ type bounded struct {
 	io.Closer
 }
 
-// claims returns the claims of a token, if the issuer has signed it, for us and for
+// claims returns the claims of a token and when it expires, if the issuer has signed it, for us and for
 // now. key is that of the connection with which the token came.
-func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, error) {
+func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, time.Time, error) {
 	v, err := s.ask(ctx)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	t, err := v.Verify(oidc.ClientContext(ctx, s.client), token)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	claims := map[string]any{}
 	if err := t.Claims(&claims); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	now := s.now()
 	azp, hasParty := claims["azp"].(string)
 	nonce, hasNonce := claims["nonce"]
 	switch {
 	case t.IssuedAt.IsZero() || t.IssuedAt.After(now.Add(leeway)):
-		return nil, errors.New("the token is from the future, or does not say when it was issued: a clock is wrong")
+		return nil, time.Time{}, errors.New("the token is from the future, or does not say when it was issued: a clock is wrong")
 	case now.Sub(t.IssuedAt) > maxAge:
-		return nil, fmt.Errorf("the token is older than %s", maxAge)
+		return nil, time.Time{}, fmt.Errorf("the token is older than %s", maxAge)
 	case hasParty && azp != s.rule.Audience, len(t.Audience) > 1 && !hasParty:
-		return nil, fmt.Errorf("the token was issued to another than %s", s.rule.Audience)
+		return nil, time.Time{}, fmt.Errorf("the token was issued to another than %s", s.rule.Audience)
 	case hasNonce && (key == "" || nonce != Nonce(key)):
-		return nil, errors.New("the token is bound to another key: whoever sent it did not log in for it")
+		return nil, time.Time{}, errors.New("the token is bound to another key: whoever sent it did not log in for it")
 	case !hasNonce && s.rule.RequireNonce:
-		return nil, errors.New("the token is bound to no key, and require_nonce asks for that")
+		return nil, time.Time{}, errors.New("the token is bound to no key, and require_nonce asks for that")
 	}
-	return claims, nil
+	return claims, t.Expiry, nil
 }
 
 // ask returns the verifier that has the keys of the issuer. It asks the issuer at

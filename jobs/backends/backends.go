@@ -31,10 +31,10 @@ import (
 )
 
 // Host returns a host with all agents. stateDir is absolute and belongs to this
-// process alone. The executor runs agents and commands; nil: this machine's namespaces.
+// process alone. The executor runs agents and commands; nil: this machine's namespaces, within the bounds.
 // read has the agents' credentials.
-func Host(stateDir string, executor process.Executor, read Read, log *slog.Logger) jobs.Host {
-	owner := process.NewOwner(stateDir).RunIn(executor)
+func Host(stateDir string, executor process.Executor, bounds demand.Bounds, read Read, log *slog.Logger) jobs.Host {
+	owner := process.NewOwner(stateDir).RunIn(executor).Within(bounds)
 	models := openModels(read, log)
 	return jobs.Host{
 		StateDir: stateDir,
@@ -83,10 +83,10 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := Host(env.Config.StateDir, executor, env.Credentials, env.Log)
+	host := Host(env.Config.StateDir, executor, env.Config.Commands.Bounds, env.Credentials, env.Log)
 	host.Private = append(host.Private, env.Config.CredentialsDir)
 	watchCredentials(env)
-	if host.Sandbox = env.Config.Sandbox; executor != nil {
+	if host.Sandbox = env.Config.Commands.Sandbox; executor != nil {
 		host.Sandbox = demand.Require
 	}
 	host.FirstUse = env.Config.CloneAtFirstUse

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -16,7 +17,7 @@ import (
 
 func TestEveryConfigurableAgentIsThere(t *testing.T) {
 	var names []string
-	for _, a := range backends.Host(t.TempDir(), nil, backends.Environment, slog.New(slog.DiscardHandler)).Agents {
+	for _, a := range backends.Host(t.TempDir(), nil, demand.Bounds{}, backends.Environment, slog.New(slog.DiscardHandler)).Agents {
 		names = append(names, a.Name())
 	}
 	if diff := cmp.Diff(config.Agents(), names); diff != "" {
@@ -27,7 +28,7 @@ func TestEveryConfigurableAgentIsThere(t *testing.T) {
 func TestCommandsSeeWhatAnOperatorSets(t *testing.T) {
 	t.Setenv("GOCACHE", "/a/cache")
 	t.Setenv("SECRET", "x")
-	env := backends.Host(t.TempDir(), nil, backends.Environment, slog.New(slog.DiscardHandler)).Env
+	env := backends.Host(t.TempDir(), nil, demand.Bounds{}, backends.Environment, slog.New(slog.DiscardHandler)).Env
 	found := false
 	for _, kv := range env {
 		found = found || kv == "GOCACHE=/a/cache"

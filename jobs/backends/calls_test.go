@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/agent/remote/remotetest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/backends"
@@ -51,7 +52,7 @@ func TestCalls(t *testing.T) {
 				"a":              "a\n",
 				"pfl-forge.yaml": "agent: " + tt.name + "\nagents: {" + tt.name + ": {models: {default: " + tt.model + "}}}\n" + policy,
 			})
-			set, err := jobs.OpenSet(t.Context(), backends.Host(testdir.New(t), executor, backends.Environment, slog.New(slog.DiscardHandler)),
+			set, err := jobs.OpenSet(t.Context(), backends.Host(testdir.New(t), executor, demand.Bounds{}, backends.Environment, slog.New(slog.DiscardHandler)),
 				[]jobs.Source{{Project: "shop", Path: r.Dir}})
 			if err != nil {
 				t.Fatal(err)

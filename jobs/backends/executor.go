@@ -17,7 +17,7 @@ import (
 // openExecutor returns the executor that a service is configured with, without the pods that
 // an earlier life left; nil: this machine's namespaces.
 func openExecutor(ctx context.Context, env *service.Env) (process.Executor, error) {
-	template := env.Config.Pods.Template
+	template := env.Config.Commands.PodTemplate
 	if template == "" {
 		return nil, nil //nolint:nilnil // as said
 	}
@@ -25,7 +25,7 @@ func openExecutor(ctx context.Context, env *service.Env) (process.Executor, erro
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}
-	e, err := pods.New(api, template, env.Config.Pods.Image, env.Config.Replica, env.Config.StateDir, env.Log)
+	e, err := pods.New(api, template, env.Config.Commands.PodImage, env.Config.Replica, env.Config.StateDir, env.Log)
 	if err != nil {
 		return nil, fmt.Errorf("--pod-template (FORGE_POD_TEMPLATE): %w", err)
 	}

@@ -62,7 +62,7 @@ func newWorld(t *testing.T, policy string) *world {
 }
 
 // newWorldOf opens a world's repository on a machine whose user has that demand.
-func newWorldOf(t *testing.T, demand demand.Demand, policy string) *world {
+func newWorldOf(t *testing.T, word demand.Demand, policy string) *world {
 	t.Helper()
 	w := &world{}
 	w.evil = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -84,8 +84,9 @@ func newWorldOf(t *testing.T, demand demand.Demand, policy string) *world {
 	t.Setenv("ANTHROPIC_API_KEY", w.secret("model-key"))
 	w.plant(t, home)
 
-	w.host = backends.Host(filepath.Join(w.repo.Dir, ".forge", "host"), nil, backends.Environment, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	w.host.Sandbox = demand
+	state, log := filepath.Join(w.repo.Dir, ".forge", "host"), slog.New(slog.NewTextHandler(t.Output(), nil))
+	w.host = backends.Host(state, nil, demand.Bounds{}, backends.Environment, log)
+	w.host.Sandbox = word
 	if w.set, err = jobs.OpenSet(t.Context(), w.host, []jobs.Source{{Project: "shop", Path: w.repo.Dir}}); err != nil {
 		t.Fatal(err)
 	}

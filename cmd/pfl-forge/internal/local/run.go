@@ -49,8 +49,9 @@ type RunConfig struct {
 	Trust *trust.Guard
 	// Keys has the key that signs what the run merges; empty: nothing is signed.
 	Keys proof.Folder
-	// Sandbox is the word of the person on it; a repository can only be stricter.
+	// Sandbox is the word of the person on it; a repository can only be stricter. Bounds tell how much of this machine a command may take.
 	Sandbox demand.Demand
+	Bounds  demand.Bounds
 }
 
 // errPulls is the error of a run whose changes are to be merged by pull requests: there is no gateway here that could open one, and the change

@@ -89,7 +89,7 @@ func unconfined(in presence.Executor) string {
 // and stop when ctx ends: at once, or, in a run for one intent, when running attempts have
 // ended or the person hurries. wait returns when they have handed everything back.
 func (r *activeRun) startWorkers(ctx context.Context, hurry <-chan struct{}) (wait func() error, err error) {
-	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, backends.Environment, r.Log)
+	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, r.Bounds, backends.Environment, r.Log)
 	host.Allow, host.Sandbox, host.Alone = r.Trust.Check, r.Sandbox, true // only this user reaches the server
 	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))  // where an agent could say that it is trusted, or sign
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})

@@ -46,7 +46,7 @@ func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) 
 		found = append(found, checkMerge(base.Config)...)
 	}
 	if err == nil {
-		found = append(found, isolation(ctx, a, base.Config)...)
+		found = append(found, isolation(ctx, a, repo.Root, base.Config)...)
 	}
 	found = append(found, checkDisk(repo.Root), checkWritable(repo.Root))
 	server, _ := examineServer(ctx, a, deep)

@@ -10,18 +10,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // isolation checks the parts that keep agents and commands away from the machine, each part by
 // itself.
-func isolation(ctx context.Context, a *kit.App, cfg *config.Project) []finding {
-	word, err := run.Demand(a)
+func isolation(ctx context.Context, a *kit.App, root string, cfg *config.Project) []finding {
+	word, bounds, err := run.Demand(a)
 	if err != nil {
-		return []finding{{"sandbox", broken, err.Error(), "set it to one of these, or unset it"}, checkProcesses(), checkKey(a, cfg)}
+		return []finding{{"sandbox", broken, err.Error(), "correct it, or unset it"}, checkProcesses(), checkKey(a, cfg)}
 	}
-	return append(checkSandbox(ctx, word, &cfg.Policy), checkProcesses(), checkKey(a, cfg))
+	found := append(checkSandbox(ctx, word, &cfg.Policy), checkProcesses())
+	return append(append(found, checkBounds(root, word, bounds)...), checkKey(a, cfg))
 }
 
 // checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
@@ -67,6 +69,24 @@ func checkProcesses() finding {
 		return finding{"processes", healthy, fmt.Sprintf("at most %d at once per command, %s", sandbox.DefaultProcesses, how), ""}
 	}
 	return finding{"processes", warning, "the number of processes a command may start is not limited; all of them end with it", ""}
+}
+
+// checkBounds says how much of this machine a command may take: what it writes is in the state of the repository at root.
+func checkBounds(root string, word demand.Demand, bounds demand.Bounds) []finding {
+	memory := finding{"memory", warning, "what a command takes is not limited; when it is short, commands are ended first, the largest before others", ""}
+	switch most := process.MemoryLimit(bounds); {
+	case most > 0:
+		memory = finding{"memory", healthy, "at most " + render.Size(most) + " per command, by a control group", ""}
+	case bounds.Memory > 0:
+		memory.Health, memory.Detail = broken, demand.MemoryVariable+" bounds the memory of commands, and nothing can hold them to it here: none runs"
+		memory.Hint = "unset " + demand.MemoryVariable + ", or let pfl-forge have control groups that limit memory"
+	}
+	most := process.DiskLimit(root, bounds)
+	disk := finding{"writing", healthy, "at most " + render.Size(most) + " per command in each directory that it may write to", ""}
+	if word == demand.Unconfined || most == 0 {
+		disk.Health, disk.Detail = warning, "what a command writes without a sandbox is not limited"
+	}
+	return []finding{memory, disk}
 }
 
 // providers names for each back end that goes through the gateway whose models it uses.

@@ -109,7 +109,7 @@ func newAsker(ctx context.Context, a *kit.App, t *target.Target, o *other) (_ *a
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, err := run.Demand(a)
+	sandboxes, bounds, err := run.Demand(a)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func newAsker(ctx context.Context, a *kit.App, t *target.Target, o *other) (_ *a
 	if err != nil {
 		return nil, err
 	}
-	host := backends.Host(filepath.Join(dir, "host"), nil, backends.Environment, a.Log())
+	host := backends.Host(filepath.Join(dir, "host"), nil, bounds, backends.Environment, a.Log())
 	host.Allow, host.Sandbox, host.Alone, host.Adjust = guard.Check, sandboxes, true, o.adjust(dir)
 	host.Private = append(host.Private, guard.Store(), string(local.Keys(a.Getenv)))
 	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: t.Project, Path: t.Repo.Root}})

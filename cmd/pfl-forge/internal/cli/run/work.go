@@ -56,7 +56,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, err := Demand(a)
+	sandboxes, bounds, err := Demand(a)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	for {
 		o, err := local.Run(ctx, local.RunConfig{
 			Keys: local.Keys(a.Getenv),
-			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, Sandbox: sandboxes,
+			Repo: repo, Base: base, Observer: live, Log: log, Watch: f.watch, Only: f.Only, Notify: notify, Trust: guard, Sandbox: sandboxes, Bounds: bounds,
 		})
 		var held *natsd.HeldError
 		if !errors.As(err, &held) {
@@ -84,13 +84,14 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	}
 }
 
-// Demand returns the word of this user on sandboxes. No repository has one.
-func Demand(a *kit.App) (demand.Demand, error) {
+// Demand returns the word of this user on sandboxes, and on what a command may take of the machine. No repository has one.
+func Demand(a *kit.App) (demand.Demand, demand.Bounds, error) {
 	d, err := demand.Parse(a.Getenv(demand.Variable))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", demand.Variable, err)
+		return "", demand.Bounds{}, fmt.Errorf("%s: %w", demand.Variable, err)
 	}
-	return d, nil
+	bounds, err := demand.ReadBounds(a.Getenv)
+	return d, bounds, err
 }
 
 // holder returns who runs already, and since when.
