@@ -53,11 +53,14 @@ CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xarg
 REWRITES = $(shell git grep -lE 'flag\.Bool."rewrite"|cockroachdb/datadriven"$$' -- '*_test.go' ':!deploy/k8s' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 PROMPTS = $(shell git grep -l 'prompttest\.Golden' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
+# The race detector is C, whatever the environment says.
+RACE := CGO_ENABLED=1 go test -race
+
 # report tests packages in full, with every agent CLI there, and counts: flags, packages.
 define report
 @$(MAKE) agent-cli
 @go build -o bin/testreport ./internal/testreport
-CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) go test -race -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
+CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) $(RACE) -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
 endef
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
@@ -100,7 +103,7 @@ clean: ## remove what was built, the tools included
 
 .PHONY: test
 test: ## test all modules with the race detector, in the quick size
-	go test -race work
+	$(RACE) work
 
 .PHONY: test-all
 test-all: test-short test-sim test-long ## everything in full, with counts; a skipped test is a failure
@@ -117,7 +120,7 @@ test-long: ## the packages whose tests have two sizes, in full: kills, faults, s
 .PHONY: test-sim
 test-sim: ## the simulator: in the quick size with the race detector; in full, with SEEDS runs and every planted bug, without it
 	@go build -o bin/testreport ./internal/testreport
-	go test -race -count=1 ./$(SIM)
+	$(RACE) -count=1 ./$(SIM)
 	CI=true PFL_FORGE_TEST=full go test -count=1 -timeout 40m -json ./$(SIM) -seeds $(SEEDS) | bin/testreport
 
 .PHONY: test-kill

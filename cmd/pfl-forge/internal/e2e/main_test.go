@@ -55,7 +55,17 @@ func build() ([]byte, error) {
 		// them once more would take longer than all the tests.
 		args = append(args, "-race", "-ldflags=-w")
 	}
-	return exec.Command("go", append(args, programs()...)...).CombinedOutput()
+	cmd := exec.Command("go", append(args, programs()...)...)
+	if testsize.Full() {
+		shipped(cmd)
+	}
+	return cmd.CombinedOutput()
+}
+
+// shipped makes a go command compile as images are compiled. Then a package that another checkout
+// has, too, is not compiled again.
+func shipped(cmd *exec.Cmd) {
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 }
 
 // programs are the packages to build. Each program has the name of its package.

@@ -25,11 +25,12 @@ import (
 // The titles that the rules of the version after ours give.
 const newerTitle = " (by newer rules)"
 
-// goBuild runs go build in a folder.
+// goBuild runs go build in a folder, as for what is shipped.
 func goBuild(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build"}, args...)...)
 	cmd.Dir = dir
+	shipped(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %v: %v\n%s", args, err, tail(out, 3000))
 	}
