@@ -86,6 +86,7 @@ func (v *visit) change() error {
 	if err != nil {
 		return err
 	}
+	v.live = []forge.ProjectID{p}
 	page := changePage{pending: pendingOf(v.token, d, "change"), Hidden: hiddenIn(d.Body)}
 	for i := range d.Decisions {
 		if d.Decisions[i].What == "submit" {

@@ -59,6 +59,8 @@ type frame struct {
 	Stamp string
 	// Who is signed in, and Token the name of the entry; empty where no one is.
 	Who, Token string
+	// Live are the projects whose changes the page's script waits for.
+	Live []forge.ProjectID
 	// Page has the data of the page itself.
 	Page any
 }
@@ -69,6 +71,7 @@ func (v *visit) show(status int, name, title string, page any) error {
 	if v.token != nil {
 		f.Who, _ = v.token.Holder()
 		f.Token = v.token.Name
+		f.Live = v.live
 	}
 	now := v.console.cfg.Now()
 	t, err := templates.Clone()

@@ -86,6 +86,7 @@ func TestConsoleInChromium(t *testing.T) {
 		chromedp.Submit("#token"), chromedp.WaitVisible("article.card"))
 	pictures(ctx, t, w.base, done)
 
+	lives(ctx, t, w, asked)
 	hostile := asked(`{"title": "` + hostileText + `", "body": "Do it. ` + hostileText + strings.Repeat("x", 300) + `"}`)
 	for _, address := range []string{"/console/inbox", "/console/board", consolePath(hostile), consolePath(done)} {
 		for _, width := range []int64{320, 1280, 3840} {
@@ -109,6 +110,35 @@ func TestConsoleInChromium(t *testing.T) {
 	wait.Until(t, "it goes on", func() bool { return w.request("ada", http.MethodGet, hostile, "").body["waiting"] != "approval" })
 	if text := reads(ctx, t, chromedp.Text("#decided")); !strings.Contains(text, "bob via gateway: approve") {
 		t.Errorf("told is %s", text)
+	}
+}
+
+// lives checks that the inbox follows: what is asked for appears, what another person decides goes, and a decision is taken by keys.
+func lives(ctx context.Context, t *testing.T, w *world, asked func(string) string) {
+	t.Helper()
+	count := func() int {
+		return reads(ctx, t, chromedp.Evaluate[int]("document.querySelectorAll('[data-item]').length"))
+	}
+	acts(ctx, t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(w.base+"/console/inbox"), chromedp.WaitVisible("article.card"))
+	before := count()
+	path := asked(`{"title": "Appears", "body": "Live."}`)
+	wait.Until(t, "it appears", func() bool { return count() == before+1 })
+	plan, _ := w.request("ada", http.MethodGet, path, "").body["plan"].(string)
+	w.request("ada", http.MethodPost, path+"/approve", `{"plan": "`+plan+`"}`).wants(t, "another person approves", http.StatusOK)
+	wait.Until(t, "it goes", func() bool { return count() == before })
+
+	other := asked(`{"title": "By keys", "body": "Live."}`)
+	wait.Until(t, "it appears", func() bool { return count() == before+1 })
+	reads(ctx, t, chromedp.Evaluate[bool]("document.activeElement.blur(), true"))
+	for range before + 1 {
+		acts(ctx, t, chromedp.KeyEvent("j"))
+	}
+	if at := reads(ctx, t, chromedp.Evaluate[string]("document.activeElement.querySelector('h2').textContent")); at != "By keys" {
+		t.Errorf("the keys lead to %s", at)
+	}
+	acts(ctx, t, chromedp.KeyEvent("a"), chromedp.KeyEvent("\r"), chromedp.WaitVisible(".note.done"))
+	if got := w.request("ada", http.MethodGet, other, "").body["waiting"]; got == "approval" {
+		t.Errorf("it waits for %v", got)
 	}
 }
 
@@ -155,7 +185,7 @@ func pictured(c *forge.Command) *forge.Analysis {
 			Question: "What should the program be called?", Context: "Its module has no name either.", SuggestedAnswers: []string{"greeter", "hello"},
 		}}}
 	}
-	if c.Intent.Title == "Risky" { // as what the workers make of it
+	if c.Intent.Title == "Risky" || c.Intent.Body == "Live." { // as the workers of the tests make it
 		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{
 			Name: "one", Title: "Change the parser", Plan: "It has to take both forms.", RelevantFiles: []string{"a.go"},
 		}}}
