@@ -310,6 +310,30 @@ func TestConsoleTwoPeople(t *testing.T) {
 	}
 }
 
+// TestConsoleTwice: a form that is sent four times at the same moment, as by an impatient person, counts once.
+func TestConsoleTwice(t *testing.T) {
+	w := withConsole(t)
+	path, _ := w.proposed("twice")
+	ada := w.signIn("ada")
+	action, change := ada.get("/console/inbox").form(t, path, "change")
+	change.Set("text", "Once.")
+	var sent sync.WaitGroup
+	for range 4 {
+		sent.Go(func() { (&browser{w: w, cookie: ada.cookie}).do(http.MethodPost, action, change) })
+	}
+	sent.Wait()
+	edits := 0
+	shown := w.request("ada", http.MethodGet, path, "")
+	for _, d := range shown.body["decisions"].([]any) {
+		if d.(map[string]any)["what"] == "edit" {
+			edits++
+		}
+	}
+	if edits != 1 || shown.body["body"] != "Do it.\n\nOnce." {
+		t.Errorf("%d edits: %s", edits, shown.text)
+	}
+}
+
 // TestConsoleRoles: who may only look is offered nothing, what another project has is not seen, and a form that is sent all the same does nothing.
 func TestConsoleRoles(t *testing.T) {
 	w := withConsole(t)

@@ -23,6 +23,9 @@ func consolePath(path string) string { return strings.Replace(path, "/api/v1/", 
 // TestConsoleChange shows an intent as its reviewer reads it, in this order, with everything that the journal has.
 func TestConsoleChange(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
+	w.analysis = func(*forge.Command) *forge.Analysis {
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", RelevantFiles: []string{"a.go"}}}}
+	}
 	path, plan := w.done("shown")
 	viewer := w.signIn("viewer")
 	p := viewer.get(consolePath(path) + "?step=implement")
@@ -34,7 +37,8 @@ func TestConsoleChange(t *testing.T) {
 		"approved</b>", "1 of 1 requirement met", "no protected paths", "3 attempts", "patch", commit(103), "merged</b>",
 		"The request", "Do it.", "The plan", plan,
 		"Requirements and evidence", "the parser is as it was", "✓ found", "file <code><bdi>a.go:12</bdi>", "return nil",
-		"The change", "3 files", "+10002", "proven</b> to be the whole change", "a.go", "&lt;U&#43;001B&gt;</span>[2Jclear", "../../up",
+		"The change", "3 files", "+10002", "proven</b> to be the whole change",
+		"The plan does not name 2 files", "&lt;U&#43;001B&gt;</span>[2Jclear", "../../up", ">a.go<", // those first
 		"line 1 of attempt 3", "The change goes on",
 		"What happened before", "Attempt 2 was <b class=\"no\">rejected", "the parser is not changed", "go test ./...", "failed</b>", "FAIL: TestParser",
 		"Rules that changed its course", "verify-failed", "rework",
@@ -46,6 +50,9 @@ func TestConsoleChange(t *testing.T) {
 			t.Fatalf("%q is not behind %d in\n%s", text, at, p.text)
 		}
 		at += i
+	}
+	if strings.Contains(p.text, "Do not decide by what is shown here") {
+		t.Error("a proven change is called into question")
 	}
 	if strings.Contains(p.text, `class="decide"`) {
 		t.Error("a viewer is offered a decision")
