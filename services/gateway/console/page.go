@@ -67,7 +67,7 @@ type frame struct {
 
 // show answers with a page.
 func (v *visit) show(status int, name, title string, page any) error {
-	f := frame{Title: title, Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
+	f := frame{Title: term.Short(term.Visible(title), 120), Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
 	if v.token != nil {
 		f.Who, _ = v.token.Holder()
 		f.Token = v.token.Name
