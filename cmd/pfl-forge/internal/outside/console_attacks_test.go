@@ -233,7 +233,8 @@ func TestConsoleTexts(t *testing.T) {
 	}
 	ada := w.signIn("ada")
 	name := url.QueryEscape(evil)
-	addresses = append(addresses, "/console/inbox", "/console/board", "/console/board?search="+name, "/console/board?requester="+name, "/console/board?"+name+"=x")
+	addresses = append(addresses, "/console/inbox", "/console/board", "/console/board?search="+name, "/console/board?requester="+name,
+		"/console/board?"+name+"=x")
 	for _, path := range addresses {
 		p := ada.get(path)
 		p.text = ownScript.ReplaceAllString(p.text, "")
