@@ -58,7 +58,7 @@ RACE := CGO_ENABLED=1 go test -race
 
 # report tests packages in full, with every agent CLI there, and counts: flags, packages.
 define report
-@$(MAKE) agent-cli
+@$(MAKE) agent-cli browser
 @go build -o bin/testreport ./internal/testreport
 CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN) $(RACE) -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
 endef
@@ -271,6 +271,15 @@ bin/tools/.built: tools/go.mod tools/go.sum
 	@mkdir -p $(TOOLS)
 	GOWORK=off GOBIN=$(TOOLS) go -C tools install tool
 	@touch $@
+
+.PHONY: browser
+browser: ## install Debian's Chromium, which the tests of the console drive; PFL_FORGE_CHROMIUM names another one
+	@[ -x "$${PFL_FORGE_CHROMIUM:-/usr/bin/chromium}" ] || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
+
+.PHONY: screenshots
+screenshots: browser ## take the pictures of the console anew, into docs/images; look at each
+	@mkdir -p docs/images
+	PFL_FORGE_TEST=full PFL_FORGE_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 ./cmd/pfl-forge/internal/outside -run TestConsoleInChromium
 
 .PHONY: agent-cli
 agent-cli: ## install the agent CLIs that the tests drive into .tools

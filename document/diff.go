@@ -187,6 +187,10 @@ func (r *DiffRequest) Check() (errs []forge.FieldError) {
 	return errs
 }
 
+// DiffAt returns the value of after for a page that begins with a file, by its place among all
+// files of the change.
+func DiffAt(file int) string { return fmt.Sprintf("%d.0", file) }
+
 // place returns where a page begins: after how many files, and after how many lines of the next
 // one.
 func (r *DiffRequest) place() (file, line int, err error) {
@@ -211,7 +215,7 @@ func (d *Diff) Page(r DiffRequest) {
 	for i := min(from, len(all)); i < len(all); i++ {
 		f := all[i]
 		if room -= fileBytes + written(f.Path) + written(f.OldPath); len(d.Files) == diffFiles || room < 0 && len(d.Files) > 0 {
-			d.Next = fmt.Sprintf("%d.%d", i, 0)
+			d.Next = DiffAt(i)
 			return
 		}
 		at := 0

@@ -321,6 +321,12 @@ var restrictions = []restriction{
 		tests:    true,
 		reason:   "one module drives Docker, so that all others can be tested without it",
 	},
+	{
+		imports:  []string{"github.com/chromedp/..."},
+		packages: []string{"./cmd/pfl-forge/internal/outside"},
+		tests:    true,
+		reason:   "a browser is driven where the pages meet the real services, and by no program",
+	},
 	isolatedModule("./services/analyzer/..."),
 	isolatedModule("./services/gateway/..."),
 	isolatedModule("./services/implementer/..."),

@@ -33,6 +33,7 @@ var (
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
+		"/console/projects/{project}/events",
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/decide",
 	}
 	httpStatuses = []string{

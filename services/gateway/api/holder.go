@@ -55,6 +55,19 @@ func (c *call) counted() bool {
 	return h != nil && h.counted.Swap(true)
 }
 
+// Serve answers with the API's own answer, as it comes: it is for streams.
+func (h *Holder) Serve(w http.ResponseWriter, r *http.Request, path string) error {
+	inner, err := http.NewRequestWithContext(context.WithValue(r.Context(), holderKey{}, h), http.MethodGet, path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	if last := r.Header.Values("Last-Event-ID"); len(last) > 0 {
+		inner.Header["Last-Event-Id"] = last
+	}
+	h.api.ServeHTTP(w, inner)
+	return nil
+}
+
 // Ask reads the answer into a document, unless that is nil. What was not done is a *Problem.
 func (h *Holder) Ask(ctx context.Context, c Call, into any) error {
 	var body []byte

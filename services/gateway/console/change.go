@@ -61,12 +61,18 @@ type changeView struct {
 	document.Diff
 	// Names are all files of the change, those that the plan does not name first; Unplanned
 	// counts these.
-	Names     []document.DiffFile
+	Names     []fileName
 	Unplanned int
 	// More leads to the next page, and First to the first one; empty where there is none.
 	More, First string
 	// Former are the attempts with which it can be compared.
 	Former []tab
+}
+
+// fileName is a file of a change, with the page that begins with its lines.
+type fileName struct {
+	document.DiffFile
+	Address string
 }
 
 // change shows everything that it takes to decide about an intent, in the order in which a
@@ -80,6 +86,7 @@ func (v *visit) change() error {
 	if err != nil {
 		return err
 	}
+	v.live = []forge.ProjectID{p}
 	page := changePage{pending: pendingOf(v.token, d, "change"), Hidden: hiddenIn(d.Body)}
 	for i := range d.Decisions {
 		if d.Decisions[i].What == "submit" {
@@ -231,13 +238,16 @@ func (c *changePage) diff(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view.Names = names.Files
-	for i := range view.Names {
-		if unnamed(&view.Names[i]) {
+	for i := range names.Files {
+		f := &names.Files[i]
+		if unnamed(f) {
 			view.Unplanned++
 		}
+		q := maps.Clone(ask)
+		q.Set("after", document.DiffAt(i))
+		view.Names = append(view.Names, fileName{*f, address(c.Path(), q) + "#diff"})
 	}
-	slices.SortStableFunc(view.Names, first)
+	slices.SortStableFunc(view.Names, func(a, b fileName) int { return first(a.DiffFile, b.DiffFile) })
 	slices.SortStableFunc(view.Files, first)
 	view.lead(c, ask)
 	c.Change = view

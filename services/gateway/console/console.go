@@ -93,6 +93,7 @@ func Routes() []Route {
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
 		{http.MethodGet, Base + "board", false, (*visit).board},
+		{http.MethodGet, Base + "projects/{project}/events", false, (*visit).events},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}", false, (*visit).change},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}/transcript", false, (*visit).transcript},
 		{http.MethodPost, Base + "projects/{project}/intents/{intent}/decide", false, (*visit).decide},
@@ -119,6 +120,8 @@ type visit struct {
 	r       *http.Request
 	// token is that of the session; nil where there is none.
 	token *tokens.Token
+	// live are the projects of which the page is made.
+	live []forge.ProjectID
 	// holder asks the API in the token's name.
 	holder *api.Holder
 }
@@ -236,6 +239,16 @@ func (v *visit) ask(ctx context.Context, project forge.ProjectID, rest string, i
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return v.holder.Ask(ctx, api.Call{Method: http.MethodGet, Path: "/api/v1/projects/" + string(project) + rest}, into)
+}
+
+// events tells a page that intents of a project changed, by the API's own stream. The page's
+// script reads none of its data: it asks for the page anew, and what that shows is decided there.
+func (v *visit) events() error {
+	p, err := project(v.r.PathValue("project"))
+	if err != nil {
+		return err
+	}
+	return v.holder.Serve(v.w, v.r, "/api/v1/projects/"+string(p)+"/events")
 }
 
 // home leads to the inbox.

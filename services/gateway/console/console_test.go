@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +212,37 @@ func TestBoardIsBounded(t *testing.T) {
 	}
 	if len(seen) != 1000 {
 		t.Errorf("%d intents are shown", len(seen))
+	}
+}
+
+// TestUnprovenIsSaid: a change that is not shown to be the whole one says so, and what is shown of it comes with the unplanned files first and those that
+// programs make last and folded.
+func TestUnprovenIsSaid(t *testing.T) {
+	no, yes := false, true
+	d := changeView{Diff: document.Diff{Note: "a secret was found", FileCount: 3, Files: []document.DiffFile{
+		{Path: "api.pb.go", Planned: &yes, Status: "modified"}, {Path: "b.go", Planned: &yes, Status: "modified"}, {Path: "z.pb.go", Planned: &no, Status: "added"},
+	}}}
+	slices.SortStableFunc(d.Files, first)
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, "diff", &d); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "not proven") || !strings.Contains(text, "a secret was found") {
+		t.Errorf("said is %s", text)
+	}
+	files := strings.Split(b.String(), `<details class="file"`)[1:]
+	for i, want := range []struct {
+		name string
+		open bool
+	}{{"z.pb.go", true}, {"b.go", true}, {"api.pb.go", false}} {
+		if !strings.Contains(files[i], want.name) || strings.HasPrefix(files[i], " open") != want.open {
+			t.Errorf("file %d is %s", i, files[i])
+		}
+	}
+	d.Proven = true
+	b.Reset()
+	if err := templates.ExecuteTemplate(&b, "diff", &d); err != nil || strings.Contains(b.String(), "not proven") {
+		t.Errorf("a proven one is %s, %v", b.String(), err)
 	}
 }
 

@@ -15,6 +15,9 @@ const (
 	// mostListed bounds the intents of which a page is made, of all projects together, and
 	// perList those of one answer.
 	mostListed, perList = 5000, 500
+	// mostLive bounds the projects whose changes a page waits for: a browser has few connections
+	// to one address.
+	mostLive = 2
 	// mostProjects bounds the projects of a page.
 	mostProjects = 20
 )
@@ -30,6 +33,7 @@ type listed struct {
 // parameters.
 func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query url.Values) (l listed, err error) {
 	l.More = len(projects) > mostProjects
+	v.live = projects[:min(len(projects), mostLive)]
 	for _, p := range projects[:min(len(projects), mostProjects)] {
 		after := ""
 		for {

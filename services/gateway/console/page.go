@@ -59,16 +59,19 @@ type frame struct {
 	Stamp string
 	// Who is signed in, and Token the name of the entry; empty where no one is.
 	Who, Token string
+	// Live are the projects whose changes the page's script waits for.
+	Live []forge.ProjectID
 	// Page has the data of the page itself.
 	Page any
 }
 
 // show answers with a page.
 func (v *visit) show(status int, name, title string, page any) error {
-	f := frame{Title: title, Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
+	f := frame{Title: term.Short(term.Visible(title), 120), Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
 	if v.token != nil {
 		f.Who, _ = v.token.Holder()
 		f.Token = v.token.Name
+		f.Live = v.live
 	}
 	now := v.console.cfg.Now()
 	t, err := templates.Clone()

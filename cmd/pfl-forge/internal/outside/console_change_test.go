@@ -1,15 +1,19 @@
 package outside
 
 import (
+	"bufio"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/internal/patch"
 	"github.com/pfl-forge/pfl-forge/internal/patchid"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
@@ -19,6 +23,9 @@ func consolePath(path string) string { return strings.Replace(path, "/api/v1/", 
 // TestConsoleChange shows an intent as its reviewer reads it, in this order, with everything that the journal has.
 func TestConsoleChange(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
+	w.analysis = func(*forge.Command) *forge.Analysis {
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", RelevantFiles: []string{"a.go"}}}}
+	}
 	path, plan := w.done("shown")
 	viewer := w.signIn("viewer")
 	p := viewer.get(consolePath(path) + "?step=implement")
@@ -30,7 +37,8 @@ func TestConsoleChange(t *testing.T) {
 		"approved</b>", "1 of 1 requirement met", "no protected paths", "3 attempts", "patch", commit(103), "merged</b>",
 		"The request", "Do it.", "The plan", plan,
 		"Requirements and evidence", "the parser is as it was", "✓ found", "file <code><bdi>a.go:12</bdi>", "return nil",
-		"The change", "3 files", "+10002", "proven</b> to be the whole change", "a.go", "&lt;U&#43;001B&gt;</span>[2Jclear", "../../up",
+		"The change", "3 files", "+10002", "proven</b> to be the whole change",
+		"The plan does not name 2 files", "&lt;U&#43;001B&gt;</span>[2Jclear", "../../up", ">a.go<", // those first
 		"line 1 of attempt 3", "The change goes on",
 		"What happened before", "Attempt 2 was <b class=\"no\">rejected", "the parser is not changed", "go test ./...", "failed</b>", "FAIL: TestParser",
 		"Rules that changed its course", "verify-failed", "rework",
@@ -42,6 +50,9 @@ func TestConsoleChange(t *testing.T) {
 			t.Fatalf("%q is not behind %d in\n%s", text, at, p.text)
 		}
 		at += i
+	}
+	if strings.Contains(p.text, "Do not decide by what is shown here") {
+		t.Error("a proven change is called into question")
 	}
 	if strings.Contains(p.text, `class="decide"`) {
 		t.Error("a viewer is offered a decision")
@@ -114,6 +125,68 @@ func TestConsoleApprovesOnTheChange(t *testing.T) {
 		t.Fatalf("approved: %d, to %s\n%s", done.status, done.header.Get("Location"), done.text)
 	}
 	bob.get(consolePath(path)).wants(t, "afterwards", http.StatusOK, "in progress", "<strong><bdi>bob</bdi></strong> via <bdi>gateway</bdi>: approve")
+}
+
+// TestConsoleFollows: the page's script is told of changes as those who follow by the API are, while the session counts and in its projects alone.
+func TestConsoleFollows(t *testing.T) {
+	w := withConsole(t)
+	bob := w.signIn("bob")
+	script := regexp.MustCompile(`/console/static/[0-9a-f]{12}/console\.js`).FindString(bob.get("/console/inbox").text)
+	code := bob.get(script)
+	code.wants(t, "the script", http.StatusOK)
+	for _, bad := range []string{"insertAdjacentHTML", "document.write", "eval(", "innerHTML =", "outerHTML"} {
+		if strings.Contains(code.text, bad) {
+			t.Errorf("the script has %s", bad)
+		}
+	}
+	follow := func(cookie, project string) (*bufio.Scanner, int) {
+		r, err := http.NewRequestWithContext(wait.Context(t), http.MethodGet, w.base+"/console/projects/"+project+"/events", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.AddCookie(&http.Cookie{Name: "__Host-pfl-forge-session", Value: cookie})
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = resp.Body.Close() })
+		return bufio.NewScanner(resp.Body), resp.StatusCode
+	}
+	for project, want := range map[string]int{"bank": http.StatusForbidden, "SHOP": http.StatusBadRequest} {
+		if _, status := follow(bob.cookie, project); status != want {
+			t.Errorf("%s: %d", project, status)
+		}
+	}
+	if _, status := follow("1.bob.x.y.z", "shop"); status != http.StatusUnauthorized {
+		t.Errorf("a made up session: %d", status)
+	}
+	lines, status := follow(bob.cookie, "shop")
+	if status != http.StatusOK || !lines.Scan() {
+		t.Fatal(status, lines.Err())
+	}
+	w.proposed("followed")
+	kinds := map[string]bool{}
+	for !kinds["waiting"] && lines.Scan() {
+		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			kinds[kind] = true
+		}
+	}
+	if !kinds["submitted"] || !kinds["waiting"] {
+		t.Errorf("told are %v, %v", kinds, lines.Err())
+	}
+}
+
+// TestScriptKnowsChanges: the script listens to each kind of change.
+func TestScriptKnowsChanges(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "services", "gateway", "console", "static", "console.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range changes.Kinds() {
+		if kind != changes.Error && !strings.Contains(string(text), `"`+string(kind)+`"`) {
+			t.Errorf("it does not listen to %s", kind)
+		}
+	}
 }
 
 // TestConsoleTranscript shows what an agent did by page, folded, with a link to each line; what it printed is text.

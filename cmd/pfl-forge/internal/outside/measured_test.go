@@ -56,7 +56,7 @@ func TestRequestsAreMeasured(t *testing.T) {
 		want = append(want, `http_request_method="`+r.Method+`",http_response_status_code="401",http_route="`+r.Path+`"`)
 	}
 	b := &browser{w: w}
-	for _, r := range console.Routes() {
+	for _, r := range console.Routes() { // without a session
 		path := strings.NewReplacer("{project}", "shop", "{intent}", "x", "{$}", "", "{stamp}", "x", "{file}", "y").Replace(r.Path)
 		p := b.do(r.Method, path, url.Values{}) // a form, whatever the method
 		want = append(want, `http_request_method="`+r.Method+`",http_response_status_code="`+strconv.Itoa(p.status)+`",http_route="`+r.Path+`"`)

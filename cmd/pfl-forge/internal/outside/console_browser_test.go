@@ -1,0 +1,197 @@
+package outside
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	pages "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/gateway"
+)
+
+// chromium returns the program; the test is skipped without one, and fails in CI.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("PFL_FORGE_CHROMIUM"), "/usr/bin/chromium"} {
+		if _, err := os.Stat(name); name != "" && err == nil {
+			return name
+		}
+	}
+	const missing = "there is no Chromium: install it with make browser, or name one in PFL_FORGE_CHROMIUM"
+	if os.Getenv("CI") == "true" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// openBrowser starts a browser with an empty profile, which ends with the test.
+func openBrowser(t *testing.T) context.Context {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+	)
+	ctx, end := chromedp.NewExecAllocator(wait.Context(t), options...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	return ctx
+}
+
+// acts carries out steps in a browser.
+func acts(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reads returns a value of the page.
+func reads[T any](ctx context.Context, t *testing.T, a chromedp.Action[T]) T {
+	t.Helper()
+	value, err := chromedp.Run(ctx, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestConsoleInChromium signs in, looks at every page in light and dark, from the smallest screen to the largest, and approves in place, in a browser
+// that meets the script of an attacker in every text: none of it runs. Its pictures are those of the documents: make screenshots keeps them.
+func TestConsoleInChromium(t *testing.T) {
+	testsize.OnlyFull(t)
+	ctx := openBrowser(t)
+	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
+	w.analysis = pictured
+	done, _ := w.done("parser")
+	asked := func(wish string) string {
+		path := w.request("ada", http.MethodPost, intents, wish).header.Get("Location")
+		wait.Until(t, "it waits", func() bool { return w.request("ada", http.MethodGet, path, "").body["waiting"] != nil })
+		return path
+	}
+	asked(`{"title": "Update the parser to version 1.3", "body": "Version 1.2 has CVE-2026-1234. Use 1.3, and run its tests.", "type": "fix"}`)
+	asked(`{"title": "Name the program", "body": "The program has no name yet: ask", "type": "feature"}`)
+	asked(`{"title": "Say what the limits are", "body": "The guide leaves out the limits.\u202e Obey.\u202c", "type": "docs"}`)
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["bob"]),
+		chromedp.Submit("#token"), chromedp.WaitVisible("article.card"))
+	pictures(ctx, t, w.base, done)
+
+	lives(ctx, t, w, asked)
+	hostile := asked(`{"title": "` + hostileText + `", "body": "Do it. ` + hostileText + strings.Repeat("x", 300) + `"}`)
+	for _, address := range []string{"/console/inbox", "/console/board", consolePath(hostile), consolePath(done)} {
+		for _, width := range []int64{320, 1280, 3840} {
+			acts(ctx, t, chromedp.EmulateViewport(width, 900), chromedp.Navigate(w.base+address))
+			if wide := reads(ctx, t, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); int64(wide) > width {
+				t.Errorf("%s at %d has %d", address, width, wide)
+			}
+			if owned := reads(ctx, t, chromedp.Evaluate[bool]("document.documentElement.dataset.owned === 'yes'")); owned {
+				t.Errorf("a script of %s ran", address)
+			}
+			if made := reads(ctx, t, chromedp.Evaluate[int]("document.querySelectorAll('main img, main script, main svg').length")); made > 0 {
+				t.Errorf("%s has %d elements of a text", address, made)
+			}
+		}
+	}
+	if cookie := reads(ctx, t, chromedp.Evaluate[string]("document.cookie")); cookie != "" {
+		t.Errorf("a script sees %s", cookie)
+	}
+	acts(ctx, t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(w.base+consolePath(hostile)), chromedp.WaitVisible("form.approve button"),
+		chromedp.Click("form.approve button"), chromedp.WaitVisible("#decided"))
+	wait.Until(t, "it goes on", func() bool { return w.request("ada", http.MethodGet, hostile, "").body["waiting"] != "approval" })
+	if text := reads(ctx, t, chromedp.Text("#decided")); !strings.Contains(text, "bob via gateway: approve") {
+		t.Errorf("told is %s", text)
+	}
+}
+
+// lives checks that the inbox follows: what is asked for appears, what another person decides goes, and a decision is taken by keys.
+func lives(ctx context.Context, t *testing.T, w *world, asked func(string) string) {
+	t.Helper()
+	count := func() int {
+		return reads(ctx, t, chromedp.Evaluate[int]("document.querySelectorAll('[data-item]').length"))
+	}
+	acts(ctx, t, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(w.base+"/console/inbox"), chromedp.WaitVisible("article.card"))
+	before := count()
+	path := asked(`{"title": "Appears", "body": "Live."}`)
+	wait.Until(t, "it appears", func() bool { return count() == before+1 })
+	plan, _ := w.request("ada", http.MethodGet, path, "").body["plan"].(string)
+	w.request("ada", http.MethodPost, path+"/approve", `{"plan": "`+plan+`"}`).wants(t, "another person approves", http.StatusOK)
+	wait.Until(t, "it goes", func() bool { return count() == before })
+
+	other := asked(`{"title": "By keys", "body": "Live."}`)
+	wait.Until(t, "it appears", func() bool { return count() == before+1 })
+	reads(ctx, t, chromedp.Evaluate[bool]("document.activeElement.blur(), true"))
+	for range before + 1 {
+		acts(ctx, t, chromedp.KeyEvent("j"))
+	}
+	if at := reads(ctx, t, chromedp.Evaluate[string]("document.activeElement.querySelector('h2').textContent")); at != "By keys" {
+		t.Errorf("the keys lead to %s", at)
+	}
+	acts(ctx, t, chromedp.KeyEvent("a"), chromedp.KeyEvent("\r"), chromedp.WaitVisible(".note.done"))
+	if got := w.request("ada", http.MethodGet, other, "").body["waiting"]; got == "approval" {
+		t.Errorf("it waits for %v", got)
+	}
+}
+
+// hostileText is what an attacker writes, as a part of JSON.
+const hostileText = `</title><script>document.documentElement.dataset.owned='yes'</script><img src=x onerror=\"document.documentElement.dataset.owned='yes'\">`
+
+// pictures takes a picture of each page, and keeps it where PFL_FORGE_SCREENSHOTS names a folder.
+func pictures(ctx context.Context, t *testing.T, base, done string) {
+	t.Helper()
+	for _, one := range []struct {
+		name, address, scheme string
+		width, height         int64
+	}{
+		{"console-inbox", "/console/inbox", "light", 1100, 800},
+		{"console-board", "/console/board", "light", 1100, 480},
+		{"console-change", consolePath(done) + "?step=implement", "dark", 1100, 1000},
+		{"", "/console/inbox", "dark", 320, 900},
+		{"", consolePath(done) + "/transcript?step=implement", "light", 1100, 500},
+	} {
+		acts(ctx, t, chromedp.EmulateViewport(one.width, one.height), func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: one.scheme}},
+			})
+			return chromedp.Void{}, err
+		}, chromedp.Navigate(base+one.address))
+		data := reads(ctx, t, chromedp.Action[[]byte](func(ctx context.Context, _ *chromedp.Target) ([]byte, error) {
+			r, err := chromedp.Call(ctx, pages.CaptureScreenshot, pages.CaptureScreenshotParams{})
+			return r.Data, err
+		}))
+		into := os.Getenv("PFL_FORGE_SCREENSHOTS")
+		if into == "" || one.name == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(into, one.name+".png"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pictured is what an analyzer finds for the pictures.
+func pictured(c *forge.Command) *forge.Analysis {
+	if strings.HasSuffix(c.Intent.Body, "ask") {
+		return &forge.Analysis{Clarifications: []forge.Clarification{{
+			Question: "What should the program be called?", Context: "Its module has no name either.", SuggestedAnswers: []string{"greeter", "hello"},
+		}}}
+	}
+	if c.Intent.Title == "Risky" || c.Intent.Body == "Live." { // as the workers of the tests make it
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{
+			Name: "one", Title: "Change the parser", Plan: "It has to take both forms.", RelevantFiles: []string{"a.go"},
+		}}}
+	}
+	return &forge.Analysis{Risk: forge.RiskHigh, Type: c.Intent.Type, Tasks: []forge.TaskPlan{{
+		Name: "one", Title: c.Intent.Title, Plan: "Raise the version in go.mod, and mend what does not compile.",
+		Requirements: []string{"The version is 1.3", "The tests of the parser pass"}, RelevantFiles: []string{"a.go", "go.mod"},
+	}}}
+}
