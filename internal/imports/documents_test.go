@@ -18,10 +18,14 @@ var (
 	namedMake    = regexp.MustCompile("`make ([a-z0-9-]+)")
 	namedFile    = regexp.MustCompile("`((?:\\.ci|agent|bus|cmd|config|deploy|docs|document|flow|git|internal|natsd|notify|proto|repository|" +
 		"services?|tools|forgedir)/[A-Za-z0-9_./-]+)`")
-	makeTarget = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
+	namedScript  = regexp.MustCompile("`([0-9]{2}-[a-z0-9-]+)(?:\\.txt)?`")
+	namedSession = regexp.MustCompile("`([a-z-]+\\.txtar)`|TestScripts/([a-z-]+)")
+	plantedBugs  = regexp.MustCompile("planted bugs? (`[a-z-]+`(?:(?:, | and )`[a-z-]+`)*)")
+	quoted       = regexp.MustCompile("`([^`]+)`")
+	makeTarget   = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
-// TestDocuments checks that what documents refer to exists: files, headings, tests and
+// TestDocuments checks that what documents refer to exists: files, headings, tests with their scripts and planted bugs, and
 // targets of make.
 func TestDocuments(t *testing.T) {
 	const root = "../.."
@@ -63,8 +67,35 @@ func TestDocuments(t *testing.T) {
 		for _, m := range namedFile.FindAllStringSubmatch(text, -1) {
 			checkFile(t, root, path, m[1])
 		}
+		checkScripts(t, root, path, text)
 		for _, m := range documentLink.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 			checkLink(t, documents, path, m[1])
+		}
+	}
+}
+
+// checkScripts checks the names of scripts and planted bugs in a document: a promise that one of them asserts is none without it.
+// Decisions name what there was when they were taken.
+func checkScripts(t *testing.T, root, from, text string) {
+	t.Helper()
+	if filepath.Base(filepath.Dir(from)) == "adr" {
+		return
+	}
+	var named []string
+	for _, m := range namedScript.FindAllStringSubmatch(text, -1) {
+		named = append(named, "services/runner/flow/testdata/scripts/"+m[1]+".txt")
+	}
+	for _, m := range namedSession.FindAllStringSubmatch(text, -1) {
+		named = append(named, "cmd/pfl-forge/testdata/script/"+strings.TrimSuffix(m[1]+m[2], ".txtar")+".txtar")
+	}
+	for _, bugs := range plantedBugs.FindAllStringSubmatch(text, -1) {
+		for _, m := range quoted.FindAllStringSubmatch(bugs[1], -1) {
+			named = append(named, "services/runner/sim/testdata/planted/"+m[1]+".txtar")
+		}
+	}
+	for _, name := range named {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Errorf("%s names what is not there: %v", from, err)
 		}
 	}
 }
