@@ -274,7 +274,9 @@ bin/tools/.built: tools/go.mod tools/go.sum
 
 .PHONY: browser
 browser: ## install Debian's Chromium, which the tests of the console drive; PFL_FORGE_CHROMIUM names another one
-	@[ -x "$${PFL_FORGE_CHROMIUM:-/usr/bin/chromium}" ] || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
+	@[ -x "$${PFL_FORGE_CHROMIUM:-/usr/bin/chromium}" ] || { \
+	  [ "$$(id -u)" = 0 ] || { echo "there is no Chromium: install the package chromium, or name one in PFL_FORGE_CHROMIUM"; exit 1; }; \
+	  apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; }
 
 .PHONY: screenshots
 screenshots: browser ## take the pictures of the console anew, into docs/images; look at each

@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -45,10 +46,11 @@ func New[T any](m proto.Message) (*Codec[T], error) {
 }
 
 // Must is New for variables. Its codec plans when it is first used, and panics then where New
-// fails: whether New fails depends on nothing but the code, and tests use all of them (TestVariables of bus/internal/wire).
+// fails: whether New fails depends on nothing but the code, and TestVariables of package bus has
+// all of them plan.
 func Must[T any](m proto.Message) *Codec[T] {
 	typ := m.ProtoReflect().Type()
-	return &Codec[T]{typ: typ, plan: sync.OnceValue(func() *structPlan {
+	plan := sync.OnceValue(func() *structPlan {
 		shared.Lock()
 		defer shared.Unlock()
 		p, err := shared.planner.structOf(reflect.TypeFor[T](), typ.Descriptor())
@@ -56,14 +58,31 @@ func Must[T any](m proto.Message) *Codec[T] {
 			panic(fmt.Errorf("plan the wire format: %w", err))
 		}
 		return p
-	})}
+	})
+	shared.Lock()
+	defer shared.Unlock()
+	shared.variables = append(shared.variables, func() { plan() })
+	return &Codec[T]{typ: typ, plan: plan}
+}
+
+// PlanAll has every codec of [Must] plan now, and panics where one cannot. It returns how many
+// there are.
+func PlanAll() int {
+	shared.Lock()
+	all := slices.Clone(shared.variables)
+	shared.Unlock()
+	for _, plan := range all {
+		plan()
+	}
+	return len(all)
 }
 
 // shared has the plans of all variables: a record has an event in it, which need not be planned
 // twice.
 var shared = struct {
 	sync.Mutex
-	planner planner
+	planner   planner
+	variables []func()
 }{planner: planner{}}
 
 // Marshal returns v in protobuf's binary format, the same bytes for the same

@@ -64,7 +64,7 @@ type planner map[reflect.Type]*structPlan
 // structOf returns the plan between a struct and a message. It fails where the
 // two differ: a field that one of them has not, a type without a rule, or a
 // struct that is used for two messages.
-func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*structPlan, error) {
+func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (made *structPlan, err error) {
 	if known := p[t]; known != nil {
 		if known.name != md.Name() {
 			return nil, fmt.Errorf("%s is both %s and %s", t, known.name, md.Name())
@@ -73,6 +73,11 @@ func (p planner) structOf(t reflect.Type, md protoreflect.MessageDescriptor) (*s
 	}
 	plan := &structPlan{name: md.Name()}
 	p[t] = plan
+	defer func() {
+		if err != nil { // half a plan is none
+			delete(p, t)
+		}
+	}()
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous {
 			continue // its fields follow

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,8 +19,9 @@ import (
 func TestPatterns(t *testing.T) {
 	expressions := 0
 	for _, folder := range parse(t, os.DirFS(repository(t)), workspace(t)) {
+		texts := constants(folder.files)
 		for _, s := range folder.files {
-			found, n := patternsIn(s)
+			found, n := patternsIn(s, texts)
 			for _, problem := range found {
 				t.Error(problem)
 			}
@@ -42,25 +44,32 @@ var wrong = pattern.New("a" + ` + "`(`" + `)
 var right, late = pattern.New("b"), func() { regexp.MustCompile(early) }
 
 func f() { regexp.MustCompile("c") }
+
+const half, number = "(", 1
+
+var list, other = pattern.New(strings.Join([]string{"x", half}, "|")), pattern.New(number)
 `
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, "p.go", text, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, n := patternsIn(source{"p.go", []byte(text), set, tree})
+	file := source{"p.go", []byte(text), set, tree}
+	found, n := patternsIn(file, constants([]source{file}))
 	want := []string{
 		"p.go:3: a variable that is compiled whenever a program starts: make it of internal/pattern",
 		"p.go:5: error parsing regexp: missing closing ): `a(`",
+		"p.go:13: error parsing regexp: missing closing ): `x|(`",
+		"p.go:13: an expression that this test cannot read: make it of literals and constants",
 	}
-	if diff := cmp.Diff(want, found); diff != "" || n != 2 {
+	if diff := cmp.Diff(want, found); diff != "" || n != 3 {
 		t.Errorf("%d expressions, problems (-want +got):\n%s", n, diff)
 	}
 }
 
 // patternsIn returns what is wrong with the regular expressions that are variables of a file, and
-// how many were compiled to see it: those that are written where the variable is.
-func patternsIn(s source) (problems []string, n int) {
+// how many were compiled to see it. Texts are the constants of the package.
+func patternsIn(s source, texts map[string]string) (problems []string, n int) {
 	note := func(at ast.Node, problem string) {
 		problems = append(problems, fmt.Sprintf("%s:%d: %s", s.path, s.set.Position(at.Pos()).Line, problem))
 	}
@@ -78,11 +87,14 @@ func patternsIn(s source) (problems []string, n int) {
 			case "regexp.MustCompile":
 				note(call, "a variable that is compiled whenever a program starts: make it of internal/pattern")
 			case "pattern.New":
-				if expr, known := written(call.Args[0]); known {
-					n++
-					if _, err := regexp.Compile(expr); err != nil {
-						note(call, err.Error())
-					}
+				expr, known := written(call.Args[0], texts)
+				if !known {
+					note(call, "an expression that this test cannot read: make it of literals and constants")
+					break
+				}
+				n++
+				if _, err := regexp.Compile(expr); err != nil {
+					note(call, err.Error())
 				}
 			}
 			return true
@@ -101,16 +113,60 @@ func selected(e ast.Expr) string {
 	return ""
 }
 
-// written returns the text of an expression that is made of literals.
-func written(e ast.Expr) (text string, ok bool) {
+// constants returns the texts that are constants of a package, by their names.
+func constants(files []source) map[string]string {
+	texts := map[string]string{}
+	for _, s := range files {
+		for _, decl := range s.tree.Decls {
+			d, ok := decl.(*ast.GenDecl)
+			if !ok || d.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range d.Specs {
+				v := spec.(*ast.ValueSpec)
+				for i, e := range v.Values {
+					if text, ok := written(e, texts); ok {
+						texts[v.Names[i].Name] = text
+					}
+				}
+			}
+		}
+	}
+	return texts
+}
+
+// written returns the text of an expression that is made of literals, of constants, and of lists
+// of such by strings.Join.
+func written(e ast.Expr, texts map[string]string) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
-		return text, err == nil
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.Ident:
+		text, ok := texts[e.Name]
+		return text, ok
 	case *ast.BinaryExpr:
-		x, okX := written(e.X)
-		y, okY := written(e.Y)
+		x, okX := written(e.X, texts)
+		y, okY := written(e.Y, texts)
 		return x + y, okX && okY && e.Op == token.ADD
+	case *ast.CallExpr:
+		if selected(e.Fun) != "strings.Join" {
+			return "", false
+		}
+		list, isList := e.Args[0].(*ast.CompositeLit)
+		between, ok := written(e.Args[1], texts)
+		if !isList || !ok {
+			return "", false
+		}
+		var parts []string
+		for _, one := range list.Elts {
+			part, ok := written(one, texts)
+			if !ok {
+				return "", false
+			}
+			parts = append(parts, part)
+		}
+		return strings.Join(parts, between), true
 	}
 	return "", false
 }
