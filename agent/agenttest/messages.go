@@ -87,11 +87,15 @@ func parseMessages(body []byte, h *http.Request) (Request, error) {
 		if text := m.Content.text(); text != "" {
 			r.LastUser = text
 		}
+		var results []string
 		for _, b := range m.Content {
 			if b.Type == "tool_result" {
 				r.ToolResults++
-				r.LastResult = resultText(b.Content)
+				results = append(results, resultText(b.Content))
 			}
+		}
+		if len(results) > 0 {
+			r.LastResult = strings.Join(results, "\n")
 		}
 	}
 	// A session that is resumed in another checkout is told of it last.
@@ -119,8 +123,10 @@ func (r Reply) content() []object {
 	if r.Text != "" || r.Tool == "" {
 		out = append(out, object{"type": "text", "text": r.Text})
 	}
-	if r.Tool != "" {
-		out = append(out, object{"type": "tool_use", "id": "toolu_" + rand.Text(), "name": r.Tool, "input": r.Input})
+	for _, one := range append([]Reply{r}, r.Beside...) {
+		if one.Tool != "" {
+			out = append(out, object{"type": "tool_use", "id": "toolu_" + rand.Text(), "name": one.Tool, "input": one.Input})
+		}
 	}
 	return out
 }

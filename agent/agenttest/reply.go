@@ -15,6 +15,8 @@ type Reply struct {
 	Tool string
 	// Input is sent as JSON.
 	Input any
+	// Beside are replies whose tools are called at the same time. Only the Messages API sends them.
+	Beside []Reply
 	// StopReason is sent by the Messages API; empty means tool_use or end_turn.
 	StopReason string
 	// Usage is counted for the reply; zero means 100 in, 20 out.

@@ -15,7 +15,8 @@ type Request struct {
 	Tools []string
 	// ToolResults counts the results in the whole session.
 	ToolResults int
-	// LastResult is the text of the last tool result.
+	// LastResult is the text of the last tool result, or of those of tools that were called at
+	// the same time.
 	LastResult string
 	// LastUser is the text of the user's last message.
 	LastUser string

@@ -56,8 +56,13 @@ func TestTheRealCLIObeysNoChange(t *testing.T) {
 		}
 		n := r.ToolResults
 		switch {
-		case n < len(reads):
-			return agenttest.Reply{Tool: "Read", Input: object{"file_path": filepath.Join(r.Dir, reads[n])}}
+		case n < len(reads): // ten at a time, since each request has all that was read before
+			var all []agenttest.Reply
+			for _, path := range reads[n:min(n+10, len(reads))] {
+				all = append(all, agenttest.Reply{Tool: "Read", Input: object{"file_path": filepath.Join(r.Dir, path)}})
+			}
+			all[0].Beside = all[1:]
+			return all[0]
 		case obey && n < len(reads)+len(send):
 			return send[n-len(reads)]
 		}
