@@ -38,6 +38,9 @@ type Caller struct {
 	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
 	// where the caller asked.
 	Gateway, Account, Ref string
+	// Direct says that a person asks on their own machine: what they want is sent in their name
+	// alone, as their command line sends it. Gateway only names where they look.
+	Direct bool
 
 	// keyed says that the id of the intent that was read follows from a key of the caller's.
 	keyed bool
@@ -253,13 +256,25 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	return done, err
 }
 
+// through has an event say which gateway its caller asked, and who they are there.
+func (c *Caller) through(ev *forge.Event) {
+	if c.Direct {
+		return
+	}
+	ev.Account, ev.Ref = c.Account, c.Ref
+	if c.Person { // a system's subject says it
+		ev.Via = c.Gateway
+	}
+}
+
 // submissionFor returns the message by which a gateway submits for a caller.
 func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, error) {
 	ev := forge.Event{
-		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Account: c.Account, Ref: c.Ref, Message: &forge.Submit{Intent: in},
+		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Message: &forge.Submit{Intent: in},
 	}
+	c.through(&ev)
 	if c.Person {
-		ev.Actor, ev.Via = c.Name, c.Gateway
+		ev.Actor = c.Name
 		m, err := ss.intentMessage(&ev)
 		if err == nil {
 			m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the origin says whether it is the same
@@ -287,9 +302,9 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 	if err := ss.ruled(ctx, key, c.Gateway); err != nil {
 		return Accepted{}, err
 	}
-	m, err := ss.intentMessage(&forge.Event{
-		ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Via: c.Gateway, Account: c.Account, Ref: c.Ref, Message: wish,
-	})
+	ev := forge.Event{ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Message: wish}
+	c.through(&ev)
+	m, err := ss.intentMessage(&ev)
 	if err != nil {
 		return Accepted{}, err
 	}
