@@ -35,12 +35,9 @@ type Caller struct {
 	// Name is that of the person or system, and Person says which it is.
 	Name   string
 	Person bool
-	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
-	// where the caller asked.
+	// Gateway is the account of the gateway; empty for a person on their own machine, who asks in their own name alone.
+	// Account says who the caller is to it, and Ref where the caller asked; both are empty without one.
 	Gateway, Account, Ref string
-	// Direct says that a person asks on their own machine: what they want is sent in their name
-	// alone, as their command line sends it. Gateway only names where they look.
-	Direct bool
 
 	// keyed says that the id of the intent that was read follows from a key of the caller's.
 	keyed bool
@@ -237,7 +234,7 @@ func contentSum(in forge.Intent) (string, error) {
 // it may be stored or not, and can be sent again.
 func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent) (Accepted, error) {
 	key := forge.Key{Project: in.Project, Intent: in.ID}
-	if err := ss.ruled(ctx, key, c.Gateway); err != nil && !isMissing(err) {
+	if err := ss.ruled(ctx, key, c); err != nil && !isMissing(err) {
 		return Accepted{}, err
 	}
 	m, err := ss.submissionFor(c, in)
@@ -256,25 +253,13 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	return done, err
 }
 
-// through has an event say which gateway its caller asked, and who they are there.
-func (c *Caller) through(ev *forge.Event) {
-	if c.Direct {
-		return
-	}
-	ev.Account, ev.Ref = c.Account, c.Ref
-	if c.Person { // a system's subject says it
-		ev.Via = c.Gateway
-	}
-}
-
 // submissionFor returns the message by which a gateway submits for a caller.
 func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, error) {
 	ev := forge.Event{
-		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Message: &forge.Submit{Intent: in},
+		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Account: c.Account, Ref: c.Ref, Message: &forge.Submit{Intent: in},
 	}
-	c.through(&ev)
 	if c.Person {
-		ev.Actor = c.Name
+		ev.Actor, ev.Via = c.Name, c.Gateway
 		m, err := ss.intentMessage(&ev)
 		if err == nil {
 			m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the origin says whether it is the same
@@ -299,12 +284,12 @@ func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, err
 // AskFor asks for a person's wish about an intent, and waits for the decision, with the
 // errors of SubmitFor. id is the wish's: one that was decided is known.
 func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id string, wish forge.Message) (Accepted, error) {
-	if err := ss.ruled(ctx, key, c.Gateway); err != nil {
+	if err := ss.ruled(ctx, key, c); err != nil {
 		return Accepted{}, err
 	}
-	ev := forge.Event{ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Message: wish}
-	c.through(&ev)
-	m, err := ss.intentMessage(&ev)
+	m, err := ss.intentMessage(&forge.Event{
+		ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Via: c.Gateway, Account: c.Account, Ref: c.Ref, Message: wish,
+	})
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -314,8 +299,8 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 
 // ruled returns an error if no runner answers, so that nothing is stored that waits for a
 // decision for long; and the *RequestError of a missing intent.
-func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
-	_, err := ss.Show(ctx, key, gateway, document.Page{})
+func (ss *Submissions) ruled(ctx context.Context, key forge.Key, c *Caller) error {
+	_, err := ss.Show(ctx, key, cmp.Or(c.Gateway, "console"), document.Page{})
 	return err
 }
 

@@ -43,7 +43,7 @@ type Config struct {
 	Bus     *bus.Bus
 	Account string
 	// Direct says that it serves a person on their own machine, who decides in their own name
-	// and through nobody, as their command line does.
+	// alone, as by their command line. Account is then only where they look.
 	Direct bool
 	// Tokens says whose a token is.
 	Tokens *tokens.Book
@@ -320,7 +320,7 @@ func (c *call) content() error {
 func (c *call) caller() *requests.Caller {
 	name, person := c.token.Holder()
 	if c.api.cfg.Direct {
-		return &requests.Caller{Name: name, Person: person, Gateway: c.api.cfg.Account, Direct: true}
+		return &requests.Caller{Name: name, Person: person}
 	}
 	return &requests.Caller{
 		Name: name, Person: person, Gateway: c.api.cfg.Account, Account: "token " + c.token.Name, Ref: "request " + c.id,

@@ -53,6 +53,12 @@ func (s *Session) Gone(ctx context.Context) bool {
 	return errors.Is(err, natsd.ErrNotRunning) || err == nil && now.ID != s.holder.ID
 }
 
+// Running reports whether a run goes on in another process in this repository.
+func Running(ctx context.Context, repo *Repository) bool {
+	e, err := natsd.Find(ctx, repo.Root, storeDir)
+	return err == nil && e.Purpose == purposeRun
+}
+
 // follow runs a watch until nothing can go on, gone reports the end of the
 // other process, or ctx ends.
 func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log *slog.Logger) (*Outcome, error) {

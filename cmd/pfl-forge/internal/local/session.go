@@ -83,6 +83,11 @@ func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 	return openDeciding(ctx, repo, runner.Config{}, log)
 }
 
+// OpenServing is Open for who asks as other systems do: by requests, which the runner answers once it is up.
+func OpenServing(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	return openDeciding(ctx, repo, runner.Config{Serve: true}, log)
+}
+
 // openDeciding is Open with the configuration of the runner that this process may need.
 func openDeciding(ctx context.Context, repo *Repository, cfg runner.Config, log *slog.Logger) (*Session, error) {
 	s, err := open(ctx, repo, log)

@@ -2,16 +2,26 @@ package web
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 )
 
-// goneEvery is how often it is looked whether a run that was joined goes on.
-const goneEvery = 500 * time.Millisecond
+const (
+	// goneEvery is how often it is looked whether a run that was joined goes on.
+	goneEvery = 500 * time.Millisecond
+	// answerTime bounds how long a runner that is just starting is waited for, and answerEvery is how
+	// often it is asked.
+	answerTime  = 5 * time.Second
+	answerEvery = 10 * time.Millisecond
+	// account is the name by which runners are asked.
+	account = "console"
+)
 
 // desk has a session with the repository's server while requests need one. The server of a run stays
 // joined until the run ends; without a run this process starts the server for the requests of a
@@ -52,6 +62,7 @@ func (d *desk) take() (*seat, error) {
 		if err != nil {
 			return nil, err
 		}
+		d.awaitAnswers(s)
 		at := &seat{session: s, ending: make(chan struct{})}
 		at.console = d.furnish(s, at.ending)
 		d.now = at
@@ -61,6 +72,23 @@ func (d *desk) take() (*seat, error) {
 	}
 	d.now.users++
 	return d.now, nil
+}
+
+// awaitAnswers waits until a runner answers. That none does is told by whatever is asked next.
+func (d *desk) awaitAnswers(s *local.Session) {
+	ctx, cancel := context.WithTimeout(d.ctx, answerTime)
+	defer cancel()
+	for {
+		_, err := s.Bus.Submissions.List(ctx, s.Repo.Project, account, requests.ListRequest{Limit: 1})
+		if !errors.Is(err, requests.ErrRunnerDown) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(answerEvery):
+		}
+	}
 }
 
 // release gives a session back.

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
@@ -79,7 +78,7 @@ func (s *site) address() string {
 // console returns the console that asks a session's server, until ending is closed. Without a
 // session it is the lobby.
 func (s *site) console(session *local.Session, ending <-chan struct{}) *console.Console {
-	cfg, asked := s.cfg, api.Config{Account: string(access.Gateway), Direct: true, Tokens: s.cfg.Tokens, Log: s.log, Ending: ending}
+	cfg, asked := s.cfg, api.Config{Account: account, Direct: true, Tokens: s.cfg.Tokens, Log: s.log, Ending: ending}
 	cfg.Own = &console.Own{Port: s.port}
 	if session == nil {
 		cfg.Own.Events = s.idle

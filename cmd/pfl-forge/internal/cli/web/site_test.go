@@ -27,7 +27,9 @@ func repository(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
 	for _, line := range [][]string{
-		{"init", "-q", "-b", "main", dir}, {"-C", dir, "config", "user.name", "Ada Lovelace"}, {"-C", dir, "config", "user.email", "ada@example.com"},
+		{"init", "-q", "-b", "main", dir},
+		{"-C", dir, "config", "user.name", "Ada Lovelace"},
+		{"-C", dir, "config", "user.email", "ada@example.com"},
 		{"-C", dir, "commit", "-q", "--allow-empty", "-m", "first"},
 	} {
 		if out, err := exec.Command("git", line...).CombinedOutput(); err != nil {
