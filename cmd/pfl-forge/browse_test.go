@@ -121,7 +121,7 @@ func (b *browsing) follow(ts *testscript.TestScript, path string) {
 	ts.Defer(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+path, http.NoBody)
 	ts.Check(err)
-	resp, err := b.client.Do(r)
+	resp, err := b.client.Do(r) //nolint:bodyclose // the goroutine that reads it does
 	ts.Check(err)
 	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
 		ts.Fatalf("%d, %s", resp.StatusCode, kind)

@@ -161,7 +161,7 @@ func (c *Console) session(r *http.Request) (*tokens.Token, error) {
 // setSession gives a browser a session; an empty one takes it away. Browsers send it to this origin
 // only, never to scripts, and not with the posts of other sites.
 func (c *Console) setSession(w http.ResponseWriter, value string) {
-	made := &http.Cookie{
+	made := &http.Cookie{ //nolint:gosec // Secure, except where the person's own machine serves them by HTTP
 		Name: c.cookie(), Value: value, Path: "/", Secure: c.cfg.Own == nil, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		MaxAge: int(sessionTime.Seconds()),
 	}

@@ -27,7 +27,7 @@ const (
 // joined until the run ends; without a run this process starts the server for the requests of a
 // moment, so that a run can begin while pages are open.
 type desk struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // the command's: what is opened for one request serves others, too
 	repo *local.Repository
 	log  *slog.Logger
 	// furnish makes the console of a session.

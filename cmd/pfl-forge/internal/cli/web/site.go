@@ -48,8 +48,8 @@ type site struct {
 	// lobby answers whoever is not signed in, and what needs no server.
 	lobby *console.Console
 	desk  *desk
-	// ctx ends with the command.
-	ctx context.Context
+	// ending is closed when the command ends.
+	ending <-chan struct{}
 
 	// secret is that of the address, and sum its hash while it counts; nil once it was used.
 	secret string
@@ -61,7 +61,7 @@ type site struct {
 func newSite(ctx context.Context, repo *local.Repository, book *tokens.Book, port int, log *slog.Logger) *site {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
-	s := &site{repo: repo, log: log, port: port, ctx: ctx, secret: rand.Text() + rand.Text()}
+	s := &site{repo: repo, log: log, port: port, ending: ctx.Done(), secret: rand.Text() + rand.Text()}
 	sum := sha256.Sum256([]byte(s.secret))
 	s.sum = sum[:]
 	s.cfg = console.Config{Tokens: book, Key: key, Log: log, Now: time.Now}
@@ -182,10 +182,10 @@ func (s *site) idle(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if _, err := w.Write([]byte(text)); err != nil || out.Flush() != nil {
-			return nil //nolint:nilerr // the browser has gone
+			return nil // the browser has gone
 		}
 		select {
-		case <-s.ctx.Done():
+		case <-s.ending:
 			return nil
 		case <-r.Context().Done():
 			return nil
@@ -204,23 +204,22 @@ func (s *site) run(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
 	var err error
 	select {
-	case err = <-failed:
+	case err = <-ended:
 	case <-ctx.Done():
 		s.desk.leave() // followers would keep it from ending
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		if server.Shutdown(ending) != nil {
-			err = server.Close()
+			_ = server.Close() // who is still there has had their time
 		}
-		<-failed
+		if err = <-ended; errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
 	}
 	s.desk.close()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
 	return err
 }

@@ -126,7 +126,7 @@ func (s *served) follow(path string, c *http.Cookie) <-chan string {
 		s.t.Fatal(err)
 	}
 	r.AddCookie(c)
-	resp, err := s.client.Do(r)
+	resp, err := s.client.Do(r) //nolint:bodyclose // the goroutine that reads it does
 	if err != nil || resp.StatusCode != http.StatusOK {
 		s.t.Fatal(resp, err)
 	}
@@ -179,7 +179,8 @@ func TestAddressCountsOnce(t *testing.T) {
 	if c.Name != "pfl-forge-session-"+port || !c.HttpOnly || c.Secure || c.Domain != "" || c.SameSite != http.SameSiteLaxMode {
 		t.Errorf("the cookie is %+v", c)
 	}
-	if again := s.ask(http.MethodGet, s.enter, nil); again.status != http.StatusUnauthorized || again.cookie != nil || !strings.Contains(again.text, "pfl-forge console") {
+	if again := s.ask(http.MethodGet, s.enter, nil); again.status != http.StatusUnauthorized || again.cookie != nil ||
+		!strings.Contains(again.text, "pfl-forge console") {
 		t.Errorf("once more, by another browser: %d, %v\n%s", again.status, again.cookie, again.text)
 	}
 	if again := s.ask(http.MethodGet, s.enter, c); again.status != http.StatusSeeOther || again.header.Get("Location") != "/console/" {
@@ -197,7 +198,9 @@ func TestOtherNamesAndOrigins(t *testing.T) {
 	s := serveConsole(t, repository(t))
 	host := strings.TrimPrefix(s.base, "http://")
 	_, port, _ := strings.Cut(host, ":")
-	for _, name := range []string{"evil.example:" + port, "127.0.0.1:1", "127.0.0.1", "localhost.evil.example:" + port, "127.0.0.1.nip.io:" + port, "[::1]:" + port} {
+	for _, name := range []string{
+		"evil.example:" + port, "127.0.0.1:1", "127.0.0.1", "localhost.evil.example:" + port, "127.0.0.1.nip.io:" + port, "[::1]:" + port,
+	} {
 		if a := s.ask(http.MethodGet, s.enter, nil, "Host", name); a.status != http.StatusMisdirectedRequest || a.cookie != nil {
 			t.Errorf("as %s: %d, %v", name, a.status, a.cookie)
 		}
