@@ -30,6 +30,8 @@ type Endpoint struct {
 	ID string `json:"id"`
 	// StartedAt is the time of the server's start, in UTC.
 	StartedAt time.Time `json:"started_at"`
+	// Purpose is that of the server's Config, as the lock has it.
+	Purpose string `json:"-"`
 }
 
 // String returns the URL and the process. It leaves the token out.

@@ -87,6 +87,7 @@ func findOnce(ctx context.Context, d *storeDir) (e *Endpoint, held bool, err err
 	case ep.ID != h.ID || ep.PID != h.PID || !alive(h.PID):
 		return nil, true, fmt.Errorf("process %d holds the store but the address is of an earlier one", h.PID)
 	}
+	ep.Purpose = h.Purpose
 	if err := checkServer(ctx, ep); err != nil {
 		return nil, true, fmt.Errorf("process %d holds the store but does not answer: %w", h.PID, err)
 	}

@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Endpoint{Token: rand.Text(), PID: os.Getpid(), ID: rand.Text(), StartedAt: time.Now().UTC().Truncate(time.Second)}
+	e := Endpoint{Token: rand.Text(), PID: os.Getpid(), ID: rand.Text(), StartedAt: time.Now().UTC().Truncate(time.Second), Purpose: cfg.Purpose}
 	l, err := acquire(ctx, dir, holder{PID: e.PID, ID: e.ID, Since: e.StartedAt, Purpose: cfg.Purpose}, lockPatience)
 	if err != nil {
 		dir.close()

@@ -35,8 +35,8 @@ type Caller struct {
 	// Name is that of the person or system, and Person says which it is.
 	Name   string
 	Person bool
-	// Gateway is the account of the gateway. Account says who the caller is to it, and Ref
-	// where the caller asked.
+	// Gateway is the account of the gateway; empty for a person on their own machine, who asks in their own name alone.
+	// Account says who the caller is to it, and Ref where the caller asked; both are empty without one.
 	Gateway, Account, Ref string
 
 	// keyed says that the id of the intent that was read follows from a key of the caller's.
@@ -234,7 +234,7 @@ func contentSum(in forge.Intent) (string, error) {
 // it may be stored or not, and can be sent again.
 func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent) (Accepted, error) {
 	key := forge.Key{Project: in.Project, Intent: in.ID}
-	if err := ss.ruled(ctx, key, c.Gateway); err != nil && !isMissing(err) {
+	if err := ss.ruled(ctx, key, c); err != nil && !isMissing(err) {
 		return Accepted{}, err
 	}
 	m, err := ss.submissionFor(c, in)
@@ -284,7 +284,7 @@ func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, err
 // AskFor asks for a person's wish about an intent, and waits for the decision, with the
 // errors of SubmitFor. id is the wish's: one that was decided is known.
 func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id string, wish forge.Message) (Accepted, error) {
-	if err := ss.ruled(ctx, key, c.Gateway); err != nil {
+	if err := ss.ruled(ctx, key, c); err != nil {
 		return Accepted{}, err
 	}
 	m, err := ss.intentMessage(&forge.Event{
@@ -299,8 +299,8 @@ func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id 
 
 // ruled returns an error if no runner answers, so that nothing is stored that waits for a
 // decision for long; and the *RequestError of a missing intent.
-func (ss *Submissions) ruled(ctx context.Context, key forge.Key, gateway string) error {
-	_, err := ss.Show(ctx, key, gateway, document.Page{})
+func (ss *Submissions) ruled(ctx context.Context, key forge.Key, c *Caller) error {
+	_, err := ss.Show(ctx, key, cmp.Or(c.Gateway, "console"), document.Page{})
 	return err
 }
 

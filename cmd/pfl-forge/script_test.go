@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, ".home")
 			env.Setenv("HOME", home)
+			env.Values[browsing{}] = &browsing{}
 			env.Setenv("NO_COLOR", "1")
 			source, err := filepath.Abs(filepath.Join("..", ".."))
 			if err != nil {
@@ -54,6 +55,9 @@ func TestScripts(t *testing.T) {
 			"await":    await,
 			"endpoint": endpoint,
 			"terminal": terminal,
+			"browse": func(ts *testscript.TestScript, neg bool, args []string) {
+				ts.Value(browsing{}).(*browsing).browse(ts, neg, args)
+			},
 		},
 	})
 }

@@ -42,6 +42,9 @@ type Config struct {
 	// everybody acts.
 	Bus     *bus.Bus
 	Account string
+	// Direct says that it serves a person on their own machine, who decides in their own name
+	// alone, as by their command line. Account is then only where they look.
+	Direct bool
 	// Tokens says whose a token is.
 	Tokens *tokens.Book
 	Log    *slog.Logger
@@ -316,6 +319,9 @@ func (c *call) content() error {
 // caller returns whoever asks, for a runner.
 func (c *call) caller() *requests.Caller {
 	name, person := c.token.Holder()
+	if c.api.cfg.Direct {
+		return &requests.Caller{Name: name, Person: person}
+	}
 	return &requests.Caller{
 		Name: name, Person: person, Gateway: c.api.cfg.Account, Account: "token " + c.token.Name, Ref: "request " + c.id,
 	}

@@ -43,6 +43,8 @@ type Config struct {
 	Log      *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
+	// Own is set where the console is a person's own, on their machine.
+	Own *Own
 }
 
 // Console serves the pages. It is safe for concurrent use.
@@ -102,7 +104,12 @@ func Routes() []Route {
 
 // ServeHTTP answers a request.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	c.secure(w.Header())
+	c.mux.ServeHTTP(w, r)
+}
+
+// secure sets the headers of every answer.
+func (c *Console) secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
@@ -110,7 +117,6 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	c.mux.ServeHTTP(w, r)
 }
 
 // visit is a request under way.
@@ -159,10 +165,10 @@ func (v *visit) enter(route *Route) error {
 			return &refusal{http.StatusBadRequest, "The form did not come as a whole, or is too large."}
 		}
 	}
-	t, err := v.console.sessions.of(v.r)
+	t, err := v.console.session(v.r)
 	if err == nil {
 		v.token = t
-		v.holder = v.console.cfg.API.For(func() (*tokens.Token, error) { return v.console.sessions.of(v.r) })
+		v.holder = v.console.cfg.API.For(func() (*tokens.Token, error) { return v.console.session(v.r) })
 		return nil
 	}
 	if route.open {
@@ -247,6 +253,9 @@ func (v *visit) events() error {
 	p, err := project(v.r.PathValue("project"))
 	if err != nil {
 		return err
+	}
+	if own := v.console.cfg.Own; own != nil && own.Events != nil {
+		return own.Events(v.w, v.r)
 	}
 	return v.holder.Serve(v.w, v.r, "/api/v1/projects/"+string(p)+"/events")
 }

@@ -59,6 +59,8 @@ type frame struct {
 	Stamp string
 	// Who is signed in, and Token the name of the entry; empty where no one is.
 	Who, Token string
+	// Own says that it is a person's own console, and Running whether a run goes on there.
+	Own, Running bool
 	// Live are the projects whose changes the page's script waits for.
 	Live []forge.ProjectID
 	// Page has the data of the page itself.
@@ -68,6 +70,9 @@ type frame struct {
 // show answers with a page.
 func (v *visit) show(status int, name, title string, page any) error {
 	f := frame{Title: term.Short(term.Visible(title), 120), Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
+	if own := v.console.cfg.Own; own != nil {
+		f.Own, f.Running = true, own.Running
+	}
 	if v.token != nil {
 		f.Who, _ = v.token.Holder()
 		f.Token = v.token.Name

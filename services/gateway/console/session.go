@@ -145,27 +145,28 @@ func (s *sessions) open(text string) (*tokens.Token, error) {
 	return t, nil
 }
 
-// of returns the token of the session that a request has. Without one the error is
+// session returns the token of the session that a request has. Without one the error is
 // errNoSession.
-func (s *sessions) of(r *http.Request) (*tokens.Token, error) {
-	list := r.CookiesNamed(cookieName)
+func (c *Console) session(r *http.Request) (*tokens.Token, error) {
+	list := r.CookiesNamed(c.cookie())
 	if len(list) == 0 {
 		return nil, errNoSession
 	}
 	if len(list) > 1 { // only something between browser and gateway adds one
 		return nil, errForeign
 	}
-	return s.open(list[0].Value)
+	return c.sessions.open(list[0].Value)
 }
 
 // setSession gives a browser a session; an empty one takes it away. Browsers send it to this origin
 // only, never to scripts, and not with the posts of other sites.
-func setSession(w http.ResponseWriter, value string) {
-	c := &http.Cookie{
-		Name: cookieName, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(sessionTime.Seconds()),
+func (c *Console) setSession(w http.ResponseWriter, value string) {
+	made := &http.Cookie{ //nolint:gosec // Secure, except where the person's own machine serves them by HTTP
+		Name: c.cookie(), Value: value, Path: "/", Secure: c.cfg.Own == nil, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(sessionTime.Seconds()),
 	}
 	if value == "" {
-		c.MaxAge = -1
+		made.MaxAge = -1
 	}
-	http.SetCookie(w, c)
+	http.SetCookie(w, made)
 }

@@ -29,7 +29,7 @@ func (v *visit) signInPage() error {
 		http.Redirect(v.w, v.r, within(v.r.URL.Query().Get("next")), http.StatusSeeOther)
 		return nil
 	}
-	_, why := v.console.sessions.of(v.r)
+	_, why := v.console.session(v.r)
 	return v.show(http.StatusOK, "signin", "Sign in", entry{Next: within(v.r.URL.Query().Get("next")), Why: why.Error()})
 }
 
@@ -41,7 +41,7 @@ func (v *visit) toSignIn(why error) {
 		page.Next = within(v.r.URL.RequestURI())
 	}
 	if !errors.Is(why, errNoSession) {
-		setSession(v.w, "")
+		v.console.setSession(v.w, "")
 	}
 	if err := v.show(http.StatusUnauthorized, "signin", "Sign in", page); err != nil {
 		v.console.cfg.Log.ErrorContext(v.r.Context(), "a page cannot be made", "error", err)
@@ -50,6 +50,9 @@ func (v *visit) toSignIn(why error) {
 
 // signIn begins the session of a token.
 func (v *visit) signIn() error {
+	if v.console.cfg.Own != nil {
+		return &signedOut{errNoSession}
+	}
 	secret, next := strings.TrimSpace(v.r.PostForm.Get("token")), within(v.r.PostForm.Get("next"))
 	wrong := "Paste a token, which begins with pflt_."
 	if secret != "" && len(secret) <= maxSecret {
@@ -65,7 +68,7 @@ func (v *visit) signIn() error {
 			wrong = "This is the token of a system. The console is for people; a system uses the API."
 		default:
 			v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name)
-			setSession(v.w, v.console.sessions.seal(t))
+			v.console.setSession(v.w, v.console.sessions.seal(t))
 			http.Redirect(v.w, v.r, next, http.StatusSeeOther)
 			return nil
 		}
@@ -76,7 +79,7 @@ func (v *visit) signIn() error {
 
 // signOut has the browser forget its session.
 func (v *visit) signOut() error {
-	setSession(v.w, "")
+	v.console.setSession(v.w, "")
 	http.Redirect(v.w, v.r, Base+"sign-in", http.StatusSeeOther)
 	return nil
 }

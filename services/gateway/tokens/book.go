@@ -2,11 +2,14 @@ package tokens
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
 )
 
 var (
@@ -19,9 +22,10 @@ var (
 // lookEvery is how often the file is looked at.
 const lookEvery = 100 * time.Millisecond
 
-// Book is a file of tokens, which is read again when it changes. It is safe for concurrent
-// use.
+// Book is a file of tokens, which is read again when it changes; that of Own is in no file. It is
+// safe for concurrent use.
 type Book struct {
+	// path is empty where there is no file.
 	path string
 	log  *slog.Logger
 	now  func() time.Time
@@ -45,6 +49,20 @@ func Open(path string, log *slog.Logger, now func() time.Time) (*Book, error) {
 	return b, b.read()
 }
 
+// OwnEntry is the name of the entry of Own.
+const OwnEntry = "own"
+
+// Own returns a book with one entry and no file: a person on their own machine, who has every role
+// in their project. No token leads to it: whoever has made sure of the person asks for it by name.
+func Own(person string, p forge.ProjectID) (*Book, error) {
+	_, sum := Make()
+	t := Token{Name: OwnEntry, SHA256: sum, Person: person, Projects: map[string][]Role{string(p): Roles()}}
+	for _, m := range t.check() {
+		return nil, fmt.Errorf("%s %s", m.field, m.reason)
+	}
+	return &Book{list: []Token{t}, now: time.Now}, nil
+}
+
 // read reads the file.
 func (b *Book) read() error {
 	info, err := os.Stat(b.path)
@@ -60,6 +78,9 @@ func (b *Book) read() error {
 
 // current returns the tokens as they are now.
 func (b *Book) current() []Token {
+	if b.path == "" {
+		return b.list
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now := time.Now(); now.Sub(b.looked) >= lookEvery {

@@ -159,3 +159,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestOwn: a person on their own machine has every role in their project and none elsewhere, under any name, and no token leads to them.
+func TestOwn(t *testing.T) {
+	b, err := Own("Ada Lovelace", "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := b.Named(OwnEntry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, person := own.Holder(); name != "Ada Lovelace" || !person || own.Everywhere() || len(own.Named()) != 1 {
+		t.Errorf("it is %+v", own)
+	}
+	for _, v := range []Verb{List, Submit, Edit, Answer, Approve, Retry, Pause} {
+		if !own.May("shop", v) || own.May("docs", v) {
+			t.Errorf("%s: %v in shop, %v in docs", v, own.May("shop", v), own.May("docs", v))
+		}
+	}
+	for _, secret := range []string{"", OwnEntry, own.SHA256} {
+		if _, err := b.Find(secret); err == nil {
+			t.Errorf("%q is its token", secret)
+		}
+	}
+	for _, name := range []string{"", "a\nb", strings.Repeat("x", maxName+1)} {
+		if _, err := Own(name, "shop"); err == nil {
+			t.Errorf("%q has an entry", name)
+		}
+	}
+}

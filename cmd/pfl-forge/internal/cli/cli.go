@@ -6,7 +6,7 @@
 //
 //	create, goal, audit    ask for a change
 //	run                    work on everything that can go on
-//	status, watch          lists and the live view
+//	status, watch, web     lists, the live view, and the console in a browser
 //	show, history, logs, costs, auditlog
 //	                       look at one intent, or back
 //	inbox, answer, control decide on what waits for a person

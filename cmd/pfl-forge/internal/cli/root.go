@@ -36,6 +36,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/verifycommit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/watch"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/web"
 )
 
 const longHelp = `pfl-forge turns intents, requests for a change, into reviewed commits on a
@@ -76,7 +77,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), diff.Command(a), logs.Command(a),
 			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
-			checks.Command(a),
+			checks.Command(a), web.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

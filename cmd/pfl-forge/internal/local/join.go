@@ -43,14 +43,20 @@ func Join(ctx context.Context, repo *Repository, only forge.IntentID, observer O
 	return outcome, err
 }
 
-// Gone reports whether the process that the session is connected to has ended.
-// It is false for a session that runs the server itself.
+// Gone reports whether the process that the session is connected to has ended, even if another
+// one runs the server now. It is false for a session that runs the server itself.
 func (s *Session) Gone(ctx context.Context) bool {
 	if s.server != nil {
 		return false
 	}
-	_, err := natsd.Find(ctx, s.Repo.Root, storeDir)
-	return errors.Is(err, natsd.ErrNotRunning)
+	now, err := natsd.Find(ctx, s.Repo.Root, storeDir)
+	return errors.Is(err, natsd.ErrNotRunning) || err == nil && now.ID != s.holder.ID
+}
+
+// Running reports whether a run goes on in another process in this repository.
+func Running(ctx context.Context, repo *Repository) bool {
+	e, err := natsd.Find(ctx, repo.Root, storeDir)
+	return err == nil && e.Purpose == purposeRun
 }
 
 // follow runs a watch until nothing can go on, gone reports the end of the

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/loss"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/forgedir"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // FindLost compares the store with what its files show of it; nil if nothing is lost. The bus is nil if there is no
@@ -113,7 +114,7 @@ func Rescue(ctx context.Context, repo *Repository, restored bool, log *slog.Logg
 	}
 	found, err = s.recover(ctx, restored)
 	if err == nil {
-		err = s.decide(ctx)
+		err = s.decide(ctx, runner.Config{})
 	}
 	if err != nil {
 		s.Close(ctx)

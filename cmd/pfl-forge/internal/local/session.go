@@ -80,11 +80,21 @@ func OpenReader(ctx context.Context, repo *Repository, log *slog.Logger) (*Sessi
 // the run that goes on in another process, or else by a runner in this one,
 // which first takes in the edits that the person saved in files.
 func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	return openDeciding(ctx, repo, runner.Config{}, log)
+}
+
+// OpenServing is Open for who asks as other systems do: by requests, which the runner answers once it is up.
+func OpenServing(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
+	return openDeciding(ctx, repo, runner.Config{Serve: true}, log)
+}
+
+// openDeciding is Open with the configuration of the runner that this process may need.
+func openDeciding(ctx context.Context, repo *Repository, cfg runner.Config, log *slog.Logger) (*Session, error) {
 	s, err := open(ctx, repo, log)
 	if err != nil || s.server == nil {
 		return s, err
 	}
-	if err := s.decide(ctx); err != nil {
+	if err := s.decide(ctx, cfg); err != nil {
 		s.Close(ctx)
 		return nil, err
 	}
@@ -209,7 +219,7 @@ func (s *Session) Owner() bool { return s.server != nil }
 
 // decide starts a runner, and submits the edits that a person saved in files
 // before.
-func (s *Session) decide(ctx context.Context) error {
+func (s *Session) decide(ctx context.Context, cfg runner.Config) error {
 	var err error
 	if s.files, err = openFilesSync(s.Bus, s.Repo, s.log); err != nil {
 		return err
@@ -219,7 +229,7 @@ func (s *Session) decide(ctx context.Context) error {
 		s.files = nil // nothing is written: the files are all that is left of what is lost
 		return err
 	}
-	ready := s.startRunner(ctx, runner.Config{})
+	ready := s.startRunner(ctx, cfg)
 	select {
 	case <-ready:
 	case <-ctx.Done():
