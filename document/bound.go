@@ -36,7 +36,7 @@ type Page struct {
 }
 
 // Parts lists the names of the lists of a Work that are read by page.
-var Parts = []string{"work", "parts", "reviews", "verify", "steps", "costs", "adjustments", "decisions"}
+var Parts = []string{"work", "candidates", "parts", "reviews", "verify", "steps", "costs", "adjustments", "decisions"}
 
 // Check returns every mistake in a page that is asked for.
 func (p *Page) Check() (errs []forge.FieldError) {
@@ -64,6 +64,7 @@ type Truncated struct {
 func (w *Work) Bound(p Page) {
 	b := bounds{page: p}
 	w.PlanTasks = bounded(&b, "work", w.PlanTasks)
+	w.Candidates = bounded(&b, "candidates", w.Candidates)
 	w.Parts = bounded(&b, "parts", w.Parts)
 	w.Reviews = bounded(&b, "reviews", w.Reviews)
 	w.Verified = bounded(&b, "verify", w.Verified)
@@ -91,7 +92,7 @@ func bounded[T any](b *bounds, name string, list []T) []T {
 	default:
 		return nil
 	}
-	backward := b.page.Part == "" && name != "work" && name != "parts"
+	backward := b.page.Part == "" && !slices.Contains([]string{"work", "candidates", "parts"}, name)
 	total, rest := len(list), slices.Clone(list[from:])
 	cuts := map[int][]Truncated{}
 	shown := 0

@@ -11,6 +11,9 @@ import (
 type Work struct {
 	// PlanTasks are in the order of the plan.
 	PlanTasks []Task `json:"work,omitempty"`
+	// Candidates are the changes that wait for a person's word: while the intent waits for the approval of
+	// changes, it is one of all those here that wait for it, by their ids.
+	Candidates []Candidate `json:"candidates,omitempty"`
 	// Parts are the child intents of the plan, as it has them.
 	Parts []Part `json:"parts,omitempty"`
 	// Reviews are those of all tasks.
@@ -44,6 +47,21 @@ type Task struct {
 	Product   `yaml:",inline"`
 	// Failure says why it failed or waits.
 	Failure string `json:"failure,omitempty" yaml:"failure,omitempty"`
+}
+
+// Candidate is a task whose change was verified and reviewed, and waits for a person.
+type Candidate struct {
+	Task  forge.TaskID `json:"task"`
+	Title string       `json:"title"`
+	// Waiting is approval, or clarification where its reviewers disagree and a person decides.
+	Waiting forge.Waiting `json:"waiting"`
+	// Reason says why it waits, such as the protected paths that it changes.
+	Reason string `json:"reason,omitempty"`
+	// Base and Head are its commits, and PatchID identifies it; empty where the reviewers disagree whether anything has to be
+	// changed.
+	Base    string `json:"base,omitempty"`
+	Head    string `json:"head,omitempty"`
+	PatchID string `json:"patch_id,omitempty"`
 }
 
 // Product is the newest change of a task.

@@ -159,6 +159,9 @@ func (c *call) wish() error {
 	if err != nil {
 		return err
 	}
+	if a, ok := m.(*forge.Answer); ok && approves(a) && !c.token.May(c.project, tokens.Approve) {
+		return problem(http.StatusForbidden, "the answer \"approve\" may approve a change, and this token may not approve in this project")
+	}
 	key := forge.Key{Project: c.project, Intent: c.intent}
 	done, err := c.api.cfg.Bus.Submissions.AskFor(c.r.Context(), c.caller(), key, c.key, m)
 	if err != nil {
@@ -174,6 +177,11 @@ func (c *call) wish() error {
 	c.log(done.Result)
 	return c.answer(status, done)
 }
+
+// approves reports whether an answer approves a change where its reviewers disagree. The rules ask the
+// policy who may do that, and know nothing of the roles of tokens. Which question it answers does not
+// matter here: this word is rarely the answer to another one, and then an approver can give it.
+func approves(a *forge.Answer) bool { return strings.EqualFold(strings.TrimSpace(a.Answer), "approve") }
 
 // log notes that something was handed on, with the request's id, which the journal has as
 // well. Neither the words of whoever asked nor their token are in it.

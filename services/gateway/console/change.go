@@ -38,6 +38,9 @@ type changePage struct {
 	Change *changeView
 	// NoChange says why there is no change to show.
 	NoChange string
+	// Waits are the changes that wait for a person, and Withheld says why they are not approved here.
+	Waits    []candidate
+	Withheld string
 }
 
 // proof is the line that says what is known of a change.
@@ -47,9 +50,10 @@ type proof struct {
 	Verified *document.Verified
 	State    string
 	Good     bool
-	// Met and Claims count the requirements of the last review.
+	// Reviewed says that the last review is one of the newest change. Met and Claims count its requirements.
+	Reviewed    bool
 	Met, Claims int
-	// Protected says that it changes protected paths. Known is false where that is not told.
+	// Protected says that it changes protected paths. Known is false where that is not known, or not yet.
 	Protected, Known bool
 	// Attempts counts implementations, and CostUSD adds up everything that the task cost.
 	Attempts int
@@ -104,7 +108,8 @@ func (v *visit) change() error {
 			return err
 		}
 	}
-	return v.show(http.StatusOK, "change", d.Title, page)
+	page.candidates(v.token)
+	return v.show(http.StatusOK, "change", d.Title, &page)
 }
 
 // named returns the intent that the path names.
@@ -121,12 +126,16 @@ func (p *pending) Path() string {
 	return Base + "projects/" + string(p.Project) + "/intents/" + string(p.Intent)
 }
 
-// choose finds the task to look at: the one that is named, or the first that is not done.
+// choose finds the task to look at: the one that is named, the first whose change waits for a person, or the first that
+// is not done.
 func (c *changePage) choose(name string) error {
 	list := c.PlanTasks
 	i := slices.IndexFunc(list, func(t document.Task) bool { return string(t.ID) == name })
 	if name != "" && i < 0 {
 		return &refusal{http.StatusNotFound, "The intent has no task of this name, or not any more."}
+	}
+	if waits := c.waiting(); i < 0 && len(waits) > 0 {
+		i = slices.IndexFunc(list, func(t document.Task) bool { return t.ID == waits[0].Task })
 	}
 	if i < 0 {
 		i = max(slices.IndexFunc(list, func(t document.Task) bool { return t.Status != forge.TaskDone }), 0)
@@ -175,7 +184,7 @@ func (c *changePage) proof() (p proof) {
 	p.Attempts = c.Task.Attempts
 	for i := range c.Verified {
 		r := &c.Verified[i]
-		if r.Task != c.Task.ID {
+		if r.Task != c.Task.ID || !c.current(r.PatchID, r.Head) {
 			continue
 		}
 		switch { // where no command ran, nothing was found out
@@ -187,7 +196,8 @@ func (c *changePage) proof() (p proof) {
 			p.Verified, p.State, p.Good = r, "verify failed", false
 		}
 	}
-	if c.Review != nil {
+	if c.Review != nil && c.current("", c.Review.Head) {
+		p.Reviewed = true
 		p.Claims = len(c.Review.Claims)
 		for i := range c.Review.Claims {
 			if c.Review.Claims[i].Met {
@@ -195,16 +205,35 @@ func (c *changePage) proof() (p proof) {
 			}
 		}
 	}
-	p.Known = !slices.ContainsFunc(c.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
 	for _, a := range c.Rules {
-		p.Protected = p.Protected || a.Rule == "protected-paths"
+		p.Protected = p.Protected || a.Rule == "protected-paths" && a.Task == c.Task.ID
 	}
+	// A change is compared with them once it is approved by its reviewers: before it is merged, that there was no reason
+	// is not known.
+	cut := slices.ContainsFunc(c.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
+	p.Known = p.Protected || c.Task.Commit != "" && !cut
 	for i := range c.Steps {
 		if c.Steps[i].Task == c.Task.ID {
 			p.CostUSD += c.Steps[i].CostUSD
 		}
 	}
 	return p
+}
+
+// current reports whether a patch, or a commit, is the newest change of the task, as far as the journal says: what was
+// found out about a former one says nothing about it. Put on another base, it is another commit and the same patch.
+func (c *changePage) current(id, head string) bool {
+	if id == "" {
+		for i := range c.Verified {
+			if r := &c.Verified[i]; r.Task == c.Task.ID && r.Head == head {
+				id = r.PatchID
+			}
+		}
+	}
+	if id != "" && c.Task.PatchID != "" {
+		return id == c.Task.PatchID
+	}
+	return head != "" && head == c.Task.Head
 }
 
 // diff reads a page of the task's change. That there is none is no error: the rest of the page
@@ -223,6 +252,9 @@ func (c *changePage) diff(v *visit) error {
 	err := v.ask(v.r.Context(), c.Project, "/intents/"+string(c.Intent)+"/diff?"+ask.Encode(), &names)
 	if err == nil {
 		ask.Del("stat")
+		// The pages that follow are of this attempt, whatever is the newest when they are asked for.
+		ask.Set("step", string(names.Step))
+		ask.Set("attempt", strconv.Itoa(names.Attempt))
 		if after := q.Get("after"); after != "" {
 			ask.Set("after", after)
 		}

@@ -186,13 +186,27 @@ func (d *decision) answer(now *document.Detail) (tokens.Verb, any, error) {
 	if err != nil || index < 0 || index >= len(now.Questions) || d.form.Get("question") != mark(now.Questions[index].Question) {
 		return "", nil, &refusal{http.StatusConflict, "This is not a question of the intent any more. Nothing was done."}
 	}
+	words := strings.ReplaceAll(strings.TrimSpace(d.form.Get("answer")), "\r\n", "\n")
+	content := func(said string) (tokens.Verb, any, error) {
+		return tokens.Answer, map[string]any{"index": index, "question": now.Questions[index].Question, "answer": said}, nil
+	}
+	switch verdict := d.form.Get("verdict"); {
+	case verdict == "":
+	case verdict == "approve" && words == "":
+		return content("approve")
+	case verdict == "approve":
+		return "", nil, &refusal{http.StatusBadRequest, "There are words to its author, and they get none of a change that is approved. Nothing was done."}
+	case verdict == "reject" && words == "":
+		return content("reject")
+	case verdict == "reject":
+		return content("reject: " + words)
+	}
 	answers := slices.DeleteFunc(slices.Clone(d.form["answer"]), func(s string) bool { return strings.TrimSpace(s) == "" })
 	if len(answers) == 0 {
 		return "", nil, &refusal{http.StatusBadRequest, "The answer is empty. Nothing was done."}
 	}
 	// A button with a suggested answer stands behind the field in the form, so it is the last one.
-	said := strings.ReplaceAll(strings.TrimSpace(answers[len(answers)-1]), "\r\n", "\n")
-	return tokens.Answer, map[string]any{"index": index, "question": now.Questions[index].Question, "answer": said}, nil
+	return content(strings.ReplaceAll(strings.TrimSpace(answers[len(answers)-1]), "\r\n", "\n"))
 }
 
 // key returns the person's own name of the decision. The forms of a page share theirs, and are

@@ -60,6 +60,20 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	if d.Waiting == forge.WaitingApproval && t.May(d.Project, tokens.Approve) {
 		p.Objection = objection(t, d)
 	}
+	if from != "inbox" {
+		return p
+	}
+	// A change is decided about where it is shown.
+	for i := range p.Offers {
+		if o := &p.Offers[i]; o.Name == "approve" && made(d) {
+			o.Look = p.Path()
+		}
+	}
+	for i := range p.Asked {
+		if q := &p.Asked[i]; q.Decides != nil {
+			q.Look = address(p.Path(), url.Values{"task": {string(q.Task)}})
+		}
+	}
 	return p
 }
 

@@ -23,6 +23,8 @@ type offer struct {
 	Ask string
 	// Key takes it at the keyboard.
 	Key string
+	// Look is the address of the page on which it can be taken, where that is another one; empty for here.
+	Look string
 	// fits reports whether it is offered for an intent as that is now.
 	fits func(*document.Detail) bool
 }
@@ -62,9 +64,10 @@ var offers = []offer{
 		Next: "Exactly what is shown, with this hash, is let go on. When enough people have approved it, agents begin.",
 	},
 	{
-		Name: "approve", Label: "Approve this change", Verb: tokens.Approve, Key: "a",
-		Next: "Exactly this change, with this hash, is let go on. When enough people have approved it, it is merged once it is verified and reviewed.",
-		fits: func(d *document.Detail) bool { return d.Waiting == forge.WaitingApproval && !planned(d) },
+		Name: "approve", Label: "Approve", Verb: tokens.Approve, Key: "a",
+		Next: "Exactly this, with this hash, is approved. It is verified and reviewed already: when enough people have approved it, it is merged, " +
+			"and no person is asked once more unless it has to be changed for that.",
+		fits: made,
 	},
 	{
 		Name: "change", Label: "Ask for changes", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be different", fits: planned,
@@ -134,6 +137,11 @@ type question struct {
 	document.Clarification
 	// Index is its place among all that were asked.
 	Index int
+	// Decides is the change whose reviewers disagree: the answer decides about it. It is nil for
+	// all other questions.
+	Decides *document.Candidate
+	// Barred says why it cannot be approved, and Look is the address of the page that shows it.
+	Barred, Look string
 }
 
 // questions returns those that wait for an answer.
@@ -142,9 +150,16 @@ func questions(d *document.Detail) (list []question) {
 		return nil
 	}
 	for i, c := range d.Questions {
-		if c.Answer == nil {
-			list = append(list, question{c, i})
+		if c.Answer != nil {
+			continue
 		}
+		q := question{Clarification: c, Index: i}
+		for n := range d.Candidates {
+			if one := &d.Candidates[n]; one.Waiting == forge.WaitingClarification && one.Task == c.Task {
+				q.Decides = one
+			}
+		}
+		list = append(list, q)
 	}
 	return list
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -183,6 +184,22 @@ func through(ev *forge.Event) string {
 	return ev.Via
 }
 
+// candidates returns the changes that wait for a person's word.
+func candidates(set *task.Set) (list []document.Candidate) {
+	waits := map[task.Stage]forge.Waiting{task.Protected: forge.WaitingApproval, task.Disputed: forge.WaitingClarification}
+	for _, t := range set.Tasks {
+		if waits[t.Stage] == "" {
+			continue
+		}
+		one := document.Candidate{Task: t.ID, Title: t.Title, Waiting: waits[t.Stage], Reason: t.Failure}
+		if c := t.Candidate; c != nil {
+			one.Base, one.Head, one.PatchID = c.Base, c.Head, c.PatchID
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
 // of returns the work of an intent in the state that the reader has come to.
 func (r *reader) of(v *forge.View) document.Work {
 	w := document.Work{Verified: r.verified, Decisions: r.decided}
@@ -194,6 +211,7 @@ func (r *reader) of(v *forge.View) document.Work {
 			w.Reviews = append(w.Reviews, review)
 		}
 	}
+	w.Candidates = candidates(&r.intent.Tasks)
 	for i := range v.Children {
 		c := &v.Children[i]
 		w.Parts = append(w.Parts, document.Part{ID: c.ID, Title: c.Title, Body: c.Body, Type: c.Type, Risk: c.Risk, DependsOn: c.DependsOn})

@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
@@ -194,4 +195,70 @@ func pictured(c *forge.Command) *forge.Analysis {
 		Name: "one", Title: c.Intent.Title, Plan: "Raise the version in go.mod, and mend what does not compile.",
 		Requirements: []string{"The version is 1.3", "The tests of the parser pass"}, RelevantFiles: []string{"a.go", "go.mod"},
 	}}}
+}
+
+// TestConsoleShowsAnew: what changes while a person looks at it is not put under the button that they are about to press, in the inbox as on the page of the
+// intent; and what goes from the inbox moves nothing that is below it.
+func TestConsoleShowsAnew(t *testing.T) {
+	testsize.OnlyFull(t)
+	ctx := openBrowser(t)
+	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
+	w.analysis = func(c *forge.Command) *forge.Analysis {
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", Plan: "Plan of " + c.Intent.Body}}}
+	}
+	w.decides(quota.Limits{})
+	plan := func(path string) string {
+		shown := w.request("ada", http.MethodGet, path, "").body
+		if plan, _ := shown["plan"].(string); shown["waiting"] == "approval" {
+			return plan
+		}
+		return ""
+	}
+	edit := func(path, body string) {
+		was := plan(path)
+		w.request("ada", http.MethodPost, path+"/edit", `{"body": "`+body+`"}`).wants(t, "edit", http.StatusOK)
+		wait.Until(t, "there is another plan", func() bool { now := plan(path); return now != "" && now != was })
+	}
+	has := func(code string) func() bool {
+		return func() bool { return reads(ctx, t, chromedp.Evaluate[bool](code)) }
+	}
+	first, _ := w.proposed("first")
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["bob"]),
+		chromedp.Submit("#token"), chromedp.WaitVisible("article.card"))
+
+	acts(ctx, t, chromedp.Navigate(w.base+consolePath(first)), chromedp.WaitVisible("form.approve button"))
+	edit(first, "Something else.")
+	wait.Until(t, "the page is blocked", has(`document.querySelector("article.blocked > .changed") !== null`))
+	acts(ctx, t, chromedp.Click("form.approve button"))
+	if text := reads(ctx, t, chromedp.Text("#request")); !strings.Contains(text, "Do it.") || !has(`document.querySelector("form.approve button").disabled`)() {
+		t.Errorf("the page has another button, or %s", text)
+	}
+	if plan(first) == "" {
+		t.Fatal("it is approved")
+	}
+	acts(ctx, t, chromedp.Click(".changed button"))
+	wait.Until(t, "it is shown anew", has(`document.querySelector("#request") !== null && document.querySelector("#request").textContent.includes("Something else.")`))
+
+	second, _ := w.proposed("second")
+	card := func(path string) string {
+		return `document.getElementById("shop--` + path[strings.LastIndexByte(path, '/')+1:] + `")`
+	}
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/inbox"), chromedp.WaitVisible("form.approve button"))
+	at := func() float64 {
+		return reads(ctx, t, chromedp.Evaluate[float64](card(second)+`.querySelector("form.approve button").getBoundingClientRect().top`))
+	}
+	before := at()
+	edit(first, "Once more.")
+	wait.Until(t, "the card is blocked", has(card(first)+`.querySelector(".changed button") !== null && `+card(first)+`.querySelector("form.approve button").disabled`))
+	if text := reads(ctx, t, chromedp.Evaluate[string](card(first)+".textContent")); strings.Contains(text, "Once more.") || at() != before {
+		t.Errorf("the card is another one, or moved from %v to %v: %s", before, at(), text)
+	}
+	reads(ctx, t, chromedp.Evaluate[bool](card(first)+`.querySelector(".changed button").click(), true`))
+	wait.Until(t, "it is shown anew", has(card(first)+`.textContent.includes("Once more.") && !`+card(first)+`.querySelector("form.approve button").disabled`))
+	before = at()
+	w.request("ada", http.MethodPost, first+"/approve", `{"plan": "`+plan(first)+`"}`).wants(t, "another person approves", http.StatusOK)
+	wait.Until(t, "it does not wait any more", has(card(first)+` !== null && `+card(first)+`.textContent.includes("It does not wait for you any more.")`))
+	if at() != before {
+		t.Errorf("what is below it moved from %v to %v", before, at())
+	}
 }

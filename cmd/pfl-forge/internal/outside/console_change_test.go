@@ -73,6 +73,9 @@ func TestConsoleChange(t *testing.T) {
 		if m == nil {
 			break
 		}
+		if !strings.Contains(m[1], "attempt=3") { // whatever is the newest by then
+			t.Errorf("the next page is %s", m[1])
+		}
 		next := viewer.get(strings.ReplaceAll(m[1], "&amp;", "&"))
 		next.wants(t, "the next page", http.StatusOK, "The beginning of the change")
 		text = next.text

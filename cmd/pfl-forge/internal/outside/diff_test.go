@@ -35,18 +35,21 @@ func changed(attempt int) []byte {
 	return b.Bytes()
 }
 
-// stores has a worker store the change of an implementation, and name it in the result.
-func (w *world) stores(ctx context.Context, r *forge.Result) error {
-	out := forge.As[*forge.Implementation](r.Output)
-	if out == nil {
+// stores has a worker store the change of an attempt, and name it in the result.
+func (w *world) stores(ctx context.Context, r *forge.Result, text []byte) error {
+	if text == nil {
 		return nil
 	}
 	pw := &patch.Writer{}
-	text := changed(r.Attempt.Number)
 	_, _ = pw.Write(text)
 	p := pw.Patch()
-	out.PatchID = patchid.Of(text)
-	p.Base, p.Head, p.PatchID = out.Base, out.Head, out.PatchID
+	p.PatchID = patchid.Of(text)
+	if out := forge.As[*forge.Implementation](r.Output); out != nil {
+		out.PatchID, p.Base, p.Head = p.PatchID, out.Base, out.Head
+	}
+	if out := forge.As[*forge.Rebase](r.Output); out != nil {
+		out.PatchID, p.Base, p.Head = p.PatchID, out.Base, out.Head
+	}
 	return patch.Store(ctx, w.bus.Objects, r.To, r.Attempt, p)
 }
 

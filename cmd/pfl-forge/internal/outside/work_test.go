@@ -24,18 +24,35 @@ func commit(n int) string { return fmt.Sprintf("%040x", n) }
 // works has workers carry out an intent whose change fails to verify, then is rejected, then is good.
 func (w *world) works() {
 	w.t.Helper()
+	w.carries(func(_ context.Context, c *forge.Command) (forge.Output, []byte) {
+		if c.Attempt.Step == forge.StepImplement {
+			return produced(c), changed(c.Attempt.Number)
+		}
+		return produced(c), nil
+	})
+}
+
+// carries has workers answer commands by a function, which also returns the change to store; nil for none.
+func (w *world) carries(out func(context.Context, *forge.Command) (forge.Output, []byte)) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.t.Cleanup(func() { cancel(); running.Wait() })
 	for _, step := range []forge.Step{forge.StepImplement, forge.StepRebase, forge.StepReview, forge.StepMerge} {
 		running.Go(func() {
-			err := w.bus.Commands.Consume(ctx, work.Config{Step: step, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
+			err := w.bus.Commands.Consume(ctx, work.Config{Step: step, Replica: "one", Parallel: 4}, func(ctx context.Context, j *work.Job) error {
 				r := forge.Result{
 					To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Agent: "claude", Model: "small",
 					Usage: forge.Usage{InputTokens: 100, OutputTokens: 10, CostUSD: 0.25, Turns: 1},
 				}
-				r.Output = produced(&j.Command)
-				if err := w.stores(ctx, &r); err != nil {
+				var text []byte
+				if r.Output, text = out(ctx, &j.Command); r.Output == nil {
+					return ctx.Err()
+				}
+				if rv := forge.As[*forge.Review](r.Output); rv != nil && rv.Second {
+					r.Agent, r.Model = rv.By.Agent, "other"
+				}
+				if err := w.stores(ctx, &r, text); err != nil {
 					return err
 				}
 				return w.bus.Results.Publish(ctx, r)
@@ -143,7 +160,7 @@ func TestWorkIsShown(t *testing.T) {
 		t.Errorf("the decisions are %+v", d.Decisions)
 	}
 	w.request("viewer", http.MethodGet, path+"?part=steps&after=2", "").wants(t, "a page", http.StatusOK, `"steps":[`, `"field":"steps","from":2`)
-	w.request("viewer", http.MethodGet, path+"?part=stairs", "").wants(t, "no part", http.StatusBadRequest, `"field":"part"`, "it can be work, parts")
+	w.request("viewer", http.MethodGet, path+"?part=stairs", "").wants(t, "no part", http.StatusBadRequest, `"field":"part"`, "it can be work, candidates")
 	w.request("viewer", http.MethodGet, path+"?after=2", "").wants(t, "no part", http.StatusBadRequest, `"field":"after"`, "wants a part")
 	w.request("viewer", http.MethodGet, path+"?part=steps&after=x", "").wants(t, "no number", http.StatusBadRequest, `"field":"after"`)
 	w.request("banker", http.MethodGet, path, "").wants(t, "of another project", http.StatusForbidden)

@@ -15,30 +15,92 @@
   // plain returns a part without what is another one each time.
   const plain = (part) => part.innerHTML.replace(/ (name="key" value|id|for)="[^"]*"/g, "").replace(/<time[^]*?<\/time>/g, "");
 
+  // block takes the buttons of a part, whose decision is of something else than what there is now. What it shows stays
+  // until the person wants to see what there is: nobody decides about what was put under their eyes unseen.
+  const block = (part, words, label, look) => {
+    if (part.classList.contains("blocked")) return;
+    part.classList.add("blocked");
+    for (const button of part.querySelectorAll("form button, form input")) button.disabled = true;
+    const note = document.createElement("p"), text = document.createElement("span");
+    note.className = "changed";
+    note.setAttribute("role", "status");
+    text.textContent = words;
+    note.append(text);
+    if (look !== null) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.addEventListener("click", look);
+      note.append(" ", button);
+    }
+    part.append(note);
+  };
+
+  // What is not where it was a moment ago is not clicked by one who meant what was there.
+  let moved = -Infinity;
+  const replace = (part, other) => {
+    const focused = document.activeElement === part, fresh = document.adoptNode(other), before = part.offsetHeight;
+    part.replaceWith(fresh);
+    if (fresh.offsetHeight !== before) moved = performance.now();
+    if (focused) fresh.focus();
+  };
+  addEventListener("click", (click) => {
+    if (click.detail > 0 && performance.now() - moved < 700 && click.target.closest("form, summary") !== null) { click.preventDefault(); click.stopPropagation(); }
+  }, true);
+
+  // renew brings an item up to date: one that shows something else to decide about waits until the person asks for it.
+  const newest = new Map();
+  const renew = (item, other) => {
+    newest.set(item.id, other);
+    if (item.classList.contains("blocked")) return;
+    if (other === null) {
+      item.style.minHeight = item.getBoundingClientRect().height + "px"; // what is below it stays where it is
+      item.removeAttribute("data-item");
+      item.removeAttribute("data-part");
+      block(item, "It does not wait for you any more.", "", null);
+    } else if (other.dataset.shown !== item.dataset.shown) {
+      block(item, "It has changed since it was shown.", "Show it as it is now", () => {
+        const now = newest.get(item.id);
+        if (now === null) { item.remove(); return; }
+        replace(item, now);
+        now.focus();
+      });
+    } else if (plain(other) !== plain(item)) {
+      if (busy(item)) item.classList.add("outdated"); else replace(item, other);
+    }
+  };
+
   const refresh = async () => {
     const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
     if (answer.status === 401) { location.reload(); return; }
     if (!answer.ok) return;
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const part of [...main.querySelectorAll("[data-part]")]) {
-      const other = now.getElementById(part.id);
-      if (other === null) {
-        if (!busy(part)) part.remove(); else part.classList.add("outdated");
-      } else if (plain(other) !== plain(part)) {
-        if (busy(part)) { part.classList.add("outdated"); continue; }
-        const focused = document.activeElement === part, fresh = document.adoptNode(other);
-        part.replaceWith(fresh);
-        if (focused) fresh.focus();
+    const page = main.querySelector("article.change");
+    if (page !== null) { // of the page of an intent, parts go together, or none does
+      if (page.classList.contains("blocked")) return;
+      if (now.querySelector("article.change")?.dataset.shown !== page.dataset.shown) {
+        block(page, "This has changed since the page was made.", "Show it as it is now", () => location.reload());
+        return;
       }
     }
-    let last = null;
-    for (const other of [...now.querySelectorAll("[data-item]")]) { // those that are new
+    for (const part of [...main.querySelectorAll("[data-part]")]) {
+      const other = now.getElementById(part.id);
+      if (part.matches("[data-item]")) renew(part, other);
+      else if (other === null) {
+        if (busy(part)) part.classList.add("outdated"); else { part.remove(); moved = performance.now(); }
+      } else if (plain(other) !== plain(part)) {
+        if (busy(part)) part.classList.add("outdated"); else replace(part, other);
+      }
+    }
+    const items = [...main.querySelectorAll("article.card")];
+    let last = items[items.length - 1] ?? document.getElementById("head");
+    for (const other of [...now.querySelectorAll("[data-item]")]) { // those that are new come last: nothing is pushed down
       const here = document.getElementById(other.id);
-      if (here === null) {
-        const item = document.adoptNode(other);
-        if (last !== null) last.after(item); else document.getElementById("head").after(item);
-        last = item;
-      } else last = here;
+      if (here !== null && here.matches("[data-item]")) continue;
+      if (here !== null) here.removeAttribute("id"); // it waits again
+      const item = document.adoptNode(other);
+      last.after(item);
+      last = item;
     }
     for (const other of now.querySelectorAll("[data-part]:not([data-item])")) {
       if (document.getElementById(other.id) === null) document.getElementById("head").classList.add("outdated");
@@ -97,6 +159,7 @@
     const choice = items[here].querySelector('[data-key="' + CSS.escape(press.key) + '"]');
     if (choice === null) return;
     press.preventDefault();
-    if (choice.tagName === "DETAILS") { choice.open = true; choice.querySelector("textarea, input:not([type=hidden])").focus(); } else choice.querySelector("input:not([type=hidden]), button").focus();
+    if (choice.tagName === "A") choice.focus();
+    else if (choice.tagName === "DETAILS") { choice.open = true; choice.querySelector("textarea, input:not([type=hidden])").focus(); } else choice.querySelector("input:not([type=hidden]), button").focus();
   });
 })();
