@@ -18,12 +18,8 @@ func Visible(s string) string {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		i += n
 		switch {
-		case r == '\n', r == '\t':
-			b.WriteRune(r)
 		case r == '\r' && strings.HasPrefix(s[i:], "\n"): // the line end follows
-		case r == 0xfe0f && isSymbol(last):
-			b.WriteRune(r)
-		case isControl(r), isDeceptive(r), isBlank(r):
+		case Hides(r, last):
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		default:
 			b.WriteRune(r)
@@ -31,6 +27,15 @@ func Visible(s string) string {
 		last = r
 	}
 	return b.String()
+}
+
+// Hides reports whether a character behind another one cannot be seen, or changes the order of those around it.
+func Hides(r, before rune) bool {
+	switch {
+	case r == '\n', r == '\t', r == 0xfe0f && isSymbol(before):
+		return false
+	}
+	return isControl(r) || isDeceptive(r) || isBlank(r)
 }
 
 // isBlank reports whether r looks like a blank or like nothing, although ordinary text has it: spaces but the blank itself, the

@@ -18,9 +18,6 @@ import (
 // stays below 100 KB.
 const perBoard = 50
 
-// titleBytes bounds the texts in a row of the board, in bytes. The page of the intent has them whole.
-const titleBytes = 200
-
 // filters are the parameters of the board that can be repeated, and those that cannot. Those
 // of the API are handed on to it.
 var (
@@ -41,8 +38,9 @@ type boardPage struct {
 	From, To, Total int
 	// Earlier and Later lead to the pages beside this one; empty where there is none.
 	Earlier, Later string
-	// More says that there are more intents than were looked at.
-	More bool
+	// More says that there are more intents than were looked at, and Unread names projects that cannot be read.
+	More   bool
+	Unread []forge.ProjectID
 }
 
 // filter chooses the intents of the board, as its address has it.
@@ -112,7 +110,7 @@ func (v *visit) board() error {
 	if err != nil {
 		return err
 	}
-	page := boardPage{Filter: f, Projects: v.console.projects(v.token), Wide: v.token.Everywhere()}
+	page := boardPage{Filter: f, Projects: v.listable(), Wide: v.token.Everywhere()}
 	chosen := page.Projects
 	if names := f.values["project"]; len(names) > 0 {
 		chosen = nil
@@ -142,7 +140,7 @@ func (v *visit) board() error {
 	if err != nil {
 		return err
 	}
-	page.More = all.More
+	page.More, page.Unread = all.More, all.Unread
 	page.fill(all.Intents)
 	return v.show(http.StatusOK, "board", "Board", page)
 }
@@ -215,9 +213,6 @@ func (p *boardPage) fill(all []document.State) {
 	from := min((n-1)*perBoard, p.Total)
 	to := min(from+perBoard, p.Total)
 	p.Rows, p.From, p.To = chosen[from:to], min(from+1, p.Total), to
-	for i := range p.Rows {
-		p.Rows[i].Title, p.Rows[i].Reason, p.Rows[i].Activity = cut(p.Rows[i].Title), cut(p.Rows[i].Reason), cut(p.Rows[i].Activity)
-	}
 	if n > 1 {
 		p.Earlier = p.Filter.paged(n - 1)
 	}
@@ -240,12 +235,4 @@ func waits(s *document.State) int {
 		return 0
 	}
 	return 1
-}
-
-// cut returns the beginning of a text that is too long for a row.
-func cut(s string) string {
-	if len(s) <= titleBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:titleBytes], "") + "…"
 }

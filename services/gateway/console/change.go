@@ -360,9 +360,7 @@ func folded(f document.DiffFile) bool {
 // hiddenIn counts the characters of a text that cannot be seen.
 func hiddenIn(text string) (n int) {
 	for _, p := range reveal(text) {
-		if p.Hidden {
-			n++
-		}
+		n += p.count
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"path"
@@ -55,6 +56,7 @@ type Console struct {
 	origin   *http.CrossOriginProtection
 	// stamp is part of the addresses of static files, so that a new version is a new address.
 	stamp string
+	pages *template.Template
 }
 
 //go:embed static
@@ -63,7 +65,7 @@ var static embed.FS
 // New returns a console.
 func New(cfg Config) *Console {
 	c := &Console{
-		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static),
+		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
 	}
 	for _, one := range Routes() {

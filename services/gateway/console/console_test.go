@@ -147,18 +147,19 @@ func TestLoadKey(t *testing.T) {
 // TestReveal: all of a text is there, and what cannot be seen is spelled out and marked.
 func TestReveal(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain":              "plain",
-		"a\r\nb\tc":          "a\nb\tc",
-		"x\u202ey":           "x[<U+202E>]y",
-		"\u200bz":            "[<U+200B>]z",
-		"a\rb":               "a[<U+000D>]b",
-		"nul\x00":            "nul[<U+0000>]",
-		"\xff":               "\ufffd",
-		"wide\u00a0blank":    "wide[<U+00A0>]blank",
-		"שלום 漢字 é":          "שלום 漢字 é",
-		"☎\ufe0f a\ufe0f":    "☎\ufe0f a[<U+FE0F>]",
-		"<U+202E>":           "<U+202E>",
-		"\U000e0041\u2066 b": "[<U+E0041>][<U+2066>] b",
+		"plain":                               "plain",
+		"a\r\nb\tc":                           "a\nb\tc",
+		"x\u202ey":                            "x[<U+202E>]y",
+		"\u200bz":                             "[<U+200B>]z",
+		"a\rb":                                "a[<U+000D>]b",
+		"nul\x00":                             "nul[<U+0000>]",
+		"\xff":                                "\ufffd",
+		"wide\u00a0blank":                     "wide[<U+00A0>]blank",
+		"שלום 漢字 é":                           "שלום 漢字 é",
+		"☎\ufe0f a\ufe0f":                     "☎\ufe0f a[<U+FE0F>]",
+		"<U+202E>":                            "<U+202E>",
+		"\U000e0041\u2066 b":                  "[<U+E0041><U+2066>] b",
+		"a" + strings.Repeat("\u200b", 21845): "a[" + strings.Repeat("<U+200B>", 8) + " and 21837 more]",
 	} {
 		got := ""
 		for _, p := range reveal(text) {
@@ -174,44 +175,118 @@ func TestReveal(t *testing.T) {
 	}
 }
 
-// TestBoardIsBounded: a page of 1,000 intents with the longest texts is below 100 KB, and every intent is on one page.
-func TestBoardIsBounded(t *testing.T) {
+// shown returns a page as it is written.
+func shown(t *testing.T, name string, page any) string {
+	t.Helper()
 	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
 	ada, err := b.Find(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := New(Config{Tokens: b, Key: make([]byte, keyBytes), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	all := func() (list []document.State) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/"+name, http.NoBody)
+	if err := (&visit{console: c, w: w, r: r, token: ada}).show(http.StatusOK, name, name, page); err != nil {
+		t.Fatal(err)
+	}
+	return w.Body.String()
+}
+
+// long are texts that take more room on a page than in a message.
+var long = map[string]string{
+	"words": "A long title of a change & more. ", "hidden": "\u200b", "hidden among others": "a\u200b", "escaped": "+'<", "wide": "漢", "not UTF-8": "\xffa",
+}
+
+// TestBoardIsBounded: a page of 1,000 intents with the longest texts is below 100 KB, whatever these are of, and every intent is on one page.
+func TestBoardIsBounded(t *testing.T) {
+	all := func(text string) (list []document.State) {
+		text = strings.Repeat(text, 1+4000/len(text))
 		for i := range 1000 {
 			s := document.State{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("an-intent-with-a-name-of-usual-length-%04d", i))}
-			s.Title, s.Reason = strings.Repeat("A long title of a change & more. ", 100), strings.Repeat("A long reason. ", 100)
-			s.Status, s.Waiting, s.Requester, s.Type, s.Risk, s.Tasks = forge.StatusProposed, forge.WaitingApproval, "ada", "feature", forge.RiskHigh, 12
+			s.Title, s.Reason, s.Activity, s.Type, s.Requester = text, text, text, text, text
+			s.Status, s.Waiting, s.Risk, s.Tasks = forge.StatusProposed, forge.WaitingApproval, forge.RiskHigh, 12
 			list = append(list, s)
 		}
 		return list
 	}
-	seen := map[string]bool{}
-	for n := 1; n <= 20; n++ {
-		p := boardPage{Filter: filter{url.Values{"page": {fmt.Sprint(n)}}}, Projects: []forge.ProjectID{"shop"}}
-		p.fill(all())
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/board", http.NoBody)
-		if err := (&visit{console: c, w: w, r: r, token: ada}).show(http.StatusOK, "board", "Board", p); err != nil {
-			t.Fatal(err)
+	for name, text := range long {
+		seen := map[string]bool{}
+		for n := 1; n <= 20; n++ {
+			p := boardPage{Filter: filter{url.Values{"page": {fmt.Sprint(n)}}}, Projects: []forge.ProjectID{"shop"}}
+			p.fill(all(text))
+			page := shown(t, "board", p)
+			if size := len(page); size > 100_000 || size < 10_000 {
+				t.Errorf("%s: page %d has %d bytes", name, n, size)
+			}
+			for _, m := range regexp.MustCompile(`shop/an-intent-[a-z-]*[0-9]{4}`).FindAllStringSubmatch(page, -1) {
+				seen[m[0]] = true
+			}
+			if (p.Later == "") != (n == 20) {
+				t.Errorf("page %d leads to %q", n, p.Later)
+			}
+			if name != "words" {
+				break
+			}
 		}
-		if size := w.Body.Len(); size > 100_000 || size < 10_000 {
-			t.Errorf("page %d has %d bytes", n, size)
-		}
-		for _, m := range regexp.MustCompile(`shop/an-intent-[a-z-]*[0-9]{4}`).FindAllString(w.Body.String(), -1) {
-			seen[m] = true
-		}
-		if (p.Later == "") != (n == 20) {
-			t.Errorf("page %d leads to %q", n, p.Later)
+		if name == "words" && len(seen) != 1000 {
+			t.Errorf("%d intents are shown", len(seen))
 		}
 	}
-	if len(seen) != 1000 {
-		t.Errorf("%d intents are shown", len(seen))
+}
+
+// TestInboxIsBounded: ten items with the longest texts are a page of half a megabyte at most, which approves nothing that it does not show.
+func TestInboxIsBounded(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range long {
+		page := inboxPage{Total: perInbox}
+		for i := range perInbox {
+			d := document.Detail{Body: strings.Repeat(text, forge.MaxBody/len(text))}
+			d.Project, d.Intent, d.Status, d.Waiting = "shop", forge.IntentID(fmt.Sprint("i", i)), forge.StatusProposed, forge.WaitingApproval
+			d.Title, d.Reason, d.Requester = d.Body[:4000], d.Body[:4000], d.Body[:4000]
+			page.Items = append(page.Items, pendingOf(ada, &d, "inbox"))
+		}
+		text := shown(t, "inbox", page)
+		if len(text) > 512<<10 {
+			t.Errorf("%s: the page has %d bytes", name, len(text))
+		}
+		if whole := name == "hidden"; strings.Contains(text, `value="approve"`) != whole || strings.Contains(text, "Look at all of it and decide") == whole {
+			t.Errorf("%s: a part of it can be approved, or a whole not", name)
+		}
+	}
+}
+
+// BenchmarkInbox makes a page of ten requests of the longest plain text.
+func BenchmarkInbox(b *testing.B) {
+	body := strings.Repeat("Do it well. ", forge.MaxBody/12)
+	for b.Loop() {
+		for range perInbox {
+			_ = reveal(body)
+		}
+	}
+}
+
+// TestProofIsOfTheChange: what was found out about a former change of a task is not said of the newest.
+func TestProofIsOfTheChange(t *testing.T) {
+	yes := true
+	for patch, want := range map[string]string{"new": "not verified yet", "old": "verified"} {
+		d := document.Detail{}
+		d.Verified = []document.Verified{{Task: "a-001", PatchID: "old", Head: "h1", Passed: &yes}}
+		d.Reviews = []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictApproved}}
+		d.PlanTasks = []document.Task{{ID: "a-001", Product: document.Product{PatchID: patch, Head: "h2"}}}
+		page := changePage{pending: &pending{Detail: d}}
+		if err := page.choose(""); err != nil {
+			t.Fatal(err)
+		}
+		page.look()
+		page.Proof = page.proof()
+		text := shown(t, "change", &page)
+		if !strings.Contains(text, want) || strings.Contains(text, "not reviewed yet") != (patch == "new") || !strings.Contains(text, "protected paths: not known yet") {
+			t.Errorf("%s: %s", patch, text)
+		}
 	}
 }
 
@@ -224,7 +299,7 @@ func TestUnprovenIsSaid(t *testing.T) {
 	}}}
 	slices.SortStableFunc(d.Files, first)
 	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, "diff", &d); err != nil {
+	if err := pagesOf(time.Now).ExecuteTemplate(&b, "diff", &d); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); !strings.Contains(text, "not proven") || !strings.Contains(text, "a secret was found") {
@@ -241,7 +316,7 @@ func TestUnprovenIsSaid(t *testing.T) {
 	}
 	d.Proven = true
 	b.Reset()
-	if err := templates.ExecuteTemplate(&b, "diff", &d); err != nil || strings.Contains(b.String(), "not proven") {
+	if err := pagesOf(time.Now).ExecuteTemplate(&b, "diff", &d); err != nil || strings.Contains(b.String(), "not proven") {
 		t.Errorf("a proven one is %s, %v", b.String(), err)
 	}
 }

@@ -89,6 +89,9 @@ func (v *visit) decide() error {
 		return v.undone(&d, err)
 	}
 	if list := changed(d.seen, now); len(list) > 0 {
+		if own := d.own(v.token, now); own != nil {
+			return v.done(own, now)
+		}
 		return v.show(http.StatusConflict, "stale", "Not done", stalePage{
 			Title: "Not done: it has changed since you saw it", Changed: list, Since: d.since(now), Intent: now,
 		})
@@ -236,11 +239,52 @@ func (d *decision) since(now *document.Detail) (list []document.Decided) {
 	return list
 }
 
+// own returns the decision of the form, if its person has taken it since they saw the page: by the same form, which was sent twice or whose
+// answer was lost, or by another one. It is nil if the journal has none.
+func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided {
+	name, _ := t.Holder()
+	what := map[string]string{"change": "edit", "budget": "retry"}[d.name]
+	if what == "" {
+		what = d.name
+	}
+	text := strings.ReplaceAll(strings.TrimSpace(d.form.Get("text")), "\r\n", "\n")
+	for _, one := range slices.Backward(d.since(now)) {
+		same := one.By == name && one.What == what
+		switch d.name {
+		case "approve":
+			same = same && one.Plan == d.seen.Get("plan")
+		case "answer":
+			same = same && mark(one.Question) == d.form.Get("question")
+		case "change":
+			same = same && strings.HasSuffix(now.Body, "\n\n"+text)
+		case "budget":
+			amount, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+			same = same && (text == "" && one.Budget == 0 || err == nil && amount == one.Budget)
+		default:
+			same = same && one.Reason == text
+		}
+		if same {
+			return &one
+		}
+	}
+	return nil
+}
+
+// done says that a decision had been taken by the person who sends it once more.
+func (v *visit) done(own *document.Decided, now *document.Detail) error {
+	return v.show(http.StatusOK, "stale", "Done", stalePage{
+		Title: "It was done", Why: "You decided this before, and it counts once. The journal has it:", Since: []document.Decided{*own}, Intent: now,
+	})
+}
+
 // known answers a decision that had been taken: by the same form, or by another person.
 func (v *visit) known(d *decision) error {
 	now, err := v.detail(d.project, d.intent)
 	if err != nil {
 		return err
+	}
+	if own := d.own(v.token, now); own != nil {
+		return v.done(own, now)
 	}
 	return v.show(http.StatusConflict, "stale", "Decided already", stalePage{
 		Title: "It had been decided already", Why: "What you sent was not counted once more.", Since: d.since(now), Intent: now,
@@ -272,6 +316,9 @@ func (v *visit) undone(d *decision, err error) error {
 			page.Why = inWords(p)
 		}
 		if now, err := v.detail(d.project, d.intent); err == nil {
+			if own := d.own(v.token, now); own != nil {
+				return v.done(own, now)
+			}
 			page.Intent, page.Since, page.Changed = now, d.since(now), changed(d.seen, now)
 		}
 	}

@@ -29,8 +29,9 @@ type inboxPage struct {
 	// Others counts the intents that wait for people with other roles.
 	Others         int
 	Earlier, Later string
-	// More says that there are more intents than were looked at.
-	More bool
+	// More says that there are more intents than were looked at, and Unread names projects that cannot be read.
+	More   bool
+	Unread []forge.ProjectID
 	// About is the intent that was decided on last; nil for none.
 	About *document.Detail
 	// Last is the last decision on it.
@@ -49,6 +50,30 @@ type pending struct {
 	Seen, Key string
 	// From is the page on which they decide.
 	From string
+	// Long says that the inbox has not everything that is decided about, which is too long for it.
+	Long bool
+}
+
+// perItem bounds what an item of the inbox shows, in bytes of the page. What is longer is decided about on
+// its own page.
+const perItem = 32 << 10
+
+// size returns about how many bytes of a page everything takes that is decided about.
+func (p *pending) size() int {
+	n := sizeOf(p.Body)
+	for i := range p.PlanTasks {
+		t := &p.PlanTasks[i]
+		n += sizeOf(t.Title) + sizeOf(t.Plan) + sizeOf(strings.Join(t.Requirements, "\n")) + sizeOf(strings.Join(t.Files, "\n")) +
+			20*(len(t.Requirements)+len(t.Files))
+	}
+	for i := range p.Parts {
+		n += sizeOf(p.Parts[i].Title) + sizeOf(p.Parts[i].Body)
+	}
+	for i := range p.Asked {
+		q := &p.Asked[i]
+		n += sizeOf(q.Question) + sizeOf(q.Context) + 2*sizeOf(strings.Join(q.SuggestedAnswers, "\n")) + 1000
+	}
+	return n
 }
 
 // pendingOf returns the decision about an intent.
@@ -63,11 +88,15 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	if from != "inbox" {
 		return p
 	}
-	// A change is decided about where it is shown.
+	// A change is decided about where it is shown, and what the inbox has no room for as well.
+	p.Long = len(p.Cut()) > 0 || p.size() > perItem
 	for i := range p.Offers {
-		if o := &p.Offers[i]; o.Name == "approve" && made(d) {
+		if o := &p.Offers[i]; o.Name == "approve" && (made(d) || p.Long) {
 			o.Look = p.Path()
 		}
+	}
+	if p.Long {
+		p.Asked = nil
 	}
 	for i := range p.Asked {
 		if q := &p.Asked[i]; q.Decides != nil {
@@ -90,11 +119,11 @@ func (p *pending) Cut() (list []document.Truncated) {
 // inbox shows what waits for whoever is signed in, oldest first.
 func (v *visit) inbox() error {
 	ctx, ask := v.r.Context(), url.Values{"waiting": document.Waits}
-	all, err := v.collect(ctx, v.console.projects(v.token), ask)
+	all, err := v.collect(ctx, v.listable(), ask)
 	if err != nil {
 		return err
 	}
-	page := inboxPage{More: all.More}
+	page := inboxPage{More: all.More, Unread: all.Unread}
 	list := slices.DeleteFunc(all.Intents, func(s document.State) bool { return !mine(v.token, &s) })
 	page.Others = len(all.Intents) - len(list)
 	slices.SortFunc(list, func(a, b document.State) int {
@@ -109,7 +138,14 @@ func (v *visit) inbox() error {
 	page.To = min(from+perInbox, page.Total)
 	page.From = min(from+1, page.Total)
 	for _, s := range list[from:page.To] {
+		if slices.Contains(page.Unread, s.Project) {
+			continue
+		}
 		d, err := v.detail(s.Project, s.Intent)
+		if status := statusOf(err); err != nil && (status == 0 || status >= http.StatusInternalServerError) && page.Total > 1 {
+			page.Unread = append(page.Unread, s.Project) // the others can be decided about all the same
+			continue
+		}
 		if err != nil {
 			return err
 		}

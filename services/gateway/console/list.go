@@ -3,12 +3,17 @@ package console
 import (
 	"context"
 	"maps"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 const (
@@ -27,37 +32,67 @@ type listed struct {
 	Intents []document.State
 	// More says that there are more than a page is made of.
 	More bool
+	// Unread are the projects that cannot be read now.
+	Unread []forge.ProjectID
 }
 
 // collect reads the intents of some projects that a query selects, as the API has its
-// parameters.
+// parameters. One that does not answer is named, and keeps the others from nobody; where all
+// are, or the mistake is one of the query, that is the error.
 func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query url.Values) (l listed, err error) {
 	l.More = len(projects) > mostProjects
-	v.live = projects[:min(len(projects), mostLive)]
-	for _, p := range projects[:min(len(projects), mostProjects)] {
-		after := ""
-		for {
-			q := url.Values{}
-			maps.Copy(q, query)
-			q.Set("limit", strconv.Itoa(perList))
-			if after != "" {
-				q.Set("after", after)
-			}
-			var page document.Listed
-			if err := v.ask(ctx, p, "/intents?"+q.Encode(), &page); err != nil {
-				return l, err
-			}
-			l.Intents = append(l.Intents, page.Intents...)
-			if after = string(page.Next); after == "" {
-				break
-			}
-			if len(l.Intents) >= mostListed {
-				l.More = true
-				return l, nil
-			}
+	projects = projects[:min(len(projects), mostProjects)]
+	v.live = projects
+	parts, errs := make([]listed, len(projects)), make([]error, len(projects))
+	var asked sync.WaitGroup
+	var count atomic.Int64
+	for i, p := range projects { // at once: each waits as long for one that does not answer
+		asked.Go(func() { parts[i], errs[i] = v.collectOf(ctx, p, query, &count) })
+	}
+	asked.Wait()
+	for i, err := range errs {
+		l.Intents, l.More = append(l.Intents, parts[i].Intents...), l.More || parts[i].More
+		if err == nil {
+			continue
+		}
+		if status := statusOf(err); status != 0 && status < http.StatusInternalServerError && status != http.StatusForbidden {
+			return l, err
+		}
+		if l.Unread = append(l.Unread, projects[i]); len(l.Unread) == len(projects) {
+			return l, err
 		}
 	}
 	return l, nil
+}
+
+// collectOf reads the intents of one project. count is how many there are of all projects.
+func (v *visit) collectOf(ctx context.Context, p forge.ProjectID, query url.Values, count *atomic.Int64) (l listed, err error) {
+	for after := ""; ; {
+		q := url.Values{}
+		maps.Copy(q, query)
+		q.Set("limit", strconv.Itoa(perList))
+		if after != "" {
+			q.Set("after", after)
+		}
+		var page document.Listed
+		if err := v.ask(ctx, p, "/intents?"+q.Encode(), &page); err != nil {
+			return l, err
+		}
+		l.Intents = append(l.Intents, page.Intents...)
+		if after = string(page.Next); count.Add(int64(len(page.Intents))) >= mostListed {
+			l.More = l.More || after != ""
+			return l, nil
+		}
+		if after == "" {
+			return l, nil
+		}
+	}
+}
+
+// listable returns the projects of a page: those whose intents the holder may list. An entry
+// may name a project without a role.
+func (v *visit) listable() []forge.ProjectID {
+	return slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, tokens.List) })
 }
 
 // holds reports whether a text has some words, whatever their case.

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -51,6 +52,9 @@ func planned(d *document.Detail) bool {
 // unplanned reports whether it waits for approval that the text is analyzed.
 func unplanned(d *document.Detail) bool { return planned(d) && d.Tasks == 0 && len(d.Parts) == 0 }
 
+// joins says who becomes a requester.
+const joins = "You become one of its requesters, and may then not be the one who approves it."
+
 // offers are all decisions about an intent but the answers to its questions. What is offered
 // is not more than the rules take: they decide.
 var offers = []offer{
@@ -70,22 +74,30 @@ var offers = []offer{
 		fits: made,
 	},
 	{
-		Name: "change", Label: "Ask for changes", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be different", fits: planned,
-		Next: "Your words are added to the request, its plan is dropped, and it is analyzed anew. " +
-			"You become one of its requesters, and may then not be the one who approves it.",
+		Name: "change", Label: "Ask for changes", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be different",
+		fits: func(d *document.Detail) bool { return planned(d) && !unplanned(d) },
+		Next: "Your words are added to the request, its plan is dropped, and it is analyzed anew; first it waits for an approval of its new text, " +
+			"if the former one had to. " + joins,
+	},
+	{
+		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: unplanned,
+		Next: "Your words are added to the request, which waits for approval before it is analyzed, as it does now. " + joins,
 	},
 	{
 		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
 		fits: waitsFor(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull),
-		Next: "What failed or waits is run again, and agents get your instructions.",
+		Next: "What failed or waits is run again, and agents get your instructions. With instructions: " + joins,
 	},
 	{
 		Name: "budget", Label: "Raise the budget", Verb: tokens.Retry, Key: "t", Field: fieldAmount,
-		Ask: "New total in US dollars; empty for the project's default", fits: waitsFor(forge.WaitingBudget), Next: "It goes on, and may cost as much in all.",
+		Ask:  "New total in US dollars; empty to look at the project's limits once more",
+		fits: func(d *document.Detail) bool { return d.Waiting == forge.WaitingBudget && d.Parent == "" }, // a child has its parent's
+		Next: "It goes on as far as the new budget, and the limits of the project, allow. Without an amount its own budget stays as it is.",
 	},
 	{
 		Name: "resume", Label: "Resume", Verb: tokens.Resume, Key: "u", fits: waitsFor(forge.WaitingPaused),
-		Next: "Agents go on where they stopped.",
+		Next: "Agents go on where they stopped, if it is this intent that was paused. A pause of the whole project, or a wait for an account, is ended " +
+			"for the project: pfl-forge resume --all.",
 	},
 	{
 		Name: "reject", Label: "Reject", Verb: tokens.Reject, Key: "r", Field: fieldWords, Ask: "Reason",
@@ -123,10 +135,11 @@ func objection(t *tokens.Token, d *document.Detail) string {
 		return ""
 	}
 	name, _ := t.Holder()
+	same := func(other string) bool { return strings.EqualFold(name, other) } // as the rules compare people
 	switch {
-	case slices.Contains(a.Given, name):
+	case slices.ContainsFunc(a.Given, same):
 		return fmt.Sprintf("You have approved it. %d of %d approvals are there.", len(a.Given), a.Needed)
-	case slices.Contains(a.Barred, name):
+	case slices.ContainsFunc(a.Barred, same):
 		return "You asked for it, so another person has to approve it."
 	}
 	return ""

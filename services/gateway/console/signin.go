@@ -40,7 +40,7 @@ func (v *visit) toSignIn(why error) {
 	if v.r.Method == http.MethodGet {
 		page.Next = within(v.r.URL.RequestURI())
 	}
-	if !errors.Is(why, errNoSession) {
+	if !errors.Is(why, errNoSession) && !errors.Is(why, errForeign) { // one of another gateway may be good there
 		v.console.setSession(v.w, "")
 	}
 	if err := v.show(http.StatusUnauthorized, "signin", "Sign in", page); err != nil {

@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -18,7 +19,8 @@ import (
 
 // oneLine is the change of an attempt of a task.
 func oneLine(task forge.TaskID, attempt int) []byte {
-	return fmt.Appendf(nil, "diff --git a/a.go b/a.go\nindex %s..%s 100644\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-old\n+attempt %d of %s\n", oid(1), oid(2), attempt, task)
+	return fmt.Appendf(nil, "diff --git a/a.go b/a.go\nindex %s..%s 100644\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-old\n+attempt %d of %s\n",
+		oid(1), oid(2), attempt, task)
 }
 
 // waits starts an installation with workers, and returns an intent of ada whose plan bob approved, and that waits for a person. Of its tasks, those with
@@ -65,6 +67,7 @@ func waits(t *testing.T, second bool, titles ...string) (w *world, path string) 
 			}
 		case *forge.MergeResult:
 			o.PatchID = patchid.Of(oneLine(c.Attempt.Task, made))
+		default:
 		}
 		return out, nil
 	})
@@ -152,9 +155,7 @@ func TestConsoleApprovesChanges(t *testing.T) {
 func TestArbitrationTakesAnApprover(t *testing.T) {
 	w, path := waits(t, true, "disputed")
 	list := map[string]string{"rex": "person: rex, projects: {shop: [requester]}"}
-	for name, rest := range entries {
-		list[name] = rest
-	}
+	maps.Copy(list, entries)
 	w.writeTokens(list)
 	wait.Until(t, "rex is known", func() bool { return w.signInAs("rex") == http.StatusSeeOther })
 	shown := w.request("rex", http.MethodGet, path, "")
@@ -177,7 +178,9 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 	}
 	for _, form := range []url.Values{{"verdict": {"approve"}}, {"answer": {"", "approve"}}} {
 		for name, values := range answer {
-			form[name] = values
+			if form[name] == nil {
+				form[name] = values
+			}
 		}
 		rex.do(http.MethodPost, action, form).wants(t, "they approve", http.StatusForbidden)
 	}

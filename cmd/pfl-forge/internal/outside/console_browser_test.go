@@ -198,11 +198,14 @@ func pictured(c *forge.Command) *forge.Analysis {
 }
 
 // TestConsoleShowsAnew: what changes while a person looks at it is not put under the button that they are about to press, in the inbox as on the page of the
-// intent; and what goes from the inbox moves nothing that is below it.
+// intent; and what goes from the inbox moves nothing that is below it. When its gateway
+// is gone, a page says so.
 func TestConsoleShowsAnew(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
-	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
+	w := start(t, gateway.Settings{})
+	var stop func()
+	stop, w.base = w.gateway(gateway.Settings{Listen: "127.0.0.1:0", Tokens: w.file, Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", Plan: "Plan of " + c.Intent.Body}}}
 	}
@@ -237,7 +240,7 @@ func TestConsoleShowsAnew(t *testing.T) {
 		t.Fatal("it is approved")
 	}
 	acts(ctx, t, chromedp.Click(".changed button"))
-	wait.Until(t, "it is shown anew", has(`document.querySelector("#request") !== null && document.querySelector("#request").textContent.includes("Something else.")`))
+	wait.Until(t, "it is shown anew", has(`[...document.querySelectorAll("#request")].some((part) => part.textContent.includes("Something else."))`))
 
 	second, _ := w.proposed("second")
 	card := func(path string) string {
@@ -249,7 +252,7 @@ func TestConsoleShowsAnew(t *testing.T) {
 	}
 	before := at()
 	edit(first, "Once more.")
-	wait.Until(t, "the card is blocked", has(card(first)+`.querySelector(".changed button") !== null && `+card(first)+`.querySelector("form.approve button").disabled`))
+	wait.Until(t, "the card is blocked", has(card(first)+`.querySelectorAll(".changed button, form.approve button:disabled").length === 2`))
 	if text := reads(ctx, t, chromedp.Evaluate[string](card(first)+".textContent")); strings.Contains(text, "Once more.") || at() != before {
 		t.Errorf("the card is another one, or moved from %v to %v: %s", before, at(), text)
 	}
@@ -261,4 +264,9 @@ func TestConsoleShowsAnew(t *testing.T) {
 	if at() != before {
 		t.Errorf("what is below it moved from %v to %v", before, at())
 	}
+	if !has(`document.getElementById("offline").hidden`)() {
+		t.Error("a page that follows says that it does not")
+	}
+	stop()
+	wait.Until(t, "the page says that it cannot follow", has(`!document.getElementById("offline").hidden`))
 }

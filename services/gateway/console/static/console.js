@@ -72,7 +72,7 @@
 
   const refresh = async () => {
     const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
-    if (answer.status === 401) { location.reload(); return; }
+    if (answer.status === 401) { document.getElementById("ended").hidden = false; return; }
     if (!answer.ok) return;
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
@@ -123,14 +123,20 @@
   // Every kind of change that the server tells (TestScriptKnowsChanges).
   const kinds = ["submitted", "planned", "waiting", "approved", "resumed", "executing", "iterated", "changes-requested", "checks-failed", "task-done",
     "task-failed", "done", "blocked", "rejected", "cancelled"];
-  let sources = [];
+  let sources = [], lost = null;
+  // A browser tries again by itself, and for ever where there is no gateway: after a while the person is told.
+  const connected = (is) => {
+    clearTimeout(lost);
+    lost = is ? null : setTimeout(() => { document.getElementById("offline").hidden = false; }, 3000);
+    if (is) document.getElementById("offline").hidden = true;
+  };
   const listen = () => {
     sources = projects.map((project) => {
       const source = new EventSource("/console/projects/" + encodeURIComponent(project) + "/events");
       for (const kind of kinds) source.addEventListener(kind, changed);
-      source.addEventListener("open", () => { document.getElementById("offline").hidden = true; changed(); });
+      source.addEventListener("open", () => { connected(true); changed(); });
       source.addEventListener("error", (event) => { // an intent's, if it has data
-        if (event instanceof MessageEvent) changed(); else document.getElementById("offline").hidden = source.readyState !== EventSource.CLOSED;
+        if (event instanceof MessageEvent) changed(); else if (lost === null) connected(false);
       });
       return source;
     });
@@ -139,6 +145,8 @@
   const seen = () => {
     for (const source of sources) source.close();
     sources = [];
+    clearTimeout(lost);
+    lost = null;
     if (document.visibilityState === "visible") listen();
   };
   document.addEventListener("visibilitychange", seen);
