@@ -183,7 +183,11 @@ func TestConsoleProjects(t *testing.T) {
 	w.writeTokens(list)
 	wait.Until(t, "dee is known", func() bool { return w.signInAs("dee") == http.StatusSeeOther })
 	dee := w.signIn("dee")
-	dee.get("/console/inbox").wants(t, "the inbox", http.StatusOK, "Risky", "Approve this plan")
+	inbox := dee.get("/console/inbox")
+	inbox.wants(t, "the inbox", http.StatusOK, "Risky", "Approve this plan")
+	if strings.Contains(inbox.text, "attic") {
+		t.Error("it is about a project without a role")
+	}
 	dee.get("/console/board").wants(t, "the board", http.StatusOK, "Risky")
 	p := dee.get("/console/board?project=shop&project=bank")
 	p.wants(t, "one that they may not read", http.StatusOK, "Risky", "Cannot be read now: <code>bank</code>")
