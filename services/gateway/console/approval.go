@@ -56,7 +56,7 @@ func (p *pending) Changes() string {
 	}
 }
 
-// Shown names what a page shows of a decision: the script of pages compares it before it puts anything in the place of
+// Shown returns a hash of the state that a page shows of a decision: the script of pages compares it before it puts anything in the place of
 // something else.
 func (p *pending) Shown() string {
 	seen := url.Values{"status": {string(p.Status)}, "waiting": {string(p.Waiting)}, "plan": {p.Plan}, "run": {strconv.Itoa(p.Run)}}
@@ -66,7 +66,7 @@ func (p *pending) Shown() string {
 	return mark(seen.Encode())
 }
 
-// Shown names what the page shows, with the change.
+// Shown returns a hash of the state that the page shows, with the change.
 func (c *changePage) Shown() string {
 	if c.Task == nil {
 		return c.pending.Shown()

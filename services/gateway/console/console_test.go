@@ -284,7 +284,8 @@ func TestProofIsOfTheChange(t *testing.T) {
 		page.look()
 		page.Proof = page.proof()
 		text := shown(t, "change", &page)
-		if !strings.Contains(text, want) || strings.Contains(text, "not reviewed yet") != (patch == "new") || !strings.Contains(text, "protected paths: not known yet") {
+		if !strings.Contains(text, want) || strings.Contains(text, "not reviewed yet") != (patch == "new") ||
+			!strings.Contains(text, "protected paths: not known yet") {
 			t.Errorf("%s: %s", patch, text)
 		}
 	}

@@ -54,7 +54,7 @@ type pending struct {
 	Long bool
 }
 
-// perItem bounds what an item of the inbox shows, in bytes of the page. What is longer is decided about on
+// perItem bounds an item of the inbox, in bytes of the page. What is longer is decided about on
 // its own page.
 const perItem = 32 << 10
 

@@ -37,7 +37,7 @@ type listed struct {
 }
 
 // collect reads the intents of some projects that a query selects, as the API has its
-// parameters. One that does not answer is named, and keeps the others from nobody; where all
+// parameters. One that does not answer is named, and the others are there all the same; where all
 // are, or the mistake is one of the query, that is the error.
 func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query url.Values) (l listed, err error) {
 	l.More = len(projects) > mostProjects

@@ -3,7 +3,6 @@ package outside
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -365,44 +364,6 @@ func TestConsoleRoles(t *testing.T) {
 	if shown := w.request("ada", http.MethodGet, path, ""); shown.body["waiting"] != "approval" {
 		t.Errorf("it is %s", shown.text)
 	}
-}
-
-// TestConsoleDone: whoever sends a decision once more is told that it was done, and not that it was not; another decision of theirs was not.
-func TestConsoleDone(t *testing.T) {
-	w := withConsole(t)
-	path, _ := w.proposed("done")
-	ada := w.signIn("ada")
-	p := ada.get(consolePath(path))
-	action, change := p.form(t, path, "change")
-	_, reject := p.form(t, path, "reject")
-	change.Set("text", "More\r\nof it.")
-	ada.do(http.MethodPost, action, change).wants(t, "ask for changes", http.StatusSeeOther)
-	wait.Until(t, "it is analyzed anew", func() bool { return w.request("ada", http.MethodGet, path, "").body["waiting"] == "approval" })
-	ada.do(http.MethodPost, action, change).wants(t, "the same", http.StatusOK, "It was done", "edit")
-	change.Set("text", "Less of it.")
-	ada.do(http.MethodPost, action, change).wants(t, "other words", http.StatusConflict, "Not done")
-	ada.do(http.MethodPost, action, reject).wants(t, "another decision", http.StatusConflict, "Not done")
-	_, reject = ada.get(consolePath(path)).form(t, path, "reject")
-	reject.Set("text", "No.")
-	ada.do(http.MethodPost, action, reject).wants(t, "reject", http.StatusSeeOther)
-	ada.do(http.MethodPost, action, reject).wants(t, "reject again", http.StatusOK, "It was done", "No.")
-	w.signIn("bob").do(http.MethodPost, action, reject).wants(t, "another person", http.StatusConflict, "Not done", "<strong><bdi>ada</bdi></strong>")
-}
-
-// TestConsoleProjects: a project that cannot be listed keeps the others from nobody, and is named where it was asked for.
-func TestConsoleProjects(t *testing.T) {
-	w := withConsole(t)
-	w.proposed("projects")
-	list := map[string]string{"dee": "person: dee, projects: {attic: [], shop: [approver]}"}
-	maps.Copy(list, entries)
-	w.writeTokens(list)
-	wait.Until(t, "dee is known", func() bool { return w.signInAs("dee") == http.StatusSeeOther })
-	dee := w.signIn("dee")
-	dee.get("/console/inbox").wants(t, "the inbox", http.StatusOK, "Risky", "Approve this plan")
-	dee.get("/console/board").wants(t, "the board", http.StatusOK, "Risky")
-	p := dee.get("/console/board?project=shop&project=bank")
-	p.wants(t, "one that they may not read", http.StatusOK, "Risky", "Cannot be read now: <code>bank</code>")
-	dee.get("/console/board?project=bank").wants(t, "this one alone", http.StatusForbidden)
 }
 
 // TestConsoleWithoutNATS: while there is no server or no runner, pages say so, and what is sent again counts once.
