@@ -30,7 +30,8 @@ func TestPlantedBugs(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("building with the bug: %v\n%s", err, out)
 			}
-			for _, look := range append(known(t, path), []string{"TestSeeds", "-seeds", "3000"}, []string{"TestDuplicates"}, []string{"TestSeeds", "-seeds", "100000"}) {
+			looks := append(known(t, path), []string{"TestSeeds", "-seeds", "3000"}, []string{"TestDuplicates"}, []string{"TestSeeds", "-seeds", "100000"})
+			for _, look := range looks {
 				out, err := exec.CommandContext(t.Context(), binary, append([]string{"-enough", "1", "-test.run"}, look...)...).CombinedOutput()
 				if seed := failingSeed.FindSubmatch(out); err != nil && seed != nil {
 					t.Logf("found by %s in seed %s", look, seed[1])
