@@ -112,7 +112,10 @@ func TestTranscriptOfARunningAttempt(t *testing.T) {
 	go func() {
 		cfg := work.Config{Step: forge.StepImplement, Replica: "one", Parallel: 1}
 		ended <- w.bus.Commands.Consume(ctx, cfg, func(ctx context.Context, j *work.Job) error {
-			begun <- &j.Command
+			select {
+			case begun <- &j.Command:
+			default: // it comes again while the consumer ends
+			}
 			<-ctx.Done()
 			return ctx.Err()
 		})
