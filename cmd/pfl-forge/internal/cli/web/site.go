@@ -94,7 +94,7 @@ func (s *site) console(session *local.Session, ending <-chan struct{}) *console.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case !s.named(r.Host):
-		// A name that somebody else gave to this address: their page would be of one origin with ours.
+		// Another name that leads to this address, as DNS rebinding makes one, gives its owner's page our origin.
 		http.Error(w, "This is not the address of this console.", http.StatusMisdirectedRequest)
 	case path == "/":
 		http.Redirect(w, r, console.Base, http.StatusSeeOther)
