@@ -31,7 +31,7 @@ const (
 )
 
 const (
-	// commandPatience bounds the time to wait for commands to get out of the
+	// commandPatience bounds the time to wait for one command to get out of the
 	// way.
 	commandPatience = 15 * time.Second
 	// pollStore is the interval at which to look whether they have.
@@ -124,14 +124,18 @@ func openRun(ctx context.Context, repo *Repository, log *slog.Logger) (*Session,
 }
 
 // retried calls try again while a command holds the store, or while its owner
-// is just ending, for 15 seconds at most. A store that a run holds is not
-// waited for.
+// is just ending: for 15 seconds with each owner, so that a queue of commands is waited for
+// however long it is, and one that hangs is not. A store that a run holds is not waited for.
 func retried(ctx context.Context, try func() (*Session, error)) (*Session, error) {
 	deadline := time.Now().Add(commandPatience)
+	var owner time.Time // when the owner waited for began
 	for {
 		s, err := try()
 		held, ok := errors.AsType[*natsd.HeldError](err)
 		again := ok && held.Purpose != purposeRun || errors.Is(err, natsd.ErrNotRunning)
+		if ok && held.Since.After(owner) {
+			owner, deadline = held.Since, time.Now().Add(commandPatience)
+		}
 		if !again || time.Now().After(deadline) {
 			return s, err
 		}

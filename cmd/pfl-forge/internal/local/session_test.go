@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -136,6 +138,38 @@ func TestCommandsTakeTurns(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(repo.Root, ".forge", "intents", fmt.Sprintf("intent-%d.yaml", i))); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A queue of commands is waited for however long it is, since each of them ends; one that does not
+// end is waited for 15 seconds.
+func TestPatienceIsForOneCommand(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		turn  time.Duration
+		waits time.Duration
+		fails bool
+	}{
+		{"six commands of ten seconds", 10 * time.Second, time.Minute, false},
+		{"one that hangs", time.Hour, commandPatience, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				_, err := retried(t.Context(), func() (*Session, error) {
+					if gone := time.Since(began); gone < time.Minute {
+						return nil, &natsd.HeldError{PID: 7, Purpose: purposeCommand, Since: began.Add(gone.Truncate(test.turn))}
+					}
+					return nil, nil
+				})
+				if _, held := errors.AsType[*natsd.HeldError](err); held != test.fails {
+					t.Errorf("%v", err)
+				}
+				if took := time.Since(began); took < test.waits || took > test.waits+time.Second {
+					t.Errorf("waited %s, want %s", took, test.waits)
+				}
+			})
+		})
 	}
 }
 
