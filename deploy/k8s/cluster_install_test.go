@@ -94,10 +94,24 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 	return dir
 }
 
-// shop is the part of the kustomization that gives the installation its one project, and
-// lets it reach the git server inside of the cluster instead of public ones, and whoever
-// answers names there.
+// shop is the part of the kustomization that gives the installation its one project. Agents and
+// commands run in pods of their own.
 func (in *installation) shop(t *testing.T) string {
+	t.Helper()
+	pods := "  - name: forge-pods\n    behavior: merge\n    literals: [%q]\n"
+	return in.project(t, fmt.Sprintf(pods, templateKey+"="+commandTemplate(t)))
+}
+
+// sandboxedShop is shop with agents and commands in sandboxes in the workers' pods.
+func (in *installation) sandboxedShop(t *testing.T) string {
+	t.Helper()
+	return "components: [../pfl-forge/deploy/k8s/components/inner-sandbox]\n" + in.project(t, "")
+}
+
+// project is the part of the kustomization that gives the installation its one project, and
+// lets it reach the git server inside of the cluster instead of public ones, and whoever
+// answers names there. Further generators of ConfigMaps are those of the caller.
+func (in *installation) project(t *testing.T, generators string) string {
 	t.Helper()
 	return fmt.Sprintf(`configMapGenerator:
   - name: forge-projects
@@ -106,10 +120,7 @@ func (in *installation) shop(t *testing.T) string {
   - name: forge-settings
     behavior: merge
     literals: ["FORGE_POD_IMAGE=pfl-forge/implementer:%[3]s", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.%[1]s.svc:4318"]
-  - name: forge-pods
-    behavior: merge
-    literals: [%[4]q]
-patches:
+%[4]spatches:
   - target: {kind: StatefulSet, labelSelector: pfl-forge.io/service=true}
     patch: |-
       apiVersion: apps/v1
@@ -141,7 +152,7 @@ patches:
       - op: add
         path: /spec/egress/-
         value: {to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}}], ports: [{port: 4318, protocol: TCP}]}
-`, in.git, strings.Join(in.dnsServers(t), ", "), in.version, templateKey+"="+commandTemplate(t), claudeImage)
+`, in.git, strings.Join(in.dnsServers(t), ", "), in.version, generators, claudeImage)
 }
 
 // dnsServers returns the peers of a policy that answer names: on some clusters not pods of
