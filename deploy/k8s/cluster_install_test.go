@@ -35,8 +35,28 @@ type installation struct {
 	asked []string
 }
 
-// newInstallation makes the namespaces, the Secrets and the git server.
+// newInstallation makes the namespaces, the Secrets and the git server. Commands of its project check that
+// they run in pods of their own.
 func newInstallation(t *testing.T, c *cluster, name, version string) *installation {
+	t.Helper()
+	return makeInstallation(t, c, name, version, "")
+}
+
+// newSandboxedInstallation is newInstallation for commands in sandboxes in the workers' pods, whose host
+// name they check.
+func newSandboxedInstallation(t *testing.T, c *cluster, name, version string) *installation {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "git", "pfl-forge.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := strings.ReplaceAll(string(text), "grep -q ^forge-implementer-", "grep -q ^implementer-")
+	return makeInstallation(t, c, name, version,
+		fmt.Sprintf("configMapGenerator:\n  - name: git\n    behavior: merge\n    literals: [%q]\n", "pfl-forge.yaml="+settings))
+}
+
+// makeInstallation makes an installation; more is the rest of its git server's kustomization.
+func makeInstallation(t *testing.T, c *cluster, name, version, more string) *installation {
 	t.Helper()
 	in := &installation{cluster: c, namespace: name, git: name + "-git", systems: name + "-systems", version: version}
 	c.namespace(t, in.namespace, nil)
@@ -45,7 +65,7 @@ func newInstallation(t *testing.T, c *cluster, name, version string) *installati
 	c.secrets(t, in.namespace, in.systems)
 	in.agents = c.agents(t, in.namespace)
 	in.doors(t)
-	in.write(t, filepath.Join("testdata", "git"), "git", "")
+	in.write(t, filepath.Join("testdata", "git"), "git", more)
 	t.Cleanup(func() {
 		if t.Failed() {
 			in.report(t)

@@ -26,7 +26,7 @@ func TestThousandIntents(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
 	version := c.images(t)
-	in := newInstallation(t, c, "pfl-forge-many", version)
+	in := newSandboxedInstallation(t, c, "pfl-forge-many", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 	in.write(t, "overlays/single-node", "", in.sandboxedShop(t)+"replicas: [{name: implementer, count: 2}]\n")
 	in.ready(t, "", 7)
