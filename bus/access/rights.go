@@ -219,7 +219,7 @@ func gateway() []Right {
 		asks = append(asks, "forge.intent.*.by.*.via."+name+"."+verb)
 	}
 	var looks []string
-	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbServices} {
+	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbCosts, subjects.VerbServices} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
 	var takes, reports []string
@@ -291,7 +291,7 @@ func (a Account) operator() []Right {
 		own := p + ".by." + a.token() + "."
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
-			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbServices,
+			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbCosts, subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}

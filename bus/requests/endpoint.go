@@ -54,6 +54,8 @@ type ServeConfig struct {
 	Diff func(context.Context, forge.ProjectID, document.DiffRequest) (document.Diff, error)
 	// Transcript returns a page of what was done in an attempt, with the same errors.
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
+	// Costs adds up the usage of the agents of a project. Error: *RequestError.
+	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -76,6 +78,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", e.diff),
 		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", e.transcript),
 		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", e.transcript),
+		e.endpoint("costs", subjects.APICostsBy, "by, since, until, all optional; answers what agents used", e.costs),
+		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", e.costs),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)

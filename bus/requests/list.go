@@ -18,6 +18,9 @@ import (
 // can ask for.
 const listed, mostListed = 100, 500
 
+// timeExample says what a time has to be.
+const timeExample = "a time such as 2026-03-01T12:00:00Z"
+
 // list answers with a document.Listed: the intents of a project by their ids, a
 // page at a time.
 func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
@@ -30,7 +33,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.list("type", &filter.Type)
 		o.list("labels", &filter.Labels)
 		o.text("requester", &filter.Requester)
-		o.read("since", &filter.Since, "a time such as 2026-03-01T12:00:00Z")
+		o.read("since", &filter.Since, timeExample)
 		o.text("after", &after)
 		o.whole("limit", &limit)
 		o.only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")

@@ -29,7 +29,7 @@ var (
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
 	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
 	httpRoutes = []string{
-		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/hooks/{name}",
+		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/events", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",

@@ -73,7 +73,8 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	done := func(ctx context.Context, project forge.ProjectID, req document.TranscriptRequest) (document.Transcript, error) {
 		return Transcript(ctx, r.bus, project, req)
 	}
-	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{Report: told, Diff: changed, Transcript: done, Authors: authors}); err != nil {
+	cfg := requests.ServeConfig{Report: told, Diff: changed, Transcript: done, Costs: Costs(r.bus.Journal), Authors: authors}
+	if err := r.bus.Submissions.Serve(ctx, cfg); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
@@ -75,6 +74,7 @@ func Routes() []Route {
 			[]int{http.StatusOK},
 			(*call).transcript,
 		},
+		{http.MethodGet, base + "/costs", tokens.Costs, "What the agents of a project used.", costQueries, []int{http.StatusOK}, (*call).costs},
 		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
@@ -196,11 +196,9 @@ func (c *call) list() error {
 	q := c.r.URL.Query()
 	ask := requests.ListRequest{After: q.Get("after")}
 	ask.Filter = document.Filter{Status: q["status"], Waiting: q["waiting"], Type: q["type"], Labels: q["label"], Requester: q.Get("requester")}
-	if text := q.Get("since"); text != "" {
-		var err error
-		if ask.Filter.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			return wrong("since", "is not a time such as 2026-03-01T12:00:00Z")
-		}
+	var err error
+	if ask.Filter.Since, err = instant(q, "since"); err != nil {
+		return err
 	}
 	if text, given := q["limit"]; given {
 		n, err := strconv.Atoi(text[0])

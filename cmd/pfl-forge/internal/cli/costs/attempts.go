@@ -1,3 +1,5 @@
+// Package costs shows what agents used: the command for a project, and for show the attempts of an
+// intent, one by one.
 package costs
 
 import (
@@ -9,6 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // AttemptDetail is an attempt that has ended, with what it used, as programs read it.
@@ -49,27 +53,97 @@ func (d *AttemptDetail) Usage() forge.Usage {
 	}
 }
 
-// Attempts returns every attempt of an intent that has ended, in that order.
+// Attempts returns every attempt of an intent that has ended, in that order. The journal is folded,
+// so that an attempt counts here exactly if it counts for the rules.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
-	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
+	key := t.Key(id)
+	records, _, err := t.Bus.Journal.Load(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	var book Book
+	f := fold{machine: machine.New(key)}
 	for i := range records {
-		book.Add(t.Key(id), &records[i])
+		for j := range records[i].Events {
+			f.event(rules.Of(&records[i]), &records[i].Events[j])
+		}
 	}
-	var list []AttemptDetail
-	for i := range book.Attempts {
-		c := &book.Attempts[i]
-		list = append(list, AttemptDetail{
-			Task: c.Task, Step: c.Step, Attempt: c.Number, Outcome: c.Outcome, Agent: c.Agent, Model: c.Model, Session: c.Session, Executor: c.Executor,
-			Seconds: c.Duration.Seconds(), InputTokens: c.Usage.InputTokens, OutputTokens: c.Usage.OutputTokens,
-			CacheReadTokens: c.Usage.CacheReadTokens, CacheWriteTokens: c.Usage.CacheWriteTokens, Turns: c.Usage.Turns,
-			CostUSD: c.Usage.CostUSD, EndedAt: c.At,
-		})
+	return f.ended, nil
+}
+
+// fold is a journal that is being read.
+type fold struct {
+	machine machine.Machine
+	ended   []AttemptDetail
+}
+
+// event applies an event, and takes the attempt that ended with it. One that is reported twice, or
+// too late and cost nothing, is none.
+func (f *fold) event(by rules.Version, ev *forge.Event) {
+	before := f.machine.Summary()
+	f.machine.Step(by, *ev)
+	after := f.machine.Summary()
+	counted := after.Usage != before.Usage
+	switch m := ev.Message.(type) {
+	case *forge.RunReflected: // the result is the project's
+		if s := &m.Step; counted {
+			f.add(ev.At, s, s.Outcome)
+		}
+	case *forge.Result:
+		wanted := before.Wants(m.Attempt)
+		if m.IsStart() || !wanted && !counted {
+			return
+		}
+		s := forge.StepRecord{
+			Step: m.Attempt.Step, TaskID: m.Attempt.Task, Attempt: m.Attempt.Number, Duration: m.Duration, Session: m.Session, Agent: m.Agent,
+			Model: m.Model, Executor: m.Executor, Usage: m.Usage,
+		}
+		outcome := Outcome(m)
+		if !wanted {
+			outcome = "unwanted"
+		}
+		f.add(ev.At, &s, outcome)
+	default:
 	}
-	return list, nil
+}
+
+// add adds an attempt that ended.
+func (f *fold) add(at time.Time, s *forge.StepRecord, outcome string) {
+	u := &s.Usage
+	f.ended = append(f.ended, AttemptDetail{
+		Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: outcome, Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor,
+		Seconds: s.Duration.Seconds(), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
+		CacheWriteTokens: u.CacheWriteTokens, Turns: u.Turns, CostUSD: u.CostUSD, EndedAt: at,
+	})
+}
+
+// Outcome returns the outcome of an attempt in one word: ok, rejected, conflict, verify_failed,
+// no_commits, asked_for_checks, or a forge.FailureReason.
+func Outcome(r *forge.Result) string {
+	switch out := r.Output.(type) {
+	case *forge.Failure:
+		return string(out.Reason)
+	case *forge.Review:
+		switch out.Verdict {
+		case forge.VerdictRejected:
+			return "rejected"
+		case "":
+			return "asked_for_checks"
+		default:
+		}
+	case *forge.Rebase:
+		if len(out.Conflicts) > 0 {
+			return "conflict"
+		}
+		if out.Verify != nil && !out.Verify.Passed {
+			return "verify_failed"
+		}
+	case *forge.Implementation:
+		if out.Commits == 0 && !out.Unchanged {
+			return "no_commits"
+		}
+	default:
+	}
+	return "ok"
 }
 
 // PrintAttempts prints attempts as a table.

@@ -9,9 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/runner/spending"
 )
 
 const costsHelp = `Show what agents cost: tokens, calls, time and US dollars of every attempt that called
@@ -38,11 +42,11 @@ func Command(a *kit.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return costs(cmd.Context(), a, &f) },
 	}
 	var bys []string
-	for _, by := range Bys() {
+	for _, by := range document.CostGroups() {
 		bys = append(bys, string(by))
 	}
 	set := cmd.Flags()
-	set.StringVar(&f.by, "by", string(ByIntent), "one row for each `group`: "+strings.Join(bys, ", "))
+	set.StringVar(&f.by, "by", string(document.CostsByIntent), "one row for each `group`: "+strings.Join(bys, ", "))
 	set.StringVar(&f.since, "since", "", "only attempts that ended after a `time` such as 24h or 2026-03-01")
 	set.StringVar(&f.until, "until", "", "only attempts that ended before a `time`")
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(bys, cobra.ShellCompDirectiveNoFileComp))
@@ -53,11 +57,11 @@ func Command(a *kit.App) *cobra.Command {
 // costs prints the costs of agents, with a row for each group that --by names.
 func costs(ctx context.Context, a *kit.App, f *flags) error {
 	now := time.Now()
-	by, err := ParseBy(f.by)
+	by, err := document.ParseCostGroup(f.by)
 	if err != nil {
 		return kit.Usage(fmt.Errorf("--by: %w", err))
 	}
-	q := Query{By: by}
+	q := document.CostsRequest{By: by}
 	if q.Since, err = kit.ParseSince(f.since, now); err != nil {
 		return kit.Usage(fmt.Errorf("--since: %w", err))
 	}
@@ -69,18 +73,22 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 		return err
 	}
 	defer t.Close()
-	book := new(Book)
+	var ledger spending.Ledger
+	var sums []forge.Summary
 	if t.Bus != nil {
 		project := t.Project
-		if by == ByProject {
+		if by == document.CostsByProject {
 			project = ""
 		}
-		if book, err = Read(ctx, t.Bus, project); err != nil {
+		if err := read(ctx, t.Bus.Journal, project, &ledger); err != nil {
+			return err
+		}
+		if sums, err = t.Bus.Journal.ProjectSummaries(ctx, project); err != nil {
 			return err
 		}
 	}
-	rep := book.Report(q, now)
-	names := kit.Names(rep.Rows, func(r *Row) string { return r.Key })
+	rep := ledger.Costs(q, sums, now)
+	names := kit.Names(rep.Rows, func(r *document.CostRow) string { return r.Key })
 	return a.Print(f.format, rep, names, func() error {
 		if len(rep.Rows) == 0 {
 			a.Say("no agent calls%s; recipes and commands cost nothing", within(&q))
@@ -90,8 +98,24 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
+// read adds the journals of a project to a ledger, or those of all projects if it is empty.
+func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *spending.Ledger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	return j.Follow(ctx, project, 0, journal.Follower{
+		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
+			into.Add(key, &rec)
+			return nil
+		},
+		CaughtUp: func() error {
+			stop()
+			return nil
+		},
+	})
+}
+
 // within returns the end of a sentence about a time that was asked for.
-func within(q *Query) string {
+func within(q *document.CostsRequest) string {
 	if q.Since.IsZero() && q.Until.IsZero() {
 		return ""
 	}
@@ -99,11 +123,11 @@ func within(q *Query) string {
 }
 
 // printTable prints a report as a table, and what is left of budgets.
-func printTable(a *kit.App, rep *Report) error {
+func printTable(a *kit.App, rep *document.Costs) error {
 	columns := render.Columns{
 		Header: []string{strings.ToUpper(string(rep.By)), "COST", "IN", "OUT", "CACHE READ", "CACHE WRITE", "CALLS", "TURNS", "TIME"},
 	}
-	if rep.By == ByIntent {
+	if rep.By == document.CostsByIntent {
 		columns.Header = append(columns.Header, "LEFT", "TITLE")
 		columns.Shrink = len(columns.Header) - 1
 	}
@@ -113,7 +137,7 @@ func printTable(a *kit.App, rep *Report) error {
 			cells = append(cells, strconv.FormatInt(n, 10))
 		}
 		cells = append(cells, render.Took(time.Duration(row.Seconds*float64(time.Second))))
-		if rep.By == ByIntent {
+		if rep.By == document.CostsByIntent {
 			left := ""
 			if row.LeftUSD != nil {
 				left = fmt.Sprintf("%s of %s", dollars(*row.LeftUSD), dollars(*row.BudgetUSD))
@@ -127,7 +151,7 @@ func printTable(a *kit.App, rep *Report) error {
 	}
 	for _, b := range rep.Budgets {
 		text := fmt.Sprintf("budget of the %s: %s of %s left", b.Of, dollars(b.LeftUSD), dollars(b.BudgetUSD))
-		if len(rep.Budgets) > 0 && rep.By == ByProject {
+		if len(rep.Budgets) > 0 && rep.By == document.CostsByProject {
 			text = string(b.Project) + ": " + text
 		}
 		a.Say("%s", text)

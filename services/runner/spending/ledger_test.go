@@ -1,4 +1,4 @@
-package costs_test
+package spending_test
 
 import (
 	"context"
@@ -16,10 +16,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
+	"github.com/pfl-forge/pfl-forge/services/runner/spending"
 )
 
 const (
@@ -114,51 +115,49 @@ func TestTotals(t *testing.T) {
 	settle(t, b, intents)
 	before := time.Now()
 
-	book, err := costs.Read(t.Context(), b, project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ask := runner.Costs(b.Journal)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, by := range costs.Bys() {
-		rep := book.Report(costs.Query{By: by}, time.Now())
+	for _, by := range document.CostGroups() {
+		costs, err := ask(t.Context(), project, document.CostsRequest{By: by})
+		if err != nil {
+			t.Fatal(err)
+		}
 		var sum forge.Usage
-		for _, row := range rep.Rows {
+		for _, row := range costs.Rows {
 			sum = sum.Add(usage(&row))
-			if want, ok := s.by[string(by)+"/"+row.Key]; ok && row.InputTokens != want || by == costs.ByStep && !ok {
+			if want, ok := s.by[string(by)+"/"+row.Key]; ok && row.InputTokens != want || by == document.CostsByStep && !ok {
 				t.Errorf("%s %s: %d input tokens, want %d", by, row.Key, row.InputTokens, want)
 			}
-			if by == costs.ByIntent && (row.Title != "Title of "+row.Key || row.LeftUSD == nil || *row.LeftUSD != 10_000-row.CostUSD) {
+			if by == document.CostsByIntent && (row.Title != "Title of "+row.Key || row.LeftUSD == nil || *row.LeftUSD != 10_000-row.CostUSD) {
 				t.Errorf("%+v", row)
 			}
 		}
 		if diff := cmp.Diff(s.taken, sum); diff != "" { // costs are multiples of 1/1024: their sums are exact
 			t.Errorf("by %s: %s", by, diff)
 		}
-		if got := usage(&rep.Total); got != s.taken {
+		if got := usage(&costs.Total); got != s.taken {
 			t.Errorf("by %s: the total is %+v", by, got)
 		}
+		want := []document.CostBudget{
+			{Project: project, Of: "project", BudgetUSD: 100_000, SpentUSD: s.taken.CostUSD, LeftUSD: 100_000 - s.taken.CostUSD},
+			{Project: project, Of: "day", BudgetUSD: 50_000, SpentUSD: s.taken.CostUSD, LeftUSD: 50_000 - s.taken.CostUSD},
+		}
+		if diff := cmp.Diff(want, costs.Budgets); diff != "" {
+			t.Error(diff)
+		}
+		if by == document.CostsByTask && len(costs.Rows) != 3*intents {
+			t.Errorf("there are rows of %d tasks", len(costs.Rows))
+		}
 	}
-	rep := book.Report(costs.Query{By: costs.ByTask}, before)
-	if len(rep.Rows) != 3*intents {
-		t.Errorf("there are rows of %d tasks", len(rep.Rows))
-	}
-	want := []costs.Budget{
-		{Project: project, Of: "project", BudgetUSD: 100_000, SpentUSD: s.taken.CostUSD, LeftUSD: 100_000 - s.taken.CostUSD},
-		{Project: project, Of: "day", BudgetUSD: 50_000, SpentUSD: s.taken.CostUSD, LeftUSD: 50_000 - s.taken.CostUSD},
-	}
-	if diff := cmp.Diff(want, rep.Budgets); diff != "" {
-		t.Error(diff)
-	}
-	if rep := book.Report(costs.Query{By: costs.ByDay, Until: before.Add(-time.Hour)}, before); len(rep.Rows) != 0 {
-		t.Errorf("an hour ago there was %+v", rep.Rows)
-	}
-	if rep := book.Report(costs.Query{By: costs.ByDay, Since: before}, before.AddDate(0, 0, 1)); len(rep.Rows) != 0 || rep.Budgets[1].SpentUSD != 0 {
-		t.Errorf("tomorrow there is %+v", rep)
+	for _, none := range []document.CostsRequest{{Until: before.Add(-time.Hour)}, {Since: before}} {
+		if costs, err := ask(t.Context(), project, none); err != nil || len(costs.Rows) != 0 || costs.By != document.CostsByDay {
+			t.Errorf("%+v: %+v, %v", none, costs, err)
+		}
 	}
 }
 
-func usage(r *costs.Row) forge.Usage {
+func usage(r *document.CostRow) forge.Usage {
 	return forge.Usage{
 		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
 		CostUSD: r.CostUSD, Turns: r.Turns, Calls: r.Calls,
@@ -194,5 +193,70 @@ func settle(t *testing.T, b *bus.Bus, intents int) {
 	}})
 	if !errors.Is(err, done) {
 		t.Fatalf("the intents do not settle: %v, %v", settled, err)
+	}
+}
+
+// ended returns the record of an attempt that ended, after which the rules have counted so much.
+func ended(day int, model string, used, sum float64) *forge.Record {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).AddDate(0, 0, day)
+	return &forge.Record{
+		Events: []forge.Event{{At: at, Message: &forge.Result{
+			Attempt: forge.Attempt{Step: forge.StepReview, Number: 1}, Agent: "claude", Model: model, Usage: forge.Usage{CostUSD: used, InputTokens: int64(8 * used)},
+		}}},
+		Summary: forge.Summary{UpdatedAt: at, Usage: forge.Usage{CostUSD: sum, InputTokens: int64(8 * sum)}},
+	}
+}
+
+// TestLedgerForgets adds an attempt a day to a ledger that keeps eight days: it keeps at least those,
+// not much more, and says since when it has all of them.
+func TestLedgerForgets(t *testing.T) {
+	l := spending.Ledger{Keep: 8 * 24 * time.Hour}
+	key := forge.Key{Project: project, Intent: "long"}
+	for day := range 100 {
+		l.Add(key, ended(day, "m1", 1, float64(day+1)))
+		c := l.Costs(document.CostsRequest{Since: l.From()}, nil, time.Time{})
+		if n := len(c.Rows); n < min(day+1, 8) || n > 10 || c.Total.CostUSD != float64(n) {
+			t.Fatalf("after %d days there are %d, of %g dollars", day+1, n, c.Total.CostUSD)
+		}
+		if day < 9 != l.From().IsZero() {
+			t.Errorf("after %d days all is known since %s", day+1, l.From())
+		}
+	}
+}
+
+// TestLedgerCountsAsTheRules has a record of a result that the rules did not count: it is in no sum. A
+// worker can report one as often as it likes.
+func TestLedgerCountsAsTheRules(t *testing.T) {
+	var l spending.Ledger
+	key := forge.Key{Project: project, Intent: "twice"}
+	l.Add(key, ended(0, "m1", 2, 2))
+	l.Add(key, ended(0, "m2", 2, 2)) // not counted
+	twice := ended(0, "m3", 1, 3)    // one of two is counted
+	twice.Events = append(twice.Events, twice.Events[0])
+	l.Add(key, twice)
+	c := l.Costs(document.CostsRequest{By: document.CostsByModel}, nil, time.Time{})
+	if c.Total.CostUSD != 3 || c.Total.Attempts != 2 || len(c.Rows) != 2 || c.Rows[0].Key != "m1" || c.Rows[1].Key != "m3" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestCostsAreBounded has more groups than an answer has room for: the others are added up.
+func TestCostsAreBounded(t *testing.T) {
+	for _, by := range []document.CostGroup{document.CostsByDay, document.CostsByModel} {
+		var l spending.Ledger
+		sum := 0.0
+		for day := range 300 {
+			sum += float64(day + 1)
+			l.Add(forge.Key{Project: project, Intent: "long"}, ended(day, fmt.Sprint("m", day), float64(day+1), sum))
+		}
+		c := l.Costs(document.CostsRequest{By: by}, nil, time.Time{})
+		c.Bound()
+		shown := 0.0
+		for i := range c.Rows {
+			shown += c.Rows[i].CostUSD
+		}
+		if len(c.Rows) != document.CostRowsShown || c.Others.Attempts != 100 || c.Others.CostUSD != 5050 || shown+c.Others.CostUSD != c.Total.CostUSD {
+			t.Errorf("by %s: %d rows, others %+v, total %+v", by, len(c.Rows), c.Others, c.Total)
+		}
 	}
 }
