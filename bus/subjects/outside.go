@@ -48,6 +48,8 @@ const (
 	APIDiffFrom       = "forge.api.*.from.*." + VerbDiff
 	APITranscriptBy   = "forge.api.*.by.*." + VerbTranscript
 	APITranscriptFrom = "forge.api.*.from.*." + VerbTranscript
+	APITimelineBy     = "forge.api.*.by.*." + VerbTimeline
+	APITimelineFrom   = "forge.api.*.from.*." + VerbTimeline
 	APIServicesBy     = "forge.api.*.by.*." + VerbServices
 	APIServicesFrom   = "forge.api.*.from.*." + VerbServices
 	APIRead           = "forge.api.*.by.*." + VerbRead
@@ -60,6 +62,7 @@ const (
 	VerbShow       = "show"
 	VerbDiff       = "diff"
 	VerbTranscript = "transcript"
+	VerbTimeline   = "timeline"
 	VerbServices   = "services"
 	VerbRead       = "read"
 	VerbClean      = "clean"
@@ -77,6 +80,7 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbShow:       {system: true, person: true},
 	VerbDiff:       {system: true, person: true},
 	VerbTranscript: {system: true, person: true},
+	VerbTimeline:   {system: true, person: true},
 	VerbServices:   {system: true, person: true},
 	VerbRead:       {person: true},
 	VerbClean:      {person: true},

@@ -41,7 +41,7 @@ func (c *call) diff() error {
 		}
 		ask.Stat = text[0] == "true"
 	}
-	found, err := c.api.cfg.Bus.Submissions.Diff(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
 		return inWords(err, "there is no such change", "the change that is stored is not shown")
 	}
@@ -65,9 +65,37 @@ func (c *call) transcript() error {
 	if ask.Attempt, err = attempt(q, "attempt"); err != nil {
 		return err
 	}
-	found, err := c.api.cfg.Bus.Submissions.Transcript(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
 		return inWords(err, "there is no such transcript", "the transcript does not go on there")
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// timelinePages are the parameters of a timeline.
+var timelinePages = []Query{
+	{"after", "how many records to pass over: next of the answer before", false},
+	{"limit", "how many records, at most 500; 100 if it is left out", false},
+}
+
+// timeline answers with a page of the records of an intent.
+func (c *call) timeline() error {
+	q := c.r.URL.Query()
+	ask := document.TimelineRequest{Intent: c.intent}
+	for name, into := range map[string]*int{"after": &ask.After, "limit": &ask.Limit} {
+		text, given := q[name]
+		if !given {
+			continue
+		}
+		n, err := strconv.Atoi(text[0])
+		if err != nil || n == 0 && name == "limit" {
+			return wrong(name, "is not a whole number")
+		}
+		*into = n
+	}
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
+	if err != nil {
+		return err
 	}
 	return c.answer(http.StatusOK, found)
 }

@@ -76,6 +76,12 @@ func Routes() []Route {
 			(*call).transcript,
 		},
 		{
+			http.MethodGet, base + "/intents/{intent}/timeline", tokens.Timeline, "The records of an intent, with its attempts and waits, a page at a time.",
+			timelinePages,
+			[]int{http.StatusOK},
+			(*call).timeline,
+		},
+		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},

@@ -122,9 +122,7 @@ func (v *visit) named() (p forge.ProjectID, id forge.IntentID, err error) {
 }
 
 // Path returns the address of the page of an intent.
-func (p *pending) Path() string {
-	return Base + "projects/" + string(p.Project) + "/intents/" + string(p.Intent)
-}
+func (p *pending) Path() string { return intentPath(p.Project, p.Intent) }
 
 // choose finds the task to look at: the one that is named, the first whose change waits for a person, or the first that
 // is not done.

@@ -28,13 +28,15 @@ var pages embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": reveal, "cut": cut, "words": words, "usd": usd, "plural": plural, "mark": mark,
 	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
-	"generated": generated, "folded": folded,
-	"op":    func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-	"age":   func(time.Time) string { return "" }, // a console has its own clock
-	"short": func(s string) string { return s[:min(len(s), 12)] },
-	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"generated": generated, "folded": folded, "spanned": spanned, "barred": barred, "lasted": lasted,
+	"moment": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"second": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"op":     func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
+	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"age":    func(time.Time) string { return "" }, // a console has its own clock
+	"short":  func(s string) string { return s[:min(len(s), 12)] },
+	"risks":  func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.

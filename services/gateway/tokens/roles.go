@@ -33,6 +33,7 @@ const (
 	Show       Verb = "show"
 	Diff       Verb = "diff"
 	Transcript Verb = "transcript"
+	Timeline   Verb = "timeline"
 	Follow     Verb = "follow"
 	Submit     Verb = "submit"
 	Edit       Verb = "edit"
@@ -46,7 +47,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -59,7 +60,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/costs"
+	told "github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 // Event says who did what. Fields that an action has nothing to say about are left out.
@@ -282,7 +282,7 @@ func attempt(e *Event, r *forge.Result) {
 		e.Action = "started"
 		return
 	}
-	e.Run.Outcome = costs.Outcome(r)
+	e.Run.Outcome = told.Outcome(r)
 	switch out := r.Output.(type) {
 	case *forge.Failure:
 		e.Reason = out.Message

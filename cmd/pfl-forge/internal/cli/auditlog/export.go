@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // line is an event with its place in the order of decisions.
@@ -83,29 +83,9 @@ func (c *collection) print(a *kit.App) error {
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(append(ascii(text), '\n')); err != nil {
+		if _, err := out.Write(append(term.ASCII(text), '\n')); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
-}
-
-// ascii returns a JSON text with all but printable ASCII escaped: the same document, which steers no
-// terminal.
-func ascii(text []byte) []byte {
-	safe := make([]byte, 0, len(text))
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r >= ' ' && r <= '~':
-			safe = append(safe, text[0])
-		case r > 0xffff:
-			r -= 0x10000
-			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			safe = fmt.Appendf(safe, `\u%04x`, r)
-		}
-		text = text[n:]
-	}
-	return safe
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 // Attempt is one attempt of a step that was decided on, and what its calls used.
@@ -130,7 +131,7 @@ func (b *Book) result(key forge.Key, m machine.Machine, by rules.Version, ev *fo
 		b.Budgets[key.Project] = r.Policy.Budget
 	}
 	a := Attempt{
-		Attempt: r.Attempt, Key: key, Outcome: Outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
+		Attempt: r.Attempt, Key: key, Outcome: report.Outcome(r), Agent: r.Agent, Model: r.Model, Session: r.Session,
 		Executor: r.Executor, Duration: r.Duration, Usage: r.Usage, At: ev.At,
 	}
 	if !wanted {
@@ -151,35 +152,6 @@ func (b *Book) reflected(key forge.Key, m machine.Machine, by rules.Version, ev 
 		Attempt: forge.Attempt{Step: s.Step, Number: s.Attempt, Claim: 1}, Key: key, Outcome: s.Outcome,
 		Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor, Duration: s.Duration, Usage: s.Usage, At: ev.At,
 	})
-}
-
-// Outcome returns the outcome of an attempt in one word.
-func Outcome(r *forge.Result) string {
-	switch out := r.Output.(type) {
-	case *forge.Failure:
-		return string(out.Reason)
-	case *forge.Review:
-		switch out.Verdict {
-		case forge.VerdictRejected:
-			return "rejected"
-		case "":
-			return "asked_for_checks"
-		default:
-		}
-	case *forge.Rebase:
-		if len(out.Conflicts) > 0 {
-			return "conflict"
-		}
-		if out.Verify != nil && !out.Verify.Passed {
-			return "verify_failed"
-		}
-	case *forge.Implementation:
-		if out.Commits == 0 && !out.Unchanged {
-			return "no_commits"
-		}
-	default:
-	}
-	return "ok"
 }
 
 // Counted returns the usage that the state machines themselves have counted for an intent.
