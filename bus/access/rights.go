@@ -100,7 +100,7 @@ func runner(all []Account) []Right {
 			Subscribe: append([]string{
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
 				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
-				subjects.APITimelineBy, subjects.APITimelineFrom,
+				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
 				subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
@@ -221,7 +221,7 @@ func gateway() []Right {
 	}
 	var looks []string
 	for _, verb := range []string{
-		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbServices,
+		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit, subjects.VerbServices,
 	} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
@@ -294,7 +294,7 @@ func (a Account) operator() []Right {
 		own := p + ".by." + a.token() + "."
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
-			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline,
+			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
 			subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)

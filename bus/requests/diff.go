@@ -53,6 +53,9 @@ func page[R any, P interface {
 	}
 }
 
+// alone is the share of a request that takes all the room that there is.
+func alone[P any](P) int64 { return largeAtOnce }
+
 // compares returns the share of a request for a change.
 func compares(r *document.DiffRequest) int64 {
 	if r.Since != 0 {

@@ -56,6 +56,8 @@ type ServeConfig struct {
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Timeline returns a page of the records of an intent, with the same errors.
 	Timeline func(context.Context, forge.ProjectID, document.TimelineRequest) (document.Timeline, error)
+	// Audit returns a page of who did what in a project, with the same errors.
+	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -68,7 +70,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		limit: 2 * conn.RequestTimeout,
 	}
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
-	timeline := page(e, nil, cfg.Timeline)
+	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
@@ -82,6 +84,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", transcript),
 		e.endpoint("timeline", subjects.APITimelineBy, "intent, and optional: after, limit; answers its records, with attempts and waits", timeline),
 		e.endpoint("timeline-from", subjects.APITimelineFrom, "timeline, for systems", timeline),
+		e.endpoint("audit", subjects.APIAuditBy, "intent, actor, action, since, until, after, limit, all optional; answers who did what", audit),
+		e.endpoint("audit-from", subjects.APIAuditFrom, "audit, for gateways", audit),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)

@@ -78,8 +78,11 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	went := func(ctx context.Context, project forge.ProjectID, req document.TimelineRequest) (document.Timeline, error) {
 		return Timeline(ctx, r.bus, project, req)
 	}
+	who := func(ctx context.Context, project forge.ProjectID, req document.AuditRequest) (document.Audit, error) {
+		return Audit(ctx, r.bus, project, req)
+	}
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
-		Report: told, Diff: changed, Transcript: done, Timeline: went, Authors: authors,
+		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

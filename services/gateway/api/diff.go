@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
@@ -82,16 +84,15 @@ var timelinePages = []Query{
 func (c *call) timeline() error {
 	q := c.r.URL.Query()
 	ask := document.TimelineRequest{Intent: c.intent}
-	for name, into := range map[string]*int{"after": &ask.After, "limit": &ask.Limit} {
-		text, given := q[name]
-		if !given {
-			continue
+	if text, given := q["after"]; given {
+		var err error
+		if ask.After, err = strconv.Atoi(text[0]); err != nil {
+			return wrong("after", "is not a whole number")
 		}
-		n, err := strconv.Atoi(text[0])
-		if err != nil || n == 0 && name == "limit" {
-			return wrong(name, "is not a whole number")
-		}
-		*into = n
+	}
+	var err error
+	if ask.Limit, err = attempt(q, "limit"); err != nil {
+		return err
 	}
 	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
@@ -100,7 +101,43 @@ func (c *call) timeline() error {
 	return c.answer(http.StatusOK, found)
 }
 
-// attempt returns the number of an attempt that a parameter names, 0 for none.
+// auditPages are the parameters of an audit.
+var auditPages = []Query{
+	{"intent", "the only intent to tell of", false},
+	{"actor", "the name of a person, system or worker", false},
+	{"action", "one of: " + strings.Join(document.AuditActions, ", "), true},
+	{"since", "only what was decided from then on, such as 2026-03-01T12:00:00Z", false},
+	{"until", "only what was decided before", false},
+	{"after", "next of the answer before", false},
+	{"limit", "how many events, at most 1000; 100 if it is left out", false},
+}
+
+// audit answers with a page of who did what in a project.
+func (c *call) audit() error {
+	q := c.r.URL.Query()
+	ask := document.AuditRequest{Intent: forge.IntentID(q.Get("intent")), Actor: q.Get("actor"), Action: q["action"], After: q.Get("after")}
+	for name, into := range map[string]*time.Time{"since": &ask.Since, "until": &ask.Until} {
+		text, given := q[name]
+		if !given {
+			continue
+		}
+		var err error
+		if *into, err = time.Parse(time.RFC3339, text[0]); err != nil {
+			return wrong(name, "is not a time such as 2026-03-01T12:00:00Z")
+		}
+	}
+	var err error
+	if ask.Limit, err = attempt(q, "limit"); err != nil {
+		return err
+	}
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// attempt returns the whole number of a parameter, such as that of an attempt; 0 for none.
 func attempt(q url.Values, parameter string) (int, error) {
 	text, given := q[parameter]
 	if !given {

@@ -82,6 +82,12 @@ func Routes() []Route {
 			(*call).timeline,
 		},
 		{
+			http.MethodGet, base + "/audit", tokens.Audit, "Who did what in a project, the newest first, and whether its journals prove it, a page at a time.",
+			auditPages,
+			[]int{http.StatusOK},
+			(*call).audit,
+		},
+		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},

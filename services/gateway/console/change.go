@@ -12,6 +12,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 )
 
 // changePage has the data of the page on which a reviewer decides.
@@ -357,8 +358,8 @@ func folded(f document.DiffFile) bool {
 
 // hiddenIn counts the characters of a text that cannot be seen.
 func hiddenIn(text string) (n int) {
-	for _, p := range reveal(text) {
-		n += p.count
+	for _, p := range visible.Reveal(text) {
+		n += p.Count
 	}
 	return n
 }

@@ -99,6 +99,8 @@ func Routes() []Route {
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
 		{http.MethodGet, Base + "board", false, (*visit).board},
+		{http.MethodGet, Base + "audit", false, (*visit).audit},
+		{http.MethodGet, Base + "audit/export", false, (*visit).export},
 		{http.MethodGet, Base + "projects/{project}/events", false, (*visit).events},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}", false, (*visit).change},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}/transcript", false, (*visit).transcript},

@@ -15,9 +15,9 @@ const (
 	Requester Role = "requester"
 	// Approver approves plans and changes, and rejects them.
 	Approver Role = "approver"
-	// Operator retries, cancels, pauses and resumes.
+	// Operator retries, cancels, pauses and resumes, and audits.
 	Operator Role = "operator"
-	// Auditor looks, and is meant for those who only check.
+	// Auditor looks, and audits: it is meant for those who only check.
 	Auditor Role = "auditor"
 )
 
@@ -34,6 +34,7 @@ const (
 	Diff       Verb = "diff"
 	Transcript Verb = "transcript"
 	Timeline   Verb = "timeline"
+	Audit      Verb = "audit"
 	Follow     Verb = "follow"
 	Submit     Verb = "submit"
 	Edit       Verb = "edit"
@@ -55,8 +56,8 @@ var grants = map[Role][]Verb{
 	Viewer:    nil,
 	Requester: {Submit, Edit, Answer},
 	Approver:  {Answer, Approve, Reject},
-	Operator:  {Answer, Retry, Cancel, Pause, Resume},
-	Auditor:   nil,
+	Operator:  {Answer, Retry, Cancel, Pause, Resume, Audit},
+	Auditor:   {Audit},
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.

@@ -47,7 +47,9 @@ func TestTimeline(t *testing.T) {
 	if lines := told(got.Spans); !slices.Equal(lines, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	running := slices.Concat(records[:2], []forge.Record{{Events: []forge.Event{{ID: "s", To: key, At: at(80), Message: analyzed(1, at(70), 0, &forge.Started{})}}}})
+	running := slices.Concat(records[:2], []forge.Record{{Events: []forge.Event{
+		{ID: "s", To: key, At: at(80), Message: analyzed(1, at(70), 0, &forge.Started{})},
+	}}})
 	if lines := told(Timeline(key, running).Spans); !slices.Equal(lines, []string{want[0], "attempt analyze 1.1 70-open "}) {
 		t.Errorf("of one that runs: %v", lines)
 	}
