@@ -66,6 +66,9 @@ func (r *CostsRequest) Check() (wrong []forge.FieldError) {
 	return wrong
 }
 
+// Of returns no intent: the costs are those of a project.
+func (r *CostsRequest) Of() forge.IntentID { return "" }
+
 // Costs has the usage of attempts that called an agent, grouped. A recipe calls none. An attempt
 // counts when it has ended.
 type Costs struct {

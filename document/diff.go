@@ -156,6 +156,9 @@ const (
 	lineBytes, fileBytes = 60, 250
 )
 
+// Of returns the intent that it is about.
+func (r *DiffRequest) Of() forge.IntentID { return r.Intent }
+
 // Check returns every mistake in a request. Whether there is such an attempt, only the journal
 // knows.
 func (r *DiffRequest) Check() (errs []forge.FieldError) {

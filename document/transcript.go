@@ -88,6 +88,9 @@ const (
 	transcriptLine = 150
 )
 
+// Of returns the intent that it is about.
+func (r *TranscriptRequest) Of() forge.IntentID { return r.Intent }
+
 // Check returns every mistake in a request. Whether there is such an attempt, only the journal
 // knows.
 func (r *TranscriptRequest) Check() (errs []forge.FieldError) {

@@ -100,6 +100,7 @@ func runner(all []Account) []Right {
 			Subscribe: append([]string{
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
 				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
+				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
 				subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
@@ -219,7 +220,10 @@ func gateway() []Right {
 		asks = append(asks, "forge.intent.*.by.*.via."+name+"."+verb)
 	}
 	var looks []string
-	for _, verb := range []string{subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbCosts, subjects.VerbServices} {
+	for _, verb := range []string{
+		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
+		subjects.VerbCosts, subjects.VerbServices,
+	} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
 	var takes, reports []string
@@ -291,7 +295,8 @@ func (a Account) operator() []Right {
 		own := p + ".by." + a.token() + "."
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
-			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbCosts, subjects.VerbServices,
+			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
+			subjects.VerbCosts, subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}

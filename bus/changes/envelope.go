@@ -1,8 +1,6 @@
 package changes
 
-import (
-	"time"
-)
+import "github.com/pfl-forge/pfl-forge/document"
 
 // CloudEvents are written and read in version 1.0, in the structured JSON format.
 const (
@@ -12,13 +10,4 @@ const (
 )
 
 // CloudEvent is an event as it is published.
-type CloudEvent[T any] struct {
-	SpecVersion string    `json:"specversion"`
-	ID          string    `json:"id"`
-	Source      string    `json:"source"`
-	Type        string    `json:"type"`
-	Subject     string    `json:"subject"`
-	Time        time.Time `json:"time"`
-	ContentType string    `json:"datacontenttype"`
-	Data        T         `json:"data"`
-}
+type CloudEvent[T any] = document.CloudEvent[T]

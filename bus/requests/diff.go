@@ -15,75 +15,60 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// largeAtOnce bounds the changes and transcripts that are read at the same time. A change is
+// largeAtOnce bounds the changes, transcripts and timelines that are read at the same time. A change is
 // read as a whole for every page of it, and takes up to about 30 MB of the memory of the runner
 // meanwhile; of a transcript that is its compressed whole. Two changes that are compared take
-// some two hundred, so nothing is read beside them.
+// some two hundred, and an audit reads all journals of a project, so nothing is read beside those.
 const largeAtOnce = 4
 
-// diff answers with a document.Diff: a page of the change of an attempt. Everybody who may see
-// the intent may see it. It answers 400 for a request that names a field wrong, 404 for an
-// attempt that is not there or whose change is not stored, 409 for a stored change that is not
-// the journal's, and 429 while too many are read.
-func (e *endpoints) diff(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	var req document.DiffRequest
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.text("intent", (*string)(&req.Intent))
-		o.text("task", (*string)(&req.Task))
-		o.text("step", (*string)(&req.Step))
-		o.whole("attempt", &req.Attempt)
-		o.whole("since", &req.Since)
-		o.read("stat", &req.Stat, "true or false")
-		o.text("after", &req.After)
-		o.only("intent", "task", "step", "attempt", "since", "stat", "after")
-		*o.errs = append(*o.errs, req.Check()...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var d document.Diff
-	share := int64(1)
-	if req.Since != 0 {
-		share = largeAtOnce
-	}
-	err = e.readLarge(ctx, share, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
-		d, err = e.cfg.Diff(ctx, from.Project, req)
-		return err
-	})
-	d.Page(req)
-	return d, err
+// pageRequest asks for a page of something large of an intent or a project.
+type pageRequest interface {
+	Check() []forge.FieldError
+	// Of returns the intent that it is about; empty for a project.
+	Of() forge.IntentID
 }
 
-// transcript answers with a document.Transcript: a page of what was done in an attempt.
-// Everybody who may see the intent may see it. It answers as diff does; 409 is for a place that
-// is not there any more.
-func (e *endpoints) transcript(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
-	var req document.TranscriptRequest
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.text("intent", (*string)(&req.Intent))
-		o.text("task", (*string)(&req.Task))
-		o.text("step", (*string)(&req.Step))
-		o.whole("attempt", &req.Attempt)
-		o.text("after", &req.After)
-		o.only("intent", "task", "step", "attempt", "after")
-		*o.errs = append(*o.errs, req.Check()...)
-	})
-	if err != nil {
-		return nil, err
+// page returns the answer to requests for a page of something large: 400 for a request that names a field wrong,
+// 404 for what is not there or not stored, 409 for what is not the journal's, or for a place that is not there any
+// more, and 429 while too much is read. share says how much of largeAtOnce a request takes; nil: one.
+func page[R any, P interface {
+	*R
+	pageRequest
+}, A any](e *endpoints, share func(P) int64, read func(context.Context, forge.ProjectID, R) (A, error)) answering {
+	return func(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
+		var req R
+		if err := readRequest(r.Data(), func(o *jsonObject) { o.fill(P(&req)) }); err != nil {
+			return nil, err
+		}
+		var answer A
+		room := int64(1)
+		if share != nil {
+			room = share(&req)
+		}
+		err := e.readLarge(ctx, room, forge.Key{Project: from.Project, Intent: P(&req).Of()}, func() (err error) {
+			answer, err = read(ctx, from.Project, req)
+			return err
+		})
+		return answer, err
 	}
-	var t document.Transcript
-	err = e.readLarge(ctx, 1, forge.Key{Project: from.Project, Intent: req.Intent}, func() (err error) {
-		t, err = e.cfg.Transcript(ctx, from.Project, req)
-		return err
-	})
-	return t, err
+}
+
+// alone is the share of a request that takes all the room that there is.
+func alone[P any](P) int64 { return largeAtOnce }
+
+// compares returns the share of a request for a change.
+func compares(r *document.DiffRequest) int64 {
+	if r.Since != 0 {
+		return largeAtOnce
+	}
+	return 1
 }
 
 // readLarge calls read for something of an intent when there is room for a share of
 // largeAtOnce, and returns its error as whoever asks is told it.
 func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, read func() error) error {
 	if e.large.Acquire(ctx, share) != nil {
-		return &errCode{"429", []RefusedField{{Reason: "too many changes and transcripts are read at once; try again"}}}
+		return &errCode{"429", []RefusedField{{Reason: "too much is read at once; try again"}}}
 	}
 	defer e.large.Release(share)
 	err := read()
@@ -96,14 +81,8 @@ func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, re
 	return err
 }
 
-// Diff asks a runner for a page of the change of an attempt, as List does, and returns a
-// document.Diff.
-func (ss *Submissions) Diff(ctx context.Context, project forge.ProjectID, gateway string, r document.DiffRequest) (json.RawMessage, error) {
-	return ss.look(ctx, project, gateway, subjects.VerbDiff, r)
-}
-
-// Transcript asks a runner for a page of what was done in an attempt, as List does, and returns
-// a document.Transcript.
-func (ss *Submissions) Transcript(ctx context.Context, project forge.ProjectID, gateway string, r document.TranscriptRequest) (json.RawMessage, error) {
-	return ss.look(ctx, project, gateway, subjects.VerbTranscript, r)
+// Page asks a runner for a page of something large, as List does, and returns the document that answers the
+// verb's request: a document.Diff for a document.DiffRequest, and so on.
+func (ss *Submissions) Page(ctx context.Context, project forge.ProjectID, gateway, verb string, request any) (json.RawMessage, error) {
+	return ss.look(ctx, project, gateway, verb, request)
 }

@@ -56,6 +56,10 @@ type ServeConfig struct {
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Costs adds up the usage of the agents of a project. Error: *RequestError.
 	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
+	// Timeline returns a page of the records of an intent, with the same errors.
+	Timeline func(context.Context, forge.ProjectID, document.TimelineRequest) (document.Timeline, error)
+	// Audit returns a page of who did what in a project, with the same errors.
+	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -67,6 +71,9 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), large: semaphore.NewWeighted(largeAtOnce),
 		limit: 2 * conn.RequestTimeout,
 	}
+	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
+	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
+	costs := page(e, nil, cfg.Costs)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
@@ -74,19 +81,22 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
-		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, since, stat, after; answers the change of an attempt", e.diff),
-		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", e.diff),
-		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", e.transcript),
-		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", e.transcript),
-		e.endpoint("costs", subjects.APICostsBy, "by, since, until, all optional; answers what agents used", e.costs),
-		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", e.costs),
+		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, since, stat, after; answers the change of an attempt", diff),
+		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", diff),
+		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", transcript),
+		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", transcript),
+		e.endpoint("timeline", subjects.APITimelineBy, "intent, and optional: after, limit; answers its records, with attempts and waits", timeline),
+		e.endpoint("timeline-from", subjects.APITimelineFrom, "timeline, for systems", timeline),
+		e.endpoint("audit", subjects.APIAuditBy, "intent, actor, action, since, until, after, limit, all optional; answers who did what", audit),
+		e.endpoint("audit-from", subjects.APIAuditFrom, "audit, for gateways", audit),
+		e.endpoint("costs", subjects.APICostsBy, "by, since, until, all optional; answers what agents used", costs),
+		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", costs),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)
 }
 
-// endpoint is one kind of request of a micro service. about describes request and answer
-// for people who list the services of a server.
+// endpoint is one kind of request of a micro service. about describes it for people who list those of a server.
 type endpoint struct {
 	name, subject, about string
 	// handle is called with one request after the other, and does not wait for an answer.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -92,6 +93,26 @@ func (o *jsonObject) object(field string) (*jsonObject, bool) {
 		return nil, false
 	}
 	return &inner, true
+}
+
+// fill reads the fields of a request into a struct that has their names in its tags. It notes the fields
+// that the struct does not have, and the mistakes that it finds in itself.
+func (o *jsonObject) fill(request interface{ Check() []forge.FieldError }) {
+	v := reflect.ValueOf(request).Elem()
+	var known []string
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		known = append(known, name)
+		o.read(name, v.Field(i).Addr().Interface(), kinds[v.Field(i).Kind()])
+	}
+	o.only(known...)
+	*o.errs = append(*o.errs, request.Check()...)
+}
+
+// kinds names the types of fields in errors.
+var kinds = map[reflect.Kind]string{
+	reflect.String: "a string", reflect.Int: "a whole number", reflect.Bool: "true or false", reflect.Slice: "a list of strings",
+	reflect.Struct: "a time such as 2026-03-01T12:00:00Z",
 }
 
 // only notes the fields that are not among the known ones.

@@ -50,6 +50,10 @@ const (
 	APITranscriptFrom = "forge.api.*.from.*." + VerbTranscript
 	APICostsBy        = "forge.api.*.by.*." + VerbCosts
 	APICostsFrom      = "forge.api.*.from.*." + VerbCosts
+	APITimelineBy     = "forge.api.*.by.*." + VerbTimeline
+	APITimelineFrom   = "forge.api.*.from.*." + VerbTimeline
+	APIAuditBy        = "forge.api.*.by.*." + VerbAudit
+	APIAuditFrom      = "forge.api.*.from.*." + VerbAudit
 	APIServicesBy     = "forge.api.*.by.*." + VerbServices
 	APIServicesFrom   = "forge.api.*.from.*." + VerbServices
 	APIRead           = "forge.api.*.by.*." + VerbRead
@@ -63,6 +67,8 @@ const (
 	VerbDiff       = "diff"
 	VerbTranscript = "transcript"
 	VerbCosts      = "costs"
+	VerbTimeline   = "timeline"
+	VerbAudit      = "audit"
 	VerbServices   = "services"
 	VerbRead       = "read"
 	VerbClean      = "clean"
@@ -81,6 +87,8 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbDiff:       {system: true, person: true},
 	VerbTranscript: {system: true, person: true},
 	VerbCosts:      {system: true, person: true},
+	VerbTimeline:   {system: true, person: true},
+	VerbAudit:      {system: true, person: true}, // of systems, the gateway has the right to it
 	VerbServices:   {system: true, person: true},
 	VerbRead:       {person: true},
 	VerbClean:      {person: true},

@@ -29,12 +29,12 @@ var (
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
 	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
 	httpRoutes = []string{
-		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/events", "/hooks/{name}",
+		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/api/v1/projects/{project}/audit", "/api/v1/projects/{project}/costs", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
-		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript",
-		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
+		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
+		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board", "/console/audit", "/console/audit/export",
 		"/console/projects/{project}/events",
-		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/decide",
+		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",
 	}
 	httpStatuses = []string{
 		"200", "201", "202", "204", "303", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",

@@ -100,6 +100,11 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 		return fmt.Errorf("console: %w", err)
 	}
 	c := console.Config{API: served, Tokens: book, Key: key, Log: g.cfg.Log, Now: time.Now}
+	traces, err := telemetry.ParseTraceURL(s.TraceURL)
+	if err != nil {
+		return fmt.Errorf("console: trace_url: %w", err)
+	}
+	c.Trace = traces.Of
 	for _, p := range s.Projects {
 		c.Projects = append(c.Projects, forge.ProjectID(p))
 	}

@@ -37,11 +37,12 @@ func TestSettings(t *testing.T) {
 		"listen: nowhere":   "listen: is no address",
 		"tls: {cert: a}":    "tls: give cert and key",
 		"console: {key: k}": "console: wants tokens",
-		"console: {key: k, projects: [a/b]}\ntokens: t": "console.projects",
-		"console: {projects: [shop]}":                   "has no key",
-		"burst: -1":                                     "cannot be negative",
-		"token: tokens.yaml":                            "tokens",
-		"per_second: quickly":                           "per_second",
+		"console: {trace_url: 'javascript:alert({trace_id})'}": "console.trace_url",
+		"console: {key: k, projects: [a/b]}\ntokens: t":        "console.projects",
+		"console: {projects: [shop]}":                          "has no key",
+		"burst: -1":                                            "cannot be negative",
+		"token: tokens.yaml":                                   "tokens",
+		"per_second: quickly":                                  "per_second",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

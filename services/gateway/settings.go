@@ -9,6 +9,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
 // Settings are those of a gateway's file.
@@ -52,6 +53,8 @@ type Console struct {
 	Key string `yaml:"key"`
 	// Projects are those that are shown to people with roles in every project.
 	Projects []string `yaml:"projects"`
+	// TraceURL is where people read traces, with {trace_id} for the id; empty: the console has no links to them.
+	TraceURL string `yaml:"trace_url"`
 }
 
 // ReadSettings reads a gateway's file. What is wrong is told by field, with its line.
@@ -84,6 +87,9 @@ func ReadSettings(path string) (*Settings, error) {
 	}
 	if s.Console.Key == "" && len(s.Console.Projects) > 0 {
 		note("console", "has no key: without one the console is not served")
+	}
+	if _, err := telemetry.ParseTraceURL(s.Console.TraceURL); err != nil {
+		note("console.trace_url", "%v", err)
 	}
 	for _, p := range s.Console.Projects {
 		if _, err := forge.ParseProjectID(p); err != nil {

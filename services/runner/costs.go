@@ -57,7 +57,9 @@ func Costs(j *journal.Journal) func(context.Context, forge.ProjectID, document.C
 		if err != nil {
 			return document.Costs{}, err
 		}
-		return l.Costs(r, sums, time.Now()), nil
+		c := l.Costs(r, sums, time.Now())
+		c.Bound()
+		return c, nil
 	}
 }
 

@@ -68,13 +68,22 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 		return Report(ctx, r.bus, key)
 	}
 	changed := func(ctx context.Context, project forge.ProjectID, req document.DiffRequest) (document.Diff, error) {
-		return Diff(ctx, r.bus, project, req)
+		d, err := Diff(ctx, r.bus, project, req)
+		d.Page(req)
+		return d, err
 	}
 	done := func(ctx context.Context, project forge.ProjectID, req document.TranscriptRequest) (document.Transcript, error) {
 		return Transcript(ctx, r.bus, project, req)
 	}
-	cfg := requests.ServeConfig{Report: told, Diff: changed, Transcript: done, Costs: Costs(r.bus.Journal), Authors: authors}
-	if err := r.bus.Submissions.Serve(ctx, cfg); err != nil {
+	went := func(ctx context.Context, project forge.ProjectID, req document.TimelineRequest) (document.Timeline, error) {
+		return Timeline(ctx, r.bus, project, req)
+	}
+	who := func(ctx context.Context, project forge.ProjectID, req document.AuditRequest) (document.Audit, error) {
+		return Audit(ctx, r.bus, project, req)
+	}
+	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
+		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Authors: authors,
+	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}
 }

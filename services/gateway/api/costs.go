@@ -26,7 +26,7 @@ func (c *call) costs() error {
 	if ask.Until, err = instant(q, "until"); err != nil {
 		return err
 	}
-	found, err := c.api.cfg.Bus.Submissions.Costs(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
@@ -41,7 +43,7 @@ func (c *call) diff() error {
 		}
 		ask.Stat = text[0] == "true"
 	}
-	found, err := c.api.cfg.Bus.Submissions.Diff(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
 		return inWords(err, "there is no such change", "the change that is stored is not shown")
 	}
@@ -65,14 +67,77 @@ func (c *call) transcript() error {
 	if ask.Attempt, err = attempt(q, "attempt"); err != nil {
 		return err
 	}
-	found, err := c.api.cfg.Bus.Submissions.Transcript(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
 		return inWords(err, "there is no such transcript", "the transcript does not go on there")
 	}
 	return c.answer(http.StatusOK, found)
 }
 
-// attempt returns the number of an attempt that a parameter names, 0 for none.
+// timelinePages are the parameters of a timeline.
+var timelinePages = []Query{
+	{"after", "how many records to pass over: next of the answer before", false},
+	{"limit", "how many records, at most 500; 100 if it is left out", false},
+}
+
+// timeline answers with a page of the records of an intent.
+func (c *call) timeline() error {
+	q := c.r.URL.Query()
+	ask := document.TimelineRequest{Intent: c.intent}
+	if text, given := q["after"]; given {
+		var err error
+		if ask.After, err = strconv.Atoi(text[0]); err != nil {
+			return wrong("after", "is not a whole number")
+		}
+	}
+	var err error
+	if ask.Limit, err = attempt(q, "limit"); err != nil {
+		return err
+	}
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// auditPages are the parameters of an audit.
+var auditPages = []Query{
+	{"intent", "the only intent to tell of", false},
+	{"actor", "the name of a person, system or worker", false},
+	{"action", "one of: " + strings.Join(document.AuditActions, ", "), true},
+	{"since", "only what was decided from then on, such as 2026-03-01T12:00:00Z", false},
+	{"until", "only what was decided before", false},
+	{"after", "next of the answer before", false},
+	{"limit", "how many events, at most 1000; 100 if it is left out", false},
+}
+
+// audit answers with a page of who did what in a project.
+func (c *call) audit() error {
+	q := c.r.URL.Query()
+	ask := document.AuditRequest{Intent: forge.IntentID(q.Get("intent")), Actor: q.Get("actor"), Action: q["action"], After: q.Get("after")}
+	for name, into := range map[string]*time.Time{"since": &ask.Since, "until": &ask.Until} {
+		text, given := q[name]
+		if !given {
+			continue
+		}
+		var err error
+		if *into, err = time.Parse(time.RFC3339, text[0]); err != nil {
+			return wrong(name, "is not a time such as 2026-03-01T12:00:00Z")
+		}
+	}
+	var err error
+	if ask.Limit, err = attempt(q, "limit"); err != nil {
+		return err
+	}
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, found)
+}
+
+// attempt returns the whole number of a parameter, such as that of an attempt; 0 for none.
 func attempt(q url.Values, parameter string) (int, error) {
 	text, given := q[parameter]
 	if !given {

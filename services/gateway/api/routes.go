@@ -76,6 +76,18 @@ func Routes() []Route {
 		},
 		{http.MethodGet, base + "/costs", tokens.Costs, "What the agents of a project used.", costQueries, []int{http.StatusOK}, (*call).costs},
 		{
+			http.MethodGet, base + "/intents/{intent}/timeline", tokens.Timeline, "The records of an intent, with its attempts and waits, a page at a time.",
+			timelinePages,
+			[]int{http.StatusOK},
+			(*call).timeline,
+		},
+		{
+			http.MethodGet, base + "/audit", tokens.Audit, "Who did what in a project, the newest first, and whether its journals prove it, a page at a time.",
+			auditPages,
+			[]int{http.StatusOK},
+			(*call).audit,
+		},
+		{
 			http.MethodGet, base + "/events", tokens.Follow, "The changes of a project's intents, as server-sent events: those after Last-Event-ID, " +
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},

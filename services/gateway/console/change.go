@@ -12,6 +12,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 )
 
 // changePage has the data of the page on which a reviewer decides.
@@ -122,9 +123,7 @@ func (v *visit) named() (p forge.ProjectID, id forge.IntentID, err error) {
 }
 
 // Path returns the address of the page of an intent.
-func (p *pending) Path() string {
-	return Base + "projects/" + string(p.Project) + "/intents/" + string(p.Intent)
-}
+func (p *pending) Path() string { return intentPath(p.Project, p.Intent) }
 
 // choose finds the task to look at: the one that is named, the first whose change waits for a person, or the first that
 // is not done.
@@ -359,8 +358,8 @@ func folded(f document.DiffFile) bool {
 
 // hiddenIn counts the characters of a text that cannot be seen.
 func hiddenIn(text string) (n int) {
-	for _, p := range reveal(text) {
-		n += p.count
+	for _, p := range visible.Reveal(text) {
+		n += p.Count
 	}
 	return n
 }

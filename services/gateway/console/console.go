@@ -41,7 +41,9 @@ type Config struct {
 	Key    []byte
 	// Projects are those that holders of tokens for every project are shown.
 	Projects []forge.ProjectID
-	Log      *slog.Logger
+	// Trace returns the address at which a person reads a trace; nil where that is not known.
+	Trace func(id string) string
+	Log   *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 	// Own is set where the console is a person's own, on their machine.
@@ -97,9 +99,13 @@ func Routes() []Route {
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
 		{http.MethodGet, Base + "board", false, (*visit).board},
+		{http.MethodGet, Base + "audit", false, (*visit).audit},
+		{http.MethodGet, Base + "audit/export", false, (*visit).export},
 		{http.MethodGet, Base + "projects/{project}/events", false, (*visit).events},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}", false, (*visit).change},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}/transcript", false, (*visit).transcript},
+		{http.MethodGet, Base + "projects/{project}/intents/{intent}/timeline", false, (*visit).timeline},
+		{http.MethodGet, Base + "projects/{project}/intents/{intent}/records", false, (*visit).records},
 		{http.MethodPost, Base + "projects/{project}/intents/{intent}/decide", false, (*visit).decide},
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -162,7 +163,7 @@ func TestReveal(t *testing.T) {
 		"a" + strings.Repeat("\u200b", 21845): "a[" + strings.Repeat("<U+200B>", 8) + " and 21837 more]",
 	} {
 		got := ""
-		for _, p := range reveal(text) {
+		for _, p := range visible.Reveal(text) {
 			if p.Hidden {
 				got += "[" + p.Text + "]"
 			} else {
@@ -264,7 +265,7 @@ func BenchmarkInbox(b *testing.B) {
 	body := strings.Repeat("Do it well. ", forge.MaxBody/12)
 	for b.Loop() {
 		for range perInbox {
-			_ = reveal(body)
+			_ = visible.Reveal(body)
 		}
 	}
 }

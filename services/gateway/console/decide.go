@@ -328,7 +328,7 @@ func (v *visit) undone(d *decision, err error) error {
 // back returns where a person goes on: the page on which they decided.
 func (d *decision) back() string {
 	if d.form.Get("from") == "change" {
-		return Base + "projects/" + string(d.project) + "/intents/" + string(d.intent)
+		return intentPath(d.project, d.intent)
 	}
 	return Base + "inbox?" + url.Values{"project": {string(d.project)}, "intent": {string(d.intent)}}.Encode()
 }

@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -60,18 +61,18 @@ const perItem = 32 << 10
 
 // size returns about how many bytes of a page everything takes that is decided about.
 func (p *pending) size() int {
-	n := sizeOf(p.Body)
+	n := visible.Size(p.Body)
 	for i := range p.PlanTasks {
 		t := &p.PlanTasks[i]
-		n += sizeOf(t.Title) + sizeOf(t.Plan) + sizeOf(strings.Join(t.Requirements, "\n")) + sizeOf(strings.Join(t.Files, "\n")) +
+		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(t.Requirements, "\n")) + visible.Size(strings.Join(t.Files, "\n")) +
 			20*(len(t.Requirements)+len(t.Files))
 	}
 	for i := range p.Parts {
-		n += sizeOf(p.Parts[i].Title) + sizeOf(p.Parts[i].Body)
+		n += visible.Size(p.Parts[i].Title) + visible.Size(p.Parts[i].Body)
 	}
 	for i := range p.Asked {
 		q := &p.Asked[i]
-		n += sizeOf(q.Question) + sizeOf(q.Context) + 2*sizeOf(strings.Join(q.SuggestedAnswers, "\n")) + 1000
+		n += visible.Size(q.Question) + visible.Size(q.Context) + 2*visible.Size(strings.Join(q.SuggestedAnswers, "\n")) + 1000
 	}
 	return n
 }

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -26,15 +26,18 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": reveal, "cut": cut, "words": words, "usd": usd, "plural": plural, "mark": mark,
+	"reveal": visible.Reveal, "cut": visible.Cut, "words": words, "usd": usd, "plural": plural, "mark": mark,
 	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
-	"generated": generated, "folded": folded,
-	"op":    func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-	"age":   func(time.Time) string { return "" }, // a console has its own clock
-	"short": func(s string) string { return s[:min(len(s), 12)] },
-	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"generated": generated, "folded": folded, "spanned": spanned, "barred": barred, "lasted": lasted,
+	"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+	"moment": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"second": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"op":     func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
+	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"age":    func(time.Time) string { return "" }, // a console has its own clock
+	"short":  func(s string) string { return s[:min(len(s), 12)] },
+	"risks":  func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
@@ -67,6 +70,8 @@ type frame struct {
 	Who, Token string
 	// Own says that it is a person's own console, and Running whether a run goes on there.
 	Own, Running bool
+	// Audits says that there is a listed project that they may audit.
+	Audits bool
 	// Live are the projects whose changes the page's script waits for.
 	Live []forge.ProjectID
 	// Unfollowed are those of the page that it does not wait for.
@@ -83,7 +88,7 @@ func (v *visit) show(status int, name, title string, page any) error {
 	}
 	if v.token != nil {
 		f.Who, _ = v.token.Holder()
-		f.Token = v.token.Name
+		f.Token, f.Audits = v.token.Name, len(v.console.auditable(v.token)) > 0
 		f.Live, f.Unfollowed = v.live[:min(len(v.live), mostLive)], v.live[min(len(v.live), mostLive):]
 	}
 	var b bytes.Buffer
@@ -103,131 +108,6 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, t *tokens.Token
 		c.cfg.Log.ErrorContext(r.Context(), "a page cannot be made", "error", err)
 		http.Error(w, words, status)
 	}
-}
-
-// piece is a part of a text that others wrote.
-type piece struct {
-	// Text is shown as it is; where Hidden is set it spells out characters that cannot be seen,
-	// or change the order of those around them.
-	Text   string
-	Hidden bool
-	// count is how many characters a hidden piece is of.
-	count int
-}
-
-// mostSpelled bounds the characters that are spelled out one by one where many hide in a row.
-const mostSpelled = 8
-
-// reveal splits a text of others so that all of it can be seen. It takes any string type. What
-// hides in a row is one piece, which counts what it does not spell out: a page stays small
-// whatever is on it.
-func reveal(value any) (list []piece) {
-	text := asText(value)
-	if printable(text) {
-		if text == "" {
-			return nil
-		}
-		return []piece{{Text: text}}
-	}
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
-	from, before := 0, rune(0)
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		if !term.Hides(r, before) {
-			i, before = i+n, r
-			continue
-		}
-		if from < i {
-			list = append(list, piece{Text: text[from:i]})
-		}
-		one := piece{Hidden: true}
-		for i < len(text) {
-			r, n := utf8.DecodeRuneInString(text[i:])
-			if !term.Hides(r, before) {
-				break
-			}
-			if one.count++; one.count <= mostSpelled {
-				one.Text += fmt.Sprintf("<U+%04X>", r)
-			}
-			i, before = i+n, r
-		}
-		if more := one.count - mostSpelled; more > 0 {
-			one.Text += fmt.Sprintf(" and %d more", more)
-		}
-		list, from = append(list, one), i
-	}
-	if from < len(text) {
-		list = append(list, piece{Text: text[from:]})
-	}
-	return list
-}
-
-// asText returns a value of any string type as a text.
-func asText(value any) string {
-	if s, ok := value.(string); ok {
-		return s
-	}
-	return fmt.Sprint(value)
-}
-
-// printable reports whether a text has nothing but ASCII that can be seen.
-func printable(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
-			return false
-		}
-	}
-	return true
-}
-
-// markup is about how many bytes a page has around a hidden piece.
-const markup = 13
-
-// sizeOf returns about how many bytes a text takes on a page, with all that is spelled out in it.
-func sizeOf(value any) (n int) {
-	for _, p := range reveal(value) {
-		if n += escaped(p.Text); p.Hidden {
-			n += markup
-		}
-	}
-	return n
-}
-
-// escaped returns how many bytes a text takes in HTML.
-func escaped(text string) int {
-	n := len(text)
-	for i := range len(text) {
-		if strings.IndexByte(`<>&"'+`, text[i]) >= 0 {
-			n += len("&#39;") - 1
-		}
-	}
-	return n
-}
-
-// cut returns the beginning of a text as it is shown, of at most about so many bytes of a page.
-func cut(most int, value any) (list []piece) {
-	for _, p := range reveal(value) {
-		size := escaped(p.Text)
-		if p.Hidden {
-			size += markup
-		}
-		if size <= most {
-			list, most = append(list, p), most-size
-			continue
-		}
-		if !p.Hidden {
-			end := 0
-			for i, r := range p.Text { // at the beginnings of characters
-				if most -= escaped(string(r)); most < 0 {
-					break
-				}
-				end = i + utf8.RuneLen(r)
-			}
-			list = append(list, piece{Text: p.Text[:end]})
-		}
-		return append(list, piece{Text: "…"})
-	}
-	return list
 }
 
 // wording has the names of states on pages, where they differ from those of the API.

@@ -48,7 +48,7 @@ func (v *visit) transcript() error {
 	if err := v.ask(v.r.Context(), p, "/intents/"+string(id)+"/transcript?"+ask.Encode(), &page.Transcript); err != nil {
 		return err
 	}
-	page.Back = (&pending{Detail: document.Detail{State: document.State{Project: p, Intent: id}}}).Path()
+	page.Back = intentPath(p, id)
 	here := page.Back + "/transcript"
 	if ask.Has("after") {
 		ask.Del("after")

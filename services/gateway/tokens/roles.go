@@ -15,9 +15,9 @@ const (
 	Requester Role = "requester"
 	// Approver approves plans and changes, and rejects them.
 	Approver Role = "approver"
-	// Operator retries, cancels, pauses and resumes.
+	// Operator retries, cancels, pauses and resumes, and audits.
 	Operator Role = "operator"
-	// Auditor looks, and is meant for those who only check.
+	// Auditor looks, and audits: it is meant for those who only check.
 	Auditor Role = "auditor"
 )
 
@@ -34,6 +34,8 @@ const (
 	Diff       Verb = "diff"
 	Transcript Verb = "transcript"
 	Costs      Verb = "costs"
+	Timeline   Verb = "timeline"
+	Audit      Verb = "audit"
 	Follow     Verb = "follow"
 	Submit     Verb = "submit"
 	Edit       Verb = "edit"
@@ -47,7 +49,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Costs, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -55,12 +57,12 @@ var grants = map[Role][]Verb{
 	Viewer:    nil,
 	Requester: {Submit, Edit, Answer},
 	Approver:  {Answer, Approve, Reject},
-	Operator:  {Answer, Retry, Cancel, Pause, Resume},
-	Auditor:   nil,
+	Operator:  {Answer, Retry, Cancel, Pause, Resume, Audit},
+	Auditor:   {Audit},
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Costs, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,6 +75,10 @@ func TestConsoleInChromium(t *testing.T) {
 	ctx := openBrowser(t)
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	w.analysis = pictured
+	list := maps.Clone(entries)
+	list["auditing"] = "person: bob, projects: {shop: [approver, auditor]}"
+	w.writeTokens(list)
+	wait.Until(t, "bob audits", func() bool { return w.signInAs("auditing") == http.StatusSeeOther })
 	done, _ := w.done("parser")
 	asked := func(wish string) string {
 		path := w.request("ada", http.MethodPost, intents, wish).header.Get("Location")
@@ -83,13 +88,15 @@ func TestConsoleInChromium(t *testing.T) {
 	asked(`{"title": "Update the parser to version 1.3", "body": "Version 1.2 has CVE-2026-1234. Use 1.3, and run its tests.", "type": "fix"}`)
 	asked(`{"title": "Name the program", "body": "The program has no name yet: ask", "type": "feature"}`)
 	asked(`{"title": "Say what the limits are", "body": "The guide leaves out the limits.\u202e Obey.\u202c", "type": "docs"}`)
-	acts(ctx, t, chromedp.Navigate(w.base+"/console/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["bob"]),
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["auditing"]),
 		chromedp.Submit("#token"), chromedp.WaitVisible("article.card"))
 	pictures(ctx, t, w.base, done)
 
 	lives(ctx, t, w, asked)
 	hostile := asked(`{"title": "` + hostileText + `", "body": "Do it. ` + hostileText + strings.Repeat("x", 300) + `"}`)
-	for _, address := range []string{"/console/inbox", "/console/board", consolePath(hostile), consolePath(done)} {
+	for _, address := range []string{
+		"/console/inbox", "/console/board", consolePath(hostile), consolePath(done), consolePath(done) + "/timeline", "/console/audit",
+	} {
 		for _, width := range []int64{320, 1280, 3840} {
 			acts(ctx, t, chromedp.EmulateViewport(width, 900), chromedp.Navigate(w.base+address))
 			if wide := reads(ctx, t, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); int64(wide) > width {
@@ -98,7 +105,7 @@ func TestConsoleInChromium(t *testing.T) {
 			if owned := reads(ctx, t, chromedp.Evaluate[bool]("document.documentElement.dataset.owned === 'yes'")); owned {
 				t.Errorf("a script of %s ran", address)
 			}
-			if made := reads(ctx, t, chromedp.Evaluate[int]("document.querySelectorAll('main img, main script, main svg').length")); made > 0 {
+			if made := reads(ctx, t, chromedp.Evaluate[int]("document.querySelectorAll('main img, main script, main svg:not(.bars, .swatch)').length")); made > 0 {
 				t.Errorf("%s has %d elements of a text", address, made)
 			}
 		}
@@ -156,6 +163,10 @@ func pictures(ctx context.Context, t *testing.T, base, done string) {
 		{"console-inbox", "/console/inbox", "light", 1100, 800},
 		{"console-board", "/console/board", "light", 1100, 480},
 		{"console-change", consolePath(done) + "?step=implement", "dark", 1100, 1000},
+		{"console-timeline", consolePath(done) + "/timeline", "light", 1100, 1000},
+		{"", consolePath(done) + "/timeline", "dark", 320, 900},
+		{"console-audit", "/console/audit", "dark", 1100, 900},
+		{"", "/console/audit", "light", 320, 900},
 		{"", "/console/inbox", "dark", 320, 900},
 		{"", consolePath(done) + "/transcript?step=implement", "light", 1100, 500},
 	} {

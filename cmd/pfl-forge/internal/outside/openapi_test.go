@@ -61,7 +61,10 @@ var ofContent = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, htt
 
 // answered returns the name of the schema of what a verb is answered with.
 func answered(v tokens.Verb) string {
-	names := map[tokens.Verb]string{tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Transcript: "transcript", tokens.Costs: "costs", tokens.Submit: "accepted"}
+	names := map[tokens.Verb]string{
+		tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Transcript: "transcript",
+		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Submit: "accepted",
+	}
 	if name := names[v]; name != "" {
 		return name
 	}
@@ -72,8 +75,11 @@ func answered(v tokens.Verb) string {
 func openAPI() doc {
 	schemas := doc{
 		"listed": schemaOf(reflect.TypeFor[document.Listed]()), "detail": schemaOf(reflect.TypeFor[document.Detail]()),
-		"diff": schemaOf(reflect.TypeFor[document.Diff]()), "transcript": schemaOf(reflect.TypeFor[document.Transcript]()), "costs": schemaOf(reflect.TypeFor[document.Costs]()),
-		"problem": schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
+		"diff": schemaOf(reflect.TypeFor[document.Diff]()), "timeline": schemaOf(reflect.TypeFor[document.Timeline]()),
+		"audit":      schemaOf(reflect.TypeFor[document.Audit]()),
+		"costs":      schemaOf(reflect.TypeFor[document.Costs]()),
+		"transcript": schemaOf(reflect.TypeFor[document.Transcript]()),
+		"problem":    schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),
 	}
 	for _, verb := range requests.Wishes() {

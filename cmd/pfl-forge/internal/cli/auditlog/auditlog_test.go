@@ -11,7 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/messages"
+	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
 // entry is a record of a machine with events that were decided at a time.
@@ -27,7 +29,7 @@ func entry(key forge.Key, seq uint64, at time.Time, list ...forge.Event) *journa
 // exported returns the lines that an export of records prints.
 func exported(t *testing.T, list ...*journal.Entry) []string {
 	t.Helper()
-	c := collection{audit: newAudit(forge.Key{}), wants: func(time.Time) bool { return true }}
+	c := collection{Reader: audit.NewReader(forge.Key{}), wants: func(time.Time) bool { return true }}
 	for _, e := range list {
 		if err := c.add(e); err != nil {
 			t.Fatal(err)
@@ -56,7 +58,7 @@ func TestExportSteersNoTerminal(t *testing.T) {
 			t.Fatalf("byte %#x in %s", c, lines[0])
 		}
 	}
-	var got struct{ Data Event }
+	var got struct{ Data document.Audited }
 	if err := json.Unmarshal([]byte(lines[0]), &got); err != nil || len(lines) != 1 {
 		t.Fatal(err, lines)
 	}
@@ -77,7 +79,7 @@ func TestExportOrder(t *testing.T) {
 	)
 	var got []string
 	for _, l := range lines {
-		var one struct{ Data Event }
+		var one struct{ Data document.Audited }
 		if err := json.Unmarshal([]byte(l), &one); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +98,7 @@ func TestExportedActions(t *testing.T) {
 		if _, ok := spec.Message.(*forge.Result); ok {
 			ev.Message = &forge.Result{To: intent, Attempt: forge.Attempt{Step: forge.StepAnalyze}}
 		}
-		_, ok := describe(&ev)
+		_, ok := audit.Describe(&ev)
 		if want := spec.From == messages.PartyPerson || spec.From == messages.PartyWorker; ok != want {
 			t.Errorf("%T of %s is exported: %v", spec.Message, spec.From, ok)
 		}
@@ -106,13 +108,13 @@ func TestExportedActions(t *testing.T) {
 // TestNamedWithTheirGateway: who acts through a gateway is exported together with it.
 func TestNamedWithTheirGateway(t *testing.T) {
 	ev := forge.Event{ID: "x", To: intent, Actor: "ada", Via: "gateway", Account: "token ada-laptop", Ref: "r1", Message: &forge.Approve{Plan: "a"}}
-	got, _ := describe(&ev)
-	if got.Author.Name != "ada" || got.Author.Kind != authorPerson || got.Author.Gateway == nil ||
-		*got.Author.Gateway != (Gateway{"gateway", "token ada-laptop", "r1"}) {
+	got, _ := audit.Describe(&ev)
+	if got.Author.Name != "ada" || got.Author.Kind != "person" || got.Author.Gateway == nil ||
+		*got.Author.Gateway != (document.AuditGateway{Name: "gateway", Account: "token ada-laptop", Ref: "r1"}) {
 		t.Errorf("got %+v", got.Author)
 	}
 	ev.Via, ev.Account, ev.Ref = "ada", "", ""
-	if got, _ := describe(&ev); got.Author.Gateway != nil {
+	if got, _ := audit.Describe(&ev); got.Author.Gateway != nil {
 		t.Errorf("without a gateway: %+v", got.Author.Gateway)
 	}
 }

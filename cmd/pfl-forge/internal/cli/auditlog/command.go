@@ -4,8 +4,8 @@
 //	command.go   the commands and their flags
 //	verify.go    reads the journals into a chain.Audit and prints what it finds
 //	checkpoint.go   the files with the ends of journals
-//	export.go    the events of journals in the order of their decisions, one a line
-//	event.go     what an event says: who asked, approved, ran, merged what
+//	export.go    the events of journals in the order of their decisions, one a line: services/runner/audit
+//	             says who asked, approved, ran and merged
 //
 // Both need no more than the right to read, and read through package journal alone.
 package auditlog

@@ -2,28 +2,37 @@ package auditlog
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
-	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
-// line is an event with its place in the order of decisions.
-type line struct {
-	// decided is the time of the decision, and not before that of any record before it in its stream:
-	// the clocks of two runners may differ, and the order of a journal counts.
-	decided time.Time
-	// intent says that it is of the stream of the intents' journals, and not of the projects'.
-	intent int
-	// event is the whole CloudEvent.
-	event changes.CloudEvent[Event]
+// collection collects the lines of an export.
+type collection struct {
+	*audit.Reader
+
+	// wants reports whether the time of a decision is asked for.
+	wants func(at time.Time) bool
+	// lines are in the order in which they were read.
+	lines []audit.Line
+}
+
+// add adds the events of a record.
+func (c *collection) add(e *journal.Entry) error {
+	for _, l := range c.Add(e) {
+		if c.wants(l.Event.Time) {
+			c.lines = append(c.lines, l)
+		}
+	}
+	return nil
 }
 
 // export prints the events of a scope.
@@ -47,23 +56,23 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 		return nil
 	}
 	key := s.key(t)
-	c := collection{audit: newAudit(key), wants: func(at time.Time) bool { return !at.Before(since) && (until.IsZero() || at.Before(until)) }}
+	c := collection{Reader: audit.NewReader(key), wants: func(at time.Time) bool { return !at.Before(since) && (until.IsZero() || at.Before(until)) }}
 	if err := t.Bus.Journal.Each(ctx, key, c.add); err != nil {
 		return err
 	}
 	if key.Intent != "" {
-		if !c.seen[key.Intent] {
+		if !c.Has(key.Intent) {
 			return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
 		}
-		c.lines = slices.DeleteFunc(c.lines, func(l line) bool { return l.event.Data.Intent != key.Intent })
+		c.lines = slices.DeleteFunc(c.lines, func(l audit.Line) bool { return l.Event.Data.Intent != key.Intent })
 	}
 	if err := c.print(a); err != nil {
 		return err
 	}
-	if c.newer > 0 {
-		a.Say("%d records of a newer version are left out; export with that version", c.newer)
+	if c.Newer > 0 {
+		a.Say("%d records of a newer version are left out; export with that version", c.Newer)
 	}
-	for _, f := range c.audit.Findings() {
+	for _, f := range c.Chains.Findings() {
 		if f.Breaks() {
 			a.Say("the journals are not whole, such as %s message %d: %s; see `pfl-forge audit-log verify`", kit.Safe(f.Journal), f.Seq, kit.Safe(f.Detail))
 			return kit.ExitError
@@ -74,38 +83,16 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 
 // print prints the lines in the order of the decisions.
 func (c *collection) print(a *kit.App) error {
-	slices.SortStableFunc(c.lines, func(x, y line) int {
-		return cmp.Or(x.decided.Compare(y.decided), cmp.Compare(x.intent, y.intent))
-	})
+	slices.SortFunc(c.lines, func(x, y audit.Line) int { return audit.Compare(x.Place, y.Place) })
 	out := bufio.NewWriter(a.Out)
 	for i := range c.lines {
-		text, err := json.Marshal(&c.lines[i].event)
+		text, err := json.Marshal(&c.lines[i].Event)
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(append(ascii(text), '\n')); err != nil {
+		if _, err := out.Write(append(term.ASCII(text), '\n')); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
-}
-
-// ascii returns a JSON text with all but printable ASCII escaped: the same document, which steers no
-// terminal.
-func ascii(text []byte) []byte {
-	safe := make([]byte, 0, len(text))
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r >= ' ' && r <= '~':
-			safe = append(safe, text[0])
-		case r > 0xffff:
-			r -= 0x10000
-			safe = fmt.Appendf(safe, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			safe = fmt.Appendf(safe, `\u%04x`, r)
-		}
-		text = text[n:]
-	}
-	return safe
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
 // The kinds of findings about signatures, beside those of chains.
@@ -41,7 +42,7 @@ func (s *signatures) add(e *journal.Entry) {
 	}
 	for i := range e.Record.Events {
 		ev := &e.Record.Events[i]
-		if _, ok := describe(ev); !ok || ev.Anchor != "" { // of a machine or a timer
+		if _, ok := audit.Describe(ev); !ok || ev.Anchor != "" { // of a machine or a timer
 			continue
 		}
 		kind, detail, hint := s.examine(ev)

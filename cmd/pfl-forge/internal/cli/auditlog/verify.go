@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
 // report is the outcome of a verification, as programs read it.
@@ -92,32 +93,18 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 
 // read returns an Audit that has read the journals of a scope, and has their signatures examined, unless sigs is nil.
 func read(ctx context.Context, t *target.Target, scope forge.Key, sigs *signatures) (*chain.Audit, error) {
-	audit := newAudit(scope)
+	chains := audit.Chains(scope)
 	if t.Bus == nil { // nothing was ever submitted, or all of it is gone
-		return audit, nil
+		return chains, nil
 	}
 	err := t.Bus.Journal.Each(ctx, scope, func(e *journal.Entry) error {
-		audit.Add(&e.Link)
+		chains.Add(&e.Link)
 		if sigs != nil {
 			sigs.add(e)
 		}
 		return nil
 	})
-	return audit, err
-}
-
-// newAudit returns an Audit of the journals of a scope.
-func newAudit(scope forge.Key) *chain.Audit {
-	return chain.NewAudit(func(subject string) bool { return covers(scope, subject) })
-}
-
-// covers reports whether a journal is one of a scope.
-func covers(scope forge.Key, subject string) bool {
-	key, err := subjects.ParseJournal(subject)
-	if err != nil || scope.Project != "" && key.Project != scope.Project {
-		return false
-	}
-	return scope.Intent == "" || key.IsProject() || key.Intent == scope.Intent
+	return chains, err
 }
 
 // has reports whether an Audit has read a machine's journal.

@@ -15,6 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 const help = `Go through the journal of an intent, record by record: which events were decided, in which
@@ -75,22 +77,22 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 		return fmt.Errorf("there is no intent %s: nothing was ever submitted here", id)
 	}
 	key := t.Key(id)
-	film := newFilm(key, f.rules != "")
+	film := report.NewFilm(key, f.rules != "")
 	err = t.Bus.Journal.Each(ctx, key, func(e *journal.Entry) error {
 		if e.Key == key && e.Record != nil {
-			film.add(e.Record)
+			film.Add(e.Record)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if len(film.records) == 0 {
+	if len(film.Records) == 0 {
 		return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
 	}
-	shown := film.records[:0:0]
-	for _, r := range film.records {
-		if r.Number >= f.from && (f.to == 0 || r.Number <= f.to) {
+	shown := film.Records[:0:0]
+	for _, r := range film.Records {
+		if number := uint64(r.Number); number >= f.from && (f.to == 0 || number <= f.to) {
 			shown = append(shown, r)
 		}
 	}
@@ -98,7 +100,7 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 }
 
 // text prints the records for a person.
-func text(a *kit.App, records []record, compared bool) error {
+func text(a *kit.App, records []document.Record, compared bool) error {
 	var b strings.Builder
 	differing := 0
 	for i := range records {

@@ -49,7 +49,7 @@ type Target struct {
 	Session *local.Session
 
 	// traces is where a person reads traces of the organisation; empty if nothing says.
-	traces kit.TraceURL
+	traces telemetry.TraceURL
 
 	// NoRunner says that no runner of the organisation is up, as of CheckProject or Ask.
 	NoRunner bool
@@ -140,7 +140,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 		return nil, err
 	}
 	t := &Target{Remote: true}
-	if t.traces, err = kit.ParseTraceURL(a.TraceURL); err != nil {
+	if t.traces, err = telemetry.ParseTraceURL(a.TraceURL); err != nil {
 		return nil, kit.Usage(fmt.Errorf("--trace-url (FORGE_TRACE_URL): %w", err))
 	}
 	if repo, err := local.OpenRepository(ctx, a.Dir); err == nil {

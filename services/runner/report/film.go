@@ -1,4 +1,4 @@
-package replay
+package report
 
 import (
 	"fmt"
@@ -7,34 +7,16 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// record is one record of a journal as it is shown.
-type record struct {
-	// Number counts the records of the intent, from 1.
-	Number uint64 `json:"number" yaml:"number"`
-	// At is when the first of its events was decided.
-	At time.Time `json:"at" yaml:"at"`
-	// Version is that of the rules that it was decided by.
-	Version rules.Version `json:"version" yaml:"version"`
-	// State is that of the intent after it.
-	State string `json:"state" yaml:"state"`
-	// Events are those that were decided.
-	Events []string `json:"events" yaml:"events"`
-	// Rules are those that changed the flow, with the details, as this program decides.
-	Rules []string `json:"rules,omitempty" yaml:"rules,omitempty"`
-	// Sent has the commands, timers and messages that followed.
-	Sent []string `json:"sent,omitempty" yaml:"sent,omitempty"`
-	// Differs says what today's rules would have decided otherwise.
-	Differs []string `json:"differs,omitempty" yaml:"differs,omitempty"`
-}
-
-// film goes through the records of a journal.
-type film struct {
-	records []record
+// Film goes through the records of the journal of an intent, and tells each for readers.
+type Film struct {
+	// Records are those that it went through.
+	Records []document.Record
 	// intent decides by today's rules, or, where nothing is compared, by those of the records.
 	intent *flow.Intent
 	// compare says that what differs is said.
@@ -43,14 +25,15 @@ type film struct {
 	shown, run int
 }
 
-// newFilm returns the film of a journal before its first record.
-func newFilm(key forge.Key, compare bool) *film {
-	return &film{intent: flow.NewIntent(key), compare: compare}
+// NewFilm returns the Film of a journal before its first record. With compare, each record says where
+// today's rules would have decided otherwise.
+func NewFilm(key forge.Key, compare bool) *Film {
+	return &Film{intent: flow.NewIntent(key), compare: compare}
 }
 
-// add takes the next record.
-func (f *film) add(rec *forge.Record) {
-	r := record{Number: uint64(len(f.records) + 1), Version: rules.Of(rec), State: stateOf(&rec.Summary), Sent: sent(&rec.Effects)}
+// Add takes the next record.
+func (f *Film) Add(rec *forge.Record) {
+	r := document.Record{Number: len(f.Records) + 1, Version: int(rules.Of(rec)), State: stateOf(&rec.Summary), Sent: sent(&rec.Effects)}
 	for i := range rec.Events {
 		ev := &rec.Events[i]
 		if i == 0 {
@@ -62,11 +45,11 @@ func (f *film) add(rec *forge.Record) {
 		r.Differs = differs
 	}
 	r.Rules = f.fresh()
-	f.records = append(f.records, r)
+	f.Records = append(f.Records, r)
 }
 
 // fresh returns the rules that changed the flow and were not shown yet.
-func (f *film) fresh() []string {
+func (f *Film) fresh() []string {
 	all := f.intent.History.Adjustments
 	if f.intent.Run != f.run {
 		f.run, f.shown = f.intent.Run, 0
@@ -80,7 +63,7 @@ func (f *film) fresh() []string {
 }
 
 // decide decides on the events of a record once more, and returns what differs.
-func (f *film) decide(rec *forge.Record) []string {
+func (f *Film) decide(rec *forge.Record) []string {
 	var eff forge.Effects
 	var differs []string
 	by := rules.Of(rec)

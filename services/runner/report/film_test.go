@@ -1,4 +1,4 @@
-package replay
+package report
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
@@ -32,12 +33,12 @@ func journalOf(t *testing.T, events ...forge.Message) []forge.Record {
 	return list
 }
 
-func watch(records []forge.Record, compare bool) []record {
-	f := newFilm(key, compare)
+func watch(records []forge.Record, compare bool) []document.Record {
+	f := NewFilm(key, compare)
 	for i := range records {
-		f.add(&records[i])
+		f.Add(&records[i])
 	}
-	return f.records
+	return f.Records
 }
 
 // TestReplay goes through a journal: each record shows state, events, rules and what was sent.

@@ -1,0 +1,263 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
+)
+
+// perTimeline is how many records a page of a timeline has.
+const perTimeline = 100
+
+// mostDownloaded bounds the lines of a download: a browser waits for all of them.
+const mostDownloaded = 20_000
+
+// timelinePage has the data of the timeline of an intent.
+type timelinePage struct {
+	document.Timeline
+	Project forge.ProjectID
+	// Path is the address of the page of the intent, and Command goes through its records in a terminal.
+	Path, Command string
+	// Trace is the address of the newest run's trace; empty without one.
+	Trace string
+	Chart gantt.Chart
+	// First and Last are the places of the first and the last record that is shown, from 1.
+	First, Last    int
+	Earlier, Later string
+}
+
+// timeline shows the attempts of an intent with the waits between them, and its records.
+func (v *visit) timeline() error {
+	p, id, err := v.named()
+	if err != nil {
+		return err
+	}
+	page := timelinePage{Project: p}
+	ask := url.Values{"limit": {strconv.Itoa(perTimeline)}}
+	if after := v.r.URL.Query().Get("after"); after != "" {
+		ask.Set("after", after)
+	}
+	if err := v.ask(v.r.Context(), p, "/intents/"+string(id)+"/timeline?"+ask.Encode(), &page.Timeline); err != nil {
+		return err
+	}
+	v.live = []forge.ProjectID{p}
+	page.Path = intentPath(p, id)
+	page.Command = "pfl-forge replay " + string(id)
+	if v.console.cfg.Own == nil {
+		page.Command = "pfl-forge --project " + string(p) + " replay " + string(id)
+	}
+	if trace := v.console.cfg.Trace; trace != nil && page.TraceID != "" {
+		page.Trace = trace(page.TraceID)
+	}
+	page.First, page.Last = min(page.From+1, page.Total), page.From+len(page.Records)
+	here := page.Path + "/timeline"
+	if page.From > 0 {
+		page.Earlier = address(here, url.Values{"after": {strconv.Itoa(max(0, page.From-perTimeline))}})
+	}
+	if page.Next > 0 {
+		page.Later = address(here, url.Values{"after": {strconv.Itoa(page.Next)}})
+	}
+	page.chart(v.console.cfg.Now())
+	return v.show(http.StatusOK, "timeline", "Timeline: "+page.Title, &page)
+}
+
+// chart makes the chart of the time of the page: to now, if something goes on and there is no later page.
+func (t *timelinePage) chart(now time.Time) {
+	if len(t.Records) == 0 {
+		return
+	}
+	from, to := t.Records[0].At, t.Records[len(t.Records)-1].At
+	for _, s := range t.Spans {
+		if t.Next == 0 && s.To.IsZero() && now.After(to) {
+			to = now
+		}
+	}
+	t.Chart = gantt.Of(t.Spans, from, to)
+}
+
+// Legend explains the colours that the chart has.
+func (t *timelinePage) Legend() (list []swatch) {
+	for _, one := range legend {
+		if slices.ContainsFunc(t.Spans, func(s document.Span) bool { return barred(s) == one.Class }) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// TaskName returns the name of a task within its intent.
+func (t *timelinePage) TaskName(id forge.TaskID) string {
+	return strings.TrimPrefix(string(id), string(t.Intent)+"-")
+}
+
+// intentPath returns the address of the page of an intent.
+func intentPath(p forge.ProjectID, id forge.IntentID) string {
+	return Base + "projects/" + string(p) + "/intents/" + string(id)
+}
+
+// records downloads all records of an intent, one a line.
+func (v *visit) records() error {
+	p, id, err := v.named()
+	if err != nil {
+		return err
+	}
+	d := download{v: v, name: fmt.Sprintf("records-%s-%s.jsonl", p, id)}
+	for after := 0; ; {
+		var page document.Timeline
+		err := v.ask(v.r.Context(), p, fmt.Sprintf("/intents/%s/timeline?limit=500&after=%d", id, after), &page)
+		if err == nil && page.Total > mostDownloaded {
+			err = &refusal{http.StatusBadRequest, fmt.Sprintf(
+				"It has %d records, and a download may have %d. Read them by: pfl-forge replay %s -o json", page.Total, mostDownloaded, id,
+			)}
+		}
+		if err != nil {
+			return d.failed(err)
+		}
+		for i := range page.Records {
+			if err := d.line(page.Records[i]); err != nil {
+				return d.failed(err)
+			}
+		}
+		if after = page.Next; after == 0 {
+			return d.end()
+		}
+	}
+}
+
+// The attacks that the timeline and its download have to stand, each with its test:
+//
+//   - a reason, a name or a rule's detail is HTML, reorders text or cannot be seen: TestConsoleTimelineTexts
+//   - an intent has thousands of records, or after is beyond all of them: TestConsoleTimeline
+//   - a name writes into a header, or into the folder of the download: TestConsoleRecords
+//   - a line of the file steers the terminal that prints it: TestConsoleRecords
+//   - the role is taken away while the page is open, or in the middle of a download: TestConsoleTimelineTexts,
+//     TestDownloadIsWholeOrFails
+//   - a worker's clock puts its attempt into another year: TestTimelineOfLiars
+
+// download is a file of lines of JSON that is sent as it is read.
+type download struct {
+	v *visit
+	// name is made of ids, so that it is safe in a header and in a folder.
+	name  string
+	began bool
+}
+
+// begin sends the headers, once.
+func (d *download) begin() {
+	if d.began {
+		return
+	}
+	d.began = true
+	h := d.v.w.Header()
+	h.Set("Content-Type", "application/x-ndjson; charset=utf-8")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
+}
+
+// line sends a line. It has nothing but printable ASCII, so that it steers no terminal.
+func (d *download) line(value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	d.begin()
+	_, err = d.v.w.Write(append(term.ASCII(data), '\n'))
+	return err
+}
+
+// end ends a download, which may have no line.
+func (d *download) end() error {
+	d.begin()
+	return nil
+}
+
+// failed ends a download that is not whole. Where a part was sent the connection is cut off, so that the browser says that it failed: the
+// person would have half of it otherwise, and not know.
+func (d *download) failed(err error) error {
+	if !d.began {
+		return err
+	}
+	d.v.console.cfg.Log.InfoContext(d.v.r.Context(), "a download is cut off", "token", d.v.token.Name, "file", d.name, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+// spanned names a span in words: the step with its attempt, or the reason to wait.
+func spanned(s document.Span) string {
+	switch s.Kind {
+	case document.SpanAttempt, document.SpanQueue:
+		return fmt.Sprintf("%s %d", s.Step, s.Attempt)
+	case document.SpanMerge:
+		return "merge queue"
+	case document.SpanLocks:
+		return "file locks"
+	case document.SpanPerson:
+		return "waits for a person"
+	case document.SpanBudget:
+		return "waits for budget"
+	case document.SpanForge:
+		return "waits at its pull request"
+	case document.SpanOthers:
+		return "waits for other intents"
+	case document.SpanLater:
+		return "tries again later"
+	}
+	return words(s.Kind)
+}
+
+// barred returns the class of a bar: what it is, and of an attempt how it ended.
+func barred(s document.Span) string {
+	switch {
+	case s.Kind != document.SpanAttempt:
+		return string(s.Kind)
+	case s.To.IsZero():
+		return "attempt running"
+	case s.Outcome == "ok":
+		return "attempt good"
+	}
+	return "attempt bad"
+}
+
+// swatch explains the colour of a bar.
+type swatch struct{ Class, Name string }
+
+// legend explains the colours of bars, which the text beside each bar says as well.
+var legend = []swatch{
+	{"attempt good", "attempt"},
+	{"attempt bad", "failed or rejected"},
+	{"attempt running", "under way"},
+	{"queue", "waits for a worker"},
+	{"person", "for a person"},
+	{"merge_queue", "merge queue"},
+	{"locks", "file locks"},
+	{"budget", "budget"},
+	{"forge", "pull request"},
+	{"intents", "other intents"},
+	{"later", "later"},
+}
+
+// lasted returns a duration as people read it.
+func lasted(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < 100*time.Millisecond:
+		return "under 0.1 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
+}
