@@ -60,11 +60,11 @@ type strict struct {
 	dead  *bus.Bus
 }
 
-// newStrict starts a guarded server and a strict runner. No message of an unknown key waits for its key.
-func newStrict(t *testing.T) *strict {
+// newStrict starts a guarded server, with edits of its configuration, and a strict runner. No message of an unknown key waits for its key.
+func newStrict(t *testing.T, edits ...string) *strict {
 	t.Helper()
 	ctx := wait.Context(t)
-	st := &strict{t: t, s: guardedServer(t), path: filepath.Join(t.TempDir(), "allowed_signers"), seen: make(chan forge.Event, 1000)}
+	st := &strict{t: t, s: guardedServer(t, edits...), path: filepath.Join(t.TempDir(), "allowed_signers"), seen: make(chan forge.Event, 1000)}
 	st.trust(trusted(t))
 	keys, err := signed.OpenKeys(st.path, nil)
 	if err != nil {

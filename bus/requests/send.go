@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // Submissions carries requests of people and other systems to the runners. It
@@ -87,7 +88,7 @@ func (ss *Submissions) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAc
 // intentMessage returns a person's event as a message on that person's own
 // subject.
 func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
-	v := verb(ev)
+	v := messages.Verb(ev.Message)
 	if v == "" || ev.ID == "" {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
 	}
