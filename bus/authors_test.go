@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,11 +60,11 @@ type strict struct {
 	dead  *bus.Bus
 }
 
-// newStrict starts a guarded server and a strict runner. No message of an unknown key waits for its key.
-func newStrict(t *testing.T) *strict {
+// newStrict starts a guarded server, with edits of its configuration, and a strict runner. No message of an unknown key waits for its key.
+func newStrict(t *testing.T, edits ...string) *strict {
 	t.Helper()
 	ctx := wait.Context(t)
-	st := &strict{t: t, s: guardedServer(t), path: filepath.Join(t.TempDir(), "allowed_signers"), seen: make(chan forge.Event, 1000)}
+	st := &strict{t: t, s: guardedServer(t, edits...), path: filepath.Join(t.TempDir(), "allowed_signers"), seen: make(chan forge.Event, 1000)}
 	st.trust(trusted(t))
 	keys, err := signed.OpenKeys(st.path, nil)
 	if err != nil {
@@ -229,12 +230,45 @@ func send(t *testing.T, nc *nats.Conn, m *message, k *proof.Key, at time.Time) {
 	out.Data = m.data
 	out.Header.Set(jetstream.MsgIDHeader, m.mark)
 	if k != nil {
-		p, err := signed.Sign(k, &signed.Message{Subject: m.subject, ID: m.mark, Payload: m.data}, at)
+		p, err := signed.Sign(k, m.signable(), at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out.Header.Set(signed.Header, p.String())
 	}
+	transmit(t, nc, m, out)
+}
+
+// sendTogether sends messages that a key has signed together, now.
+func sendTogether(t *testing.T, nc *nats.Conn, list []message, k *proof.Key) {
+	t.Helper()
+	for some := range slices.Chunk(list, signed.MaxTogether) {
+		var contents []*signed.Message
+		for i := range some {
+			contents = append(contents, some[i].signable())
+		}
+		texts, errs := signed.SignAll(k, contents, time.Now())
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range some {
+			out := nats.NewMsg(some[i].subject)
+			out.Data = some[i].data
+			out.Header.Set(jetstream.MsgIDHeader, some[i].mark)
+			out.Header.Set(signed.Header, texts[i])
+			transmit(t, nc, &some[i], out)
+		}
+	}
+}
+
+// signable returns the message as its sender signs it.
+func (m *message) signable() *signed.Message {
+	return &signed.Message{Subject: m.subject, ID: m.mark, Payload: m.data}
+}
+
+// transmit sends a message as out.
+func transmit(t *testing.T, nc *nats.Conn, m *message, out *nats.Msg) {
+	t.Helper()
 	out.Reply = "_INBOX_" + m.author + ".x" // a runner answers in the inbox of the account in the subject, or not at all
 	if err := nc.PublishMsg(out); err != nil {
 		t.Fatalf("%s: %v", m.about, err)
@@ -267,33 +301,45 @@ func (st *strict) await(list []message) map[string]forge.Event {
 }
 
 // TestOnlyTheAuthorsWordCounts sends every kind of message in the name of each author, over a connection that may publish everything, as a
-// server that was taken over could: with the key of each account, with none, and with one that is unknown. Decided on is what its author has
-// signed, and nothing else; each other message is shown with the reason.
+// server that was taken over could: with the key of each account, each message alone and all together, with none, and with one that is unknown.
+// Decided on is what its author has signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 	st := newStrict(t)
 	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
-		var k *proof.Key
-		if account != "" {
-			k = keyOf(t, account)
-		}
 		list := messages(t, "by-"+account+"x")
+		if account == "" {
+			for i := range list {
+				send(t, st.admin, &list[i], nil, time.Now())
+			}
+			st.checkWords(list, account)
+			continue
+		}
 		for i := range list {
-			send(t, st.admin, &list[i], k, time.Now())
+			send(t, st.admin, &list[i], keyOf(t, account), time.Now())
 		}
-		got := st.await(list)
-		for _, m := range list {
-			ev, decided := got[m.mark]
-			if decided != (m.author == account) {
-				t.Errorf("%s signed by %q: decided on: %t", m.about, account, decided)
-			}
-			if !decided {
-				if reason := st.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
-					t.Errorf("%s signed by %q: %s", m.about, account, reason)
-				}
-				continue
-			}
-			checkProof(t, &ev, m)
+		st.checkWords(list, account)
+		list = messages(t, "together-by-"+account+"x")
+		sendTogether(t, st.admin, list, keyOf(t, account))
+		st.checkWords(list, account)
+	}
+}
+
+// checkWords waits for messages that an account has signed, and checks that its own were decided on.
+func (st *strict) checkWords(list []message, account string) {
+	st.t.Helper()
+	got := st.await(list)
+	for _, m := range list {
+		ev, decided := got[m.mark]
+		if decided != (m.author == account) {
+			st.t.Errorf("%s signed by %q: decided on: %t", m.about, account, decided)
 		}
+		if !decided {
+			if reason := st.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
+				st.t.Errorf("%s signed by %q: %s", m.about, account, reason)
+			}
+			continue
+		}
+		checkProof(st.t, &ev, m)
 	}
 }
 

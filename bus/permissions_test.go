@@ -33,7 +33,7 @@ import (
 // guardedServer runs a server with the permissions of package access: the five services, the account auth, the
 // system scanner, the follower tracker and the person ada, these for the project shop, and
 // an administrator who may do everything. bob is a person for the project bank. Each has its name in capitals as password.
-func guardedServer(t *testing.T) *server.Server {
+func guardedServer(t *testing.T, edits ...string) *server.Server {
 	t.Helper()
 	var users []access.User
 	for _, account := range guardedAccounts(t) {
@@ -41,6 +41,7 @@ func guardedServer(t *testing.T) *server.Server {
 	}
 	conf := access.Conf(users, access.Accounts(users))
 	conf = strings.Replace(conf, "users: [", "users: [ { user: admin, password: ADMIN }", 1)
+	conf = strings.NewReplacer(edits...).Replace(conf)
 	path := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)

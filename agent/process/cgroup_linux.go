@@ -34,13 +34,16 @@ const (
 var memoryFiles = [...]string{"memory.limit_in_bytes", "memory.max"}
 
 // newCgroup makes control groups for the command of a mark. It returns nil if the machine offers none.
-func newCgroup(c *Command, mark string) *cgroup {
+func newCgroup(c *Command, mark string) *cgroup { return newCgroupIn(cgroupParents(), c, mark) }
+
+// newCgroupIn is newCgroup in directories in which groups may be made.
+func newCgroupIn(parents []cgroupParent, c *Command, mark string) *cgroup {
 	wanted := []string{memoryController}
 	if c.Sandbox == nil || !sandbox.LimitsProcesses() {
 		wanted = append(wanted, pidsController)
 	}
 	g := &cgroup{}
-	for _, parent := range cgroupParents() {
+	for _, parent := range parents {
 		dir := filepath.Join(parent.dir, "pfl-forge-"+mark)
 		if !parent.has(wanted) || os.Mkdir(dir, 0o755) != nil {
 			continue
@@ -130,9 +133,7 @@ func cgroupParents() []cgroupParent {
 		case fields[1] == pidsController || fields[1] == memoryController:
 			out = append(out, cgroupParent{filepath.Join("/sys/fs/cgroup", fields[1], fields[2]), fields[1:2], true})
 		case fields[0] == "0":
-			dir := filepath.Join("/sys/fs/cgroup", fields[2])
-			on, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
-			out = append(out, cgroupParent{dir, strings.Fields(string(on)), false})
+			out = append(out, unifiedParent(filepath.Join("/sys/fs/cgroup", fields[2]), fields[2]))
 		}
 	}
 	return out
@@ -163,20 +164,21 @@ func (g *cgroup) paths() []string {
 	return g.dirs
 }
 
-// leaveGroups moves this process, the last one of its groups, to their parents, and removes the
+// leaveGroups moves this process, the last one of its groups, to where the service is, and removes the
 // groups, in case that the service cannot do it any more.
 func leaveGroups(dirs []string) {
 	for _, dir := range dirs {
-		if os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.procs"), []byte("0"), 0) == nil {
+		if os.WriteFile(filepath.Join(home(dir), "cgroup.procs"), []byte("0"), 0) == nil {
 			_ = os.Remove(dir)
 		}
 	}
 }
 
-// remove removes the groups once the kernel has forgotten their processes.
+// remove ends the processes that are left in the groups, and removes them once the kernel has forgotten their processes.
 func (g *cgroup) remove() {
 	deadline := time.Now().Add(time.Second)
 	for _, dir := range g.paths() {
+		killAll(dir)
 		for tick := time.Tick(time.Millisecond); os.Remove(dir) != nil; <-tick {
 			if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) || time.Now().After(deadline) {
 				break // Sweep tries again after the next start
@@ -185,12 +187,12 @@ func (g *cgroup) remove() {
 	}
 }
 
-// sweepCgroups removes the groups of commands whose marks start with prefix.
+// sweepCgroups removes the groups of commands whose marks start with prefix, and ends what is in them.
 func sweepCgroups(prefix string) {
 	for _, parent := range cgroupParents() {
 		left, _ := filepath.Glob(filepath.Join(parent.dir, "pfl-forge-"+prefix+"*"))
 		for _, dir := range left {
-			_ = os.Remove(dir)
+			(&cgroup{dirs: []string{dir}}).remove()
 		}
 	}
 }

@@ -220,6 +220,9 @@ func TestMain(m *testing.M) {
 	if calls := os.Getenv("TEST_SYSTEM_CALLS"); calls != "" {
 		makeCalls()
 	}
+	if kind := os.Getenv("TEST_DELEGATED"); kind != "" {
+		inDelegatedGroup(kind)
+	}
 	if kind := os.Getenv("TEST_GROUPS"); kind != "" {
 		withoutGroups(kind)
 	}

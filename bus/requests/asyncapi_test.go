@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/asyncapi.yaml anew")
@@ -232,8 +233,8 @@ func TestWishSchemas(t *testing.T) {
 		}
 		data := `{"id": "x", "to": {"intent": "a"}, "` + name + `": {` + strings.Join(members, ", ") + `}}`
 		ev, err := wire.Events.ParseJSON([]byte(data))
-		if err != nil || verb(&ev) != name {
-			t.Errorf("%s: %q, %v", data, verb(&ev), err)
+		if err != nil || messages.Verb(ev.Message) != name {
+			t.Errorf("%s: %q, %v", data, messages.Verb(ev.Message), err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package requests
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,20 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/messages"
 )
-
-// verb returns the verb of a person's or system's event: a token of the event's
-// subject. It is empty for events that people do not send.
-func verb(ev *forge.Event) string { return verbs[reflect.TypeOf(ev.Message)] }
-
-// verbs is made of the registry in package forge, so a new message needs
-// nothing here.
-var verbs = func() map[reflect.Type]string {
-	byType := map[reflect.Type]string{}
-	for _, spec := range messages.All() {
-		byType[reflect.TypeOf(spec.Message)] = spec.Verb
-	}
-	return byType
-}()
 
 // ReadIntent returns the event of a message in FORGE_INTENTS, from a person or
 // a system. The error is a *wire.GarbageError, a *wire.UnknownError or a
@@ -68,7 +53,7 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 	if err != nil {
 		return ev, err
 	}
-	if got := verb(&ev); got != from.Verb {
+	if got := messages.Verb(ev.Message); got != from.Verb {
 		return ev, wire.Garbage("Event", "it was sent as %q, but holds %q", from.Verb, got)
 	}
 	complete(&ev, from)

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // Submissions carries requests of people and other systems to the runners. It
@@ -35,10 +36,7 @@ func (ss *Submissions) Send(ctx context.Context, ev forge.Event) error {
 	if err != nil {
 		return err
 	}
-	if err := ss.conn.Signer.Sign(m); err != nil {
-		return err
-	}
-	_, err = ss.conn.Store(ctx, m)
+	_, err = ss.store(ctx, m)
 	return err
 }
 
@@ -63,10 +61,7 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	m.Header.Set(wire.HeaderReply, inbox)
-	if err := ss.conn.Signer.Sign(m); err != nil {
-		return forge.Ruling{}, err
-	}
-	ack, err := ss.conn.Store(ctx, m)
+	ack, err := ss.store(ctx, m)
 	if err != nil {
 		return forge.Ruling{}, err
 	}
@@ -80,10 +75,20 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	return wire.Rulings.Unmarshal(reply.Data)
 }
 
+// store signs a message, and returns when it is durable.
+func (ss *Submissions) store(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
+	answered, err := ss.conn.Signer.Sign(m, false)
+	if err != nil {
+		return nil, err
+	}
+	defer answered()
+	return ss.conn.Store(ctx, m)
+}
+
 // intentMessage returns a person's event as a message on that person's own
 // subject.
 func (ss *Submissions) intentMessage(ev *forge.Event) (*nats.Msg, error) {
-	v := verb(ev)
+	v := messages.Verb(ev.Message)
 	if v == "" || ev.ID == "" {
 		return nil, errors.New("send event: it needs an id and something that a person can ask for")
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/slug"
+	"github.com/pfl-forge/pfl-forge/messages"
 )
 
 // typesProtobuf lists the content types that mean protobuf.
@@ -179,7 +180,7 @@ func submitted(ev forge.Event, err error) (request, error) {
 	if err != nil {
 		return request{}, wrong("", err.Error())
 	}
-	if got := verb(&ev); got != "submit" {
+	if got := messages.Verb(ev.Message); got != "submit" {
 		return request{}, wrong("", fmt.Sprintf("it was sent as %q, but holds %q", "submit", got))
 	}
 	submit := forge.As[*forge.Submit](ev.Message)

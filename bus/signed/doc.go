@@ -7,8 +7,10 @@
 // the journal keeps it as it is, and whoever reads the journal can check it without a
 // server.
 //
-//	proof.go   the Proof: made by Sign alone, and its one form as text
-//	keys.go    Keys: which key is whose, read again when the file changes; Check decides on a message
+//	proof.go      the Proof: made by Sign and SignAll alone, and its one form as text
+//	together.go   one signature over several messages, and the place of each
+//	keys.go       Keys: which key is whose, read again when the file changes; Check decides on a message
+//	outcomes.go   signatures that come with more than one message are checked once
 //
 // # The form
 //
@@ -32,6 +34,17 @@
 // big-endian number of eight bytes: the text "pfl-forge signed message v1", subject,
 // id, content type (these three not escaped), the time as in the header, the 32 bytes
 // of the hash, and the 32 bytes of the key.
+//
+// One signature may be over 2 to 32 messages. The header of each begins with v3 and has
+// the message's place as ninth field, behind which a certificate may follow. A place is,
+// one after the other and in base64 like the key, 16 random bytes, a byte of turns and 1
+// to 5 hashes of 32 bytes, all of them SHA-256. The message's own hash is over a byte 0,
+// the random bytes, and the parts above with the text "pfl-forge signed message v3" in
+// front and the certificate, if there is one, as last. With each hash of the place it
+// becomes the hash of a byte 1 and both: first its own and then the other, or, where the
+// turns have a 1, the other first. The lowest bit of the turns is that of the first hash;
+// those that have none are 0. The signature is over three parts: the text "pfl-forge
+// signed messages v3", the last hash, and the key.
 //
 // The private key follows from the seed of the nkey (the text that begins with SU) by
 // HKDF with SHA-256, without salt, with the info "pfl-forge signing key v1: <account>",

@@ -74,6 +74,9 @@ type Keys struct {
 	looked time.Time
 	stamp  stamp
 	byKey  map[string][]proof.Signer
+
+	// verified remembers the outcomes of signatures over more than one message.
+	verified outcomes
 }
 
 // stamp tells one content of a file from another.
@@ -193,7 +196,7 @@ func (p *Proof) about(m *Message) error {
 
 // by checks the signature, and that the key is the author's at a time.
 func (k *Keys) by(p *Proof, at time.Time, from Author) error {
-	if !p.Holds() {
+	if !k.verified.holds(p) {
 		return refuse(Forged, "its signature does not hold")
 	}
 	if p.Certificate != "" {
@@ -236,7 +239,7 @@ func (k *Keys) byLogin(p *Proof, at time.Time, from Author) error {
 	switch {
 	case err != nil:
 		return refuse(Forged, "%v", err)
-	case !c.Holds(), !c.Key.Equal(p.Key):
+	case !k.verified.certifies(&c), !c.Key.Equal(p.Key):
 		return refuse(Forged, "its certificate does not hold for its key")
 	case c.Account != from.Account:
 		return refuse(Forged, "it was signed by %s and came as from %s", c.Account, from.Account)

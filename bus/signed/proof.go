@@ -24,10 +24,15 @@ const (
 	// certified begins the text of a Proof with a certificate, which is its last
 	// field.
 	certified = "v2"
+	// gathered begins the text of a Proof whose signature is over several messages. Its
+	// ninth field is the Place; a certificate may follow.
+	gathered = "v3"
 	// domain begins the signed text, so that it is no signature of anything else.
 	domain = "pfl-forge signed message v1"
 	// certifiedDomain is domain for a Proof with a certificate.
 	certifiedDomain = "pfl-forge signed message v2"
+	// gatheredDomain is domain for one of several messages, with or without a certificate.
+	gatheredDomain = "pfl-forge signed message v3"
 	// maxText bounds the text of a Proof, in bytes. It has to fit in the headers of a
 	// message.
 	maxText = 3 << 10
@@ -59,9 +64,12 @@ type Proof struct {
 	At time.Time
 	// Payload is the SHA-256 of the content.
 	Payload [sha256.Size]byte
-	// Key is the author's, and Signature is over all of the above and the key.
+	// Key is the author's, and Signature is over all of the above and the key; where
+	// there is a Place, over several messages.
 	Key       ed25519.PublicKey
 	Signature []byte
+	// Place leads from the message to what was signed; nil where one message was.
+	Place *Place
 	// Certificate is the text of the proof.Certificate that says whose the key is,
 	// and is signed with the rest; empty where a file of trusted keys says that.
 	Certificate string
@@ -69,26 +77,75 @@ type Proof struct {
 
 // Sign returns the proof of a message, made at a time by a key.
 func Sign(key *proof.Key, m *Message, at time.Time) (Proof, error) {
-	p := Proof{
-		Subject: m.Subject, ID: m.ID, ContentType: m.ContentType, At: at.UTC().Round(0), Payload: sha256.Sum256(m.Payload), Key: key.Public(),
-		Certificate: key.Certificate(),
-	}
-	p.Signature = key.Sign(p.content())
-	if n := len(p.String()); n > maxText {
-		return Proof{}, fmt.Errorf("the subject and the id of a message are too long to be signed: %d bytes, and at most %d are allowed", n, maxText)
-	}
-	return p, nil
+	proofs := prove(key, []*Message{m}, at)
+	_, err := proofs[0].text()
+	return proofs[0], err
 }
 
-// content returns the text that is signed: every part after its length, so that no
+// SignAll returns the texts of proofs of 1 to MaxTogether messages, made at a time by one
+// signature of a key, and for each message an error, nil if it is signed. Each proof is
+// complete in itself.
+func SignAll(key *proof.Key, list []*Message, at time.Time) (texts []string, errs []error) {
+	texts, errs = make([]string, len(list)), make([]error, len(list))
+	for i, p := range prove(key, list, at) {
+		texts[i], errs[i] = p.text()
+	}
+	return texts, errs
+}
+
+// prove returns the proofs of messages by one signature.
+func prove(key *proof.Key, list []*Message, at time.Time) []Proof {
+	proofs := make([]Proof, len(list))
+	for i, m := range list {
+		proofs[i] = Proof{
+			Subject: m.Subject, ID: m.ID, ContentType: m.ContentType, At: at.UTC().Round(0), Payload: sha256.Sum256(m.Payload), Key: key.Public(),
+			Certificate: key.Certificate(),
+		}
+	}
+	if len(list) > 1 {
+		gather(proofs)
+	}
+	signature := key.Sign(proofs[0].signedText())
+	for i := range proofs {
+		proofs[i].Signature = signature
+	}
+	return proofs
+}
+
+// text is String, and an error for one that is too long.
+func (p *Proof) text() (string, error) {
+	s := p.String()
+	if len(s) > maxText {
+		return "", fmt.Errorf("the subject and the id of a message are too long to be signed: %d bytes, and at most %d are allowed", len(s), maxText)
+	}
+	return s, nil
+}
+
+// signedText returns the text that the signature is over.
+func (p *Proof) signedText() []byte {
+	if p.Place != nil {
+		return p.gatheredText()
+	}
+	return p.content()
+}
+
+// content returns the statement of the proof about its message: every part after its length, so that no
 // two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
-	b := make([]byte, 0, 512)
 	parts := []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)}
 	if p.Certificate != "" {
 		parts[0] = certifiedDomain
 		parts = append(parts, p.Certificate)
 	}
+	if p.Place != nil {
+		parts[0] = gatheredDomain
+	}
+	return lengthened(parts)
+}
+
+// lengthened returns parts, each after its length.
+func lengthened(parts []string) []byte {
+	b := make([]byte, 0, 512)
 	for _, part := range parts {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(part)))
 		b = append(b, part...)
@@ -102,15 +159,15 @@ func (p *Proof) time() string { return p.At.Format(time.RFC3339Nano) }
 // Holds reports whether the signature is one of the key over the rest. Whose key it
 // is, Keys knows.
 func (p *Proof) Holds() bool {
-	return len(p.Key) == ed25519.PublicKeySize && ed25519.Verify(p.Key, p.content(), p.Signature)
+	return len(p.Key) == ed25519.PublicKeySize && ed25519.Verify(p.Key, p.signedText(), p.Signature)
 }
 
 // Of reports whether the proof is of this content.
 func (p *Proof) Of(payload []byte) bool { return p.Payload == sha256.Sum256(payload) }
 
 // String returns the text of the proof: version, subject, id, content type, time,
-// hash, key, signature and perhaps a certificate, with spaces between them and
-// escaped as in a URL.
+// hash, key, signature and perhaps a place and a certificate, with spaces between them
+// and escaped as in a URL.
 func (p *Proof) String() string {
 	parts := []string{
 		version, url.QueryEscape(p.Subject), url.QueryEscape(p.ID), url.QueryEscape(p.ContentType), p.time(),
@@ -118,6 +175,12 @@ func (p *Proof) String() string {
 	}
 	if p.Certificate != "" {
 		parts[0] = certified
+	}
+	if p.Place != nil {
+		parts[0] = gathered
+		parts = append(parts, p.Place.String())
+	}
+	if p.Certificate != "" {
 		parts = append(parts, p.Certificate)
 	}
 	return strings.Join(parts, " ")
@@ -131,13 +194,21 @@ func Parse(text string) (Proof, error) {
 	}
 	f := strings.Split(text, " ")
 	var p Proof
-	if len(f) == fields+1 && f[0] == certified && f[fields] != "" {
-		p.Certificate = f[fields]
-		if _, err := proof.ParseCertificate(p.Certificate); err != nil {
-			return Proof{}, err
-		}
-	} else if len(f) != fields || f[0] != version {
-		return Proof{}, fmt.Errorf("want %s and %d fields behind it", version, fields-1)
+	var err error
+	switch rest := f[min(len(f), fields):]; {
+	case len(f) == fields && f[0] == version:
+	case len(rest) == 1 && f[0] == certified:
+		err = p.parseCertificate(rest[0])
+	case len(rest) == 1 && f[0] == gathered:
+		p.Place, err = parsePlace(rest[0])
+	case len(rest) == 2 && f[0] == gathered:
+		p.Place, err = parsePlace(rest[0])
+		err = errors.Join(err, p.parseCertificate(rest[1]))
+	default:
+		err = fmt.Errorf("want %s and %d fields behind it", version, fields-1)
+	}
+	if err != nil {
+		return Proof{}, err
 	}
 	var errs [7]error
 	p.Subject, errs[0] = url.QueryUnescape(f[1])
@@ -157,4 +228,11 @@ func Parse(text string) (Proof, error) {
 		return Proof{}, errors.New("key or signature has another length than those of ed25519")
 	}
 	return p, nil
+}
+
+// parseCertificate reads the field of the certificate.
+func (p *Proof) parseCertificate(text string) error {
+	p.Certificate = text
+	_, err := proof.ParseCertificate(text)
+	return err
 }

@@ -74,10 +74,12 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 
 // ask signs a result and sends it. It is signed each time: by the key that the account
 // has now, at the time at which it is sent, however long it waited for a runner.
-func (rs *Results) ask(ctx context.Context, m *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
-	if err := rs.conn.Signer.Sign(m); err != nil {
+func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent bool, timeout time.Duration) (*nats.Msg, error) {
+	answered, err := rs.conn.Signer.Sign(m, urgent)
+	if err != nil {
 		return nil, err
 	}
+	defer answered()
 	return rs.conn.Ask(ctx, m, timeout)
 }
 
@@ -90,7 +92,7 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 	}
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
-		answer, err := rs.ask(ctx, m, min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
+		answer, err := rs.ask(ctx, m, r.Attempt.Step.OfProject(), min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
 		pause := conn.Backoff(attempt)
 		switch {
 		case err == nil:

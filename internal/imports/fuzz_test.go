@@ -26,7 +26,7 @@ var decoders = map[string][]string{
 	"bus/internal/wire":               {"FuzzCommand", "FuzzSummary"},
 	"bus/journal/chain":               {"FuzzRef", "FuzzCheckpoint"},
 	"bus/requests":                    {"FuzzSubmission"},
-	"bus/signed":                      {"FuzzProof"},
+	"bus/signed":                      {"FuzzProof", "FuzzTogether"},
 	"bus/subjects":                    {"FuzzParseSubjects", "FuzzTimerSubjects", "FuzzOutside"},
 	"cmd/pfl-forge/internal/console":  {"FuzzDecode"},
 	"cmd/pfl-forge/internal/goalfile": {"FuzzParse"},

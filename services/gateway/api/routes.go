@@ -9,6 +9,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -171,7 +172,7 @@ func (c *call) wish() error {
 	if err != nil {
 		return err
 	}
-	if a, ok := m.(*forge.Answer); ok && approves(a) && !c.token.May(c.project, tokens.Approve) {
+	if a, ok := m.(*forge.Answer); ok && messages.Approves(a.Answer) && !c.token.May(c.project, tokens.Approve) {
 		return problem(http.StatusForbidden, "the answer \"approve\" may approve a change, and this token may not approve in this project")
 	}
 	key := forge.Key{Project: c.project, Intent: c.intent}
@@ -189,11 +190,6 @@ func (c *call) wish() error {
 	c.log(done.Result)
 	return c.answer(status, done)
 }
-
-// approves reports whether an answer approves a change where its reviewers disagree. The rules ask the
-// policy who may do that, and know nothing of the roles of tokens. Which question it answers does not
-// matter here: this word is rarely the answer to another one, and then an approver can give it.
-func approves(a *forge.Answer) bool { return strings.EqualFold(strings.TrimSpace(a.Answer), "approve") }
 
 // log notes that something was handed on, with the request's id, which the journal has as
 // well. Neither the words of whoever asked nor their token are in it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
@@ -165,11 +166,11 @@ func (s consent) names(tasks ...*task.Task) []string {
 // changes protected paths as well, it waits for approval from then on.
 func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forge.Decision, error) {
 	rules := consent(s).rules()
-	approves := task.Approves(a.Answer)
+	approves := messages.Approves(a.Answer)
 	words, rejects := task.Rejects(a.Answer)
 	switch {
 	case !approves && !rejects:
-		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer, task.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
+		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer, messages.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
 	case approves && a.Question == "":
 		// The question names the commit, its index does not: a late answer would approve a commit that the
 		// person has not seen. An answer that repeats another question is refused before.

@@ -53,7 +53,7 @@ func (w checker) checkEnded() error {
 			}
 		}
 		view := w.view(key)
-		if err := facts.CheckTasks(view); err != nil {
+		if err := facts.CheckTasks(view, w.journal[key]); err != nil {
 			return err
 		}
 		if err := facts.CheckBlocked(w.journal[key], w.intents(), w.summary); err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
 
@@ -35,7 +36,7 @@ func TestWordsOfADispute(t *testing.T) {
 		"approved": "", "Approve.": "", "yes": "", "rejected": "", "no": "", "": "", "rejéct": "", "do not reject": "",
 	} {
 		got := ""
-		if Approves(answer) {
+		if messages.Approves(answer) {
 			got = "approve"
 		}
 		if words, is := Rejects(answer); is {

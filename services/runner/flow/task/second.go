@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -18,12 +19,9 @@ import (
 // person decides.
 const maxDisputes = 2
 
-// The answers to the question that a person decides by. AnswerReject may have words
-// after it, which are feedback.
-const (
-	AnswerApprove = "approve"
-	AnswerReject  = "reject"
-)
+// AnswerReject is the answer by which a person rejects a disputed change, as
+// messages.AnswerApprove is the other one. It may have words after it, which are feedback.
+const AnswerReject = "reject"
 
 // Seconded says how far the reviews of a task are, where one answer is not all that
 // they take.
@@ -181,16 +179,12 @@ func (t Pair) disagree(x *Turn) {
 	// taken for it.
 	x.Intent.Clarifications = append(slices.Clip(x.Intent.Clarifications), forge.Clarification{
 		Question: fmt.Sprintf("The reviewers of %s disagree again, now about commit %.12s. Does it count as approved?", t.ID, t.Head),
-		Context:  feedback, SuggestedAnswers: []string{AnswerApprove, AnswerReject}, Task: t.ID,
+		Context:  feedback, SuggestedAnswers: []string{messages.AnswerApprove, AnswerReject}, Task: t.ID,
 	})
 	t.step(x, Input{On: DisagreedAgain, Detail: cause.Gist(feedback), Why: "its reviewers disagree again, so you decide: " + rule.FirstLine(feedback)})
 }
 
-// Approves reports whether a person's answer says that a disputed change is
-// approved.
-func Approves(answer string) bool { return strings.EqualFold(strings.TrimSpace(answer), AnswerApprove) }
-
-// Rejects reports whether it says that the change is rejected, and returns the words
+// Rejects reports whether a person's answer says that a disputed change is rejected, and returns the words
 // that follow. All else is neither: who means to approve, and writes "yes", has not
 // asked for another attempt.
 func Rejects(answer string) (words string, is bool) {
@@ -212,7 +206,7 @@ func (t Pair) Decided(x *Turn, answer string, by *approval.Granted) {
 	said := t.texts()
 	t.Failure = ""
 	switch {
-	case !Approves(answer):
+	case !messages.Approves(answer):
 		// A person has taken sides, so the next disagreement is the first of
 		// another row.
 		t.Disputes = 0

@@ -9,8 +9,9 @@ import (
 )
 
 // CheckTasks returns an error unless all tasks of an intent that ended have ended
-// too, and are done if it is.
-func CheckTasks(v *forge.View) error {
+// too, and are done if it is, and no change was made again by its journal that a retry has
+// to go on with.
+func CheckTasks(v *forge.View, journal []forge.Record) error {
 	for _, t := range v.Tasks {
 		if t.Status != forge.TaskDone && t.Status != forge.TaskFailed {
 			return fmt.Errorf("task %s is %s although its intent is %s", t.ID, t.Status, v.Summary.Status)
@@ -19,7 +20,7 @@ func CheckTasks(v *forge.View) error {
 			return fmt.Errorf("the intent is done although task %s is %s", t.ID, t.Status)
 		}
 	}
-	return nil
+	return checkStands(v, journal)
 }
 
 // CheckGoal returns an error unless the goal stayed within its iterations, and
