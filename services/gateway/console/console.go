@@ -14,6 +14,8 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/turns"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -54,8 +56,11 @@ type Config struct {
 type Console struct {
 	cfg      Config
 	sessions *sessions
-	mux      *http.ServeMux
-	origin   *http.CrossOriginProtection
+	// tries bounds how often signing in fails, and turns has people who write to one intent do so one after the other.
+	tries  *tries.Tries
+	turns  *turns.Turns
+	mux    *http.ServeMux
+	origin *http.CrossOriginProtection
 	// stamp is part of the addresses of static files, so that a new version is a new address.
 	stamp string
 	pages *template.Template
@@ -68,6 +73,7 @@ var static embed.FS
 func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
+		tries: tries.New(cfg.Now), turns: turns.New(),
 		sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
 	}
 	for _, one := range Routes() {

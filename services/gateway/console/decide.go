@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -73,6 +74,33 @@ type stalePage struct {
 	Again []field
 	// Path is where they are sent.
 	Path string
+	// Words are those that the person typed, so that they are not lost; empty for none. Retry is the same decision about the
+	// intent as it is now, for which they are in its form; nil where it cannot be taken now.
+	Words string
+	Retry *retried
+}
+
+// retried is a decision that a person may take once more, about something else.
+type retried struct {
+	*pending
+	Offer offer
+}
+
+// words returns the texts that the person typed, so that they are not lost.
+func (d *decision) words() string {
+	return strings.TrimSpace(strings.Join(append(slices.Clone(d.form["answer"]), d.form.Get("text")), "\n"))
+}
+
+// retry returns the same decision about the intent as it is now; nil if it has no words, or cannot be taken. An approval is none:
+// it is taken where the person sees what they approve.
+func (d *decision) retry(t *tokens.Token, now *document.Detail) *retried {
+	p := pendingOf(t, now, d.form.Get("from"))
+	for _, o := range p.Offers {
+		if o.Name == d.name && o.Field != fieldNone && o.Field != fieldAmount && d.words() != "" {
+			return &retried{p, o}
+		}
+	}
+	return nil
 }
 
 // field is a field of a form.
@@ -84,6 +112,11 @@ func (v *visit) decide() error {
 	if err != nil {
 		return err
 	}
+	release, err := v.turn(forge.Key{Project: d.project, Intent: d.intent})
+	if err != nil {
+		return err
+	}
+	defer release()
 	now, err := v.detail(d.project, d.intent)
 	if err != nil {
 		return v.undone(&d, err)
@@ -94,6 +127,7 @@ func (v *visit) decide() error {
 		}
 		return v.show(http.StatusConflict, "stale", "Not done", stalePage{
 			Title: "Not done: it has changed since you saw it", Changed: list, Since: d.since(now), Intent: now,
+			Words: d.words(), Retry: d.retry(v.token, now),
 		})
 	}
 	verb, content, err := d.content(now)
@@ -123,6 +157,16 @@ func (v *visit) decide() error {
 	}
 	http.Redirect(v.w, v.r, d.back(), http.StatusSeeOther)
 	return nil
+}
+
+// turn waits for the turn of an intent, as long as a page waits for an answer.
+func (v *visit) turn(key forge.Key) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(v.r.Context(), askTime)
+	defer cancel()
+	if release, err = v.console.turns.Take(ctx, key); err != nil {
+		return nil, &refusal{http.StatusServiceUnavailable, sentence(err.Error()) + " Nothing was done: go back, and send it again in a moment."}
+	}
+	return release, nil
 }
 
 // decision reads the form.
@@ -288,6 +332,7 @@ func (v *visit) known(d *decision) error {
 	}
 	return v.show(http.StatusConflict, "stale", "Decided already", stalePage{
 		Title: "It had been decided already", Why: "What you sent was not counted once more.", Since: d.since(now), Intent: now,
+		Words: d.words(), Retry: d.retry(v.token, now),
 	})
 }
 
@@ -320,6 +365,7 @@ func (v *visit) undone(d *decision, err error) error {
 				return v.done(own, now)
 			}
 			page.Intent, page.Since, page.Changed = now, d.since(now), changed(d.seen, now)
+			page.Words, page.Retry = d.words(), d.retry(v.token, now)
 		}
 	}
 	return v.show(status, "stale", page.Title, page)

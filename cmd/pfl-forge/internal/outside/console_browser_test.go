@@ -78,7 +78,7 @@ func TestConsoleInChromium(t *testing.T) {
 	list := maps.Clone(entries)
 	list["auditing"] = "person: bob, projects: {shop: [approver, auditor]}"
 	w.writeTokens(list)
-	wait.Until(t, "bob audits", func() bool { return w.signInAs("auditing") == http.StatusSeeOther })
+	wait.Until(t, "bob audits", func() bool { return w.knows("auditing") })
 	done, _ := w.done("parser")
 	asked := func(wish string) string {
 		path := w.request("ada", http.MethodPost, intents, wish).header.Get("Location")
@@ -119,6 +119,21 @@ func TestConsoleInChromium(t *testing.T) {
 	if text := reads(ctx, t, chromedp.Text("#decided")); !strings.Contains(text, "bob via gateway: approve") {
 		t.Errorf("told is %s", text)
 	}
+	bars(ctx, t, w, list, asked)
+}
+
+// bars checks that a page that is open says it when the role of its person is taken away, and has no button any more.
+func bars(ctx context.Context, t *testing.T, w *world, list map[string]string, asked func(string) string) {
+	t.Helper()
+	open := asked(`{"title": "Open", "body": "Do it."}`)
+	acts(ctx, t, chromedp.Navigate(w.base+consolePath(open)), chromedp.WaitVisible("form.approve button"))
+	list["auditing"] = "person: bob, projects: {bank: [approver]}"
+	w.writeTokens(list)
+	wait.Until(t, "the role is taken away", func() bool { return w.request("auditing", http.MethodGet, open, "").status == http.StatusForbidden })
+	w.request("ada", http.MethodPost, open+"/edit", `{"body": "Something else."}`).wants(t, "edit", http.StatusOK)
+	wait.Until(t, "the page says so", func() bool {
+		return reads(ctx, t, chromedp.Evaluate[bool](`!document.getElementById("barred").hidden && document.querySelector("form.approve button").disabled`))
+	})
 }
 
 // lives checks that the inbox follows: what is asked for appears, what another person decides goes, and a decision is taken by keys.

@@ -181,7 +181,7 @@ func TestConsoleProjects(t *testing.T) {
 	list := map[string]string{"dee": "person: dee, projects: {attic: [], shop: [approver]}"}
 	maps.Copy(list, entries)
 	w.writeTokens(list)
-	wait.Until(t, "dee is known", func() bool { return w.signInAs("dee") == http.StatusSeeOther })
+	wait.Until(t, "dee is known", func() bool { return w.knows("dee") })
 	dee := w.signIn("dee")
 	inbox := dee.get("/console/inbox")
 	inbox.wants(t, "the inbox", http.StatusOK, "Risky", "Approve this plan")

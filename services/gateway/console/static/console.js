@@ -73,6 +73,11 @@
   const refresh = async () => {
     const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
     if (answer.status === 401) { document.getElementById("ended").hidden = false; return; }
+    if (answer.status === 403) { // the role was taken away: what is shown is not the person's to decide about
+      for (const button of main.querySelectorAll("form button, form input")) button.disabled = true;
+      document.getElementById("barred").hidden = false;
+      return;
+    }
     if (!answer.ok) return;
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
