@@ -12,6 +12,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
@@ -237,31 +238,31 @@ func readCleanRequest(data []byte) (CleanRequest, error) {
 	var req CleanRequest
 	var ids []string
 	var before, after string
-	err := readRequest(data, func(o *jsonObject) {
-		o.list("intents", &ids)
-		o.text("before", &before)
-		o.text("after", &after)
-		o.read("dry_run", &req.DryRun, "true or false")
-		o.only("intents", "before", "after", "dry_run")
+	err := readRequest(data, func(o *jsonobject.Object) {
+		o.List("intents", &ids)
+		o.Text("before", &before)
+		o.Text("after", &after)
+		o.Read("dry_run", &req.DryRun, "true or false")
+		o.Only("intents", "before", "after", "dry_run")
 		if len(ids) > MaxClean {
-			o.note("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
+			o.Note("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
 		}
 		for i, id := range ids {
 			parsed, err := forge.ParseIntentID(id)
 			if err != nil {
-				o.note(fmt.Sprintf("intents[%d]", i), err.Error())
+				o.Note(fmt.Sprintf("intents[%d]", i), err.Error())
 			}
 			req.Intents = append(req.Intents, parsed)
 		}
 		var err error
 		if before != "" {
 			if req.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
-				o.note("before", "is no time such as 2026-11-20T10:00:00Z")
+				o.Note("before", "is no time such as 2026-11-20T10:00:00Z")
 			}
 		}
 		if after != "" {
 			if req.After, err = forge.ParseIntentID(after); err != nil {
-				o.note("after", err.Error())
+				o.Note("after", err.Error())
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -16,18 +17,18 @@ const submitType = "io.pfl-forge.intent.submit.v1"
 
 // readIntentObject reads the fields of an intent that a system may set. Further fields are the
 // caller's.
-func readIntentObject(o *jsonObject, further ...string) forge.Intent {
+func readIntentObject(o *jsonobject.Object, further ...string) forge.Intent {
 	var in forge.Intent
 	var known []string
 	for _, f := range document.FieldsBy(document.Systems) {
 		if f.Name == criteria {
 			readCriteria(o, &in)
 		} else {
-			o.read(f.Name, f.Of(&in), f.Kind())
+			o.Read(f.Name, f.Of(&in), f.Kind())
 		}
 		known = append(known, f.Name)
 	}
-	o.only(append(known, further...)...)
+	o.Only(append(known, further...)...)
 	return in
 }
 
@@ -38,27 +39,27 @@ const criteria = "criteria"
 // project by their names. It names no commands: what runs here is said by the project
 // or by its people. What a protobuf event says of checks is refused by
 // forge.Intent.Validate in the same words.
-func readCriteria(o *jsonObject, in *forge.Intent) {
+func readCriteria(o *jsonobject.Object, in *forge.Intent) {
 	var entries []json.RawMessage
-	o.read(criteria, &entries, "a list")
+	o.Read(criteria, &entries, "a list")
 	var list []document.Criterion
 	for i, entry := range entries {
 		var c document.Criterion
 		field := fmt.Sprintf("%s[%d]", criteria, i)
 		if json.Unmarshal(entry, &c.Text) != nil {
-			inner, err := readObject(entry, o.path+field+".", o.errs)
+			inner, err := jsonobject.Parse(entry, o.Path+field+".", o.Errs)
 			if err != nil {
-				o.note(field, "is neither a string nor an object with check")
+				o.Note(field, "is neither a string nor an object with check")
 				continue
 			}
-			inner.text("check", &c.Check)
-			if inner.hasAny("type", "command", "expect", "timeout") {
-				inner.note("command", "can be set by people only; name a check of the project: {\"check\": \"tests\"}")
+			inner.Text("check", &c.Check)
+			if inner.HasAny("type", "command", "expect", "timeout") {
+				inner.Note("command", "can be set by people only; name a check of the project: {\"check\": \"tests\"}")
 			} else {
-				inner.only("check")
+				inner.Only("check")
 			}
-			if c.Check == "" && !inner.hasAny("command", "type") {
-				inner.note("check", "is empty")
+			if c.Check == "" && !inner.HasAny("command", "type") {
+				inner.Note("check", "is empty")
 			}
 		}
 		list = append(list, c)
@@ -67,55 +68,55 @@ func readCriteria(o *jsonObject, in *forge.Intent) {
 }
 
 // readOrigin reads who asks. What is missing stays empty; the subject says who it really is.
-func readOrigin(o *jsonObject, into *forge.Origin) {
-	origin, ok := o.object("origin")
+func readOrigin(o *jsonobject.Object, into *forge.Origin) {
+	origin, ok := o.Object("origin")
 	if !ok {
 		return
 	}
-	origin.text("system", &into.System)
-	origin.text("event_id", &into.EventID)
-	origin.text("actor", &into.Actor)
-	origin.only("system", "event_id", "actor")
+	origin.Text("system", &into.System)
+	origin.Text("event_id", &into.EventID)
+	origin.Text("actor", &into.Actor)
+	origin.Only("system", "event_id", "actor")
 }
 
 // readCloudEvent reads a submission as a CloudEvent: its source and id are the
 // origin. Attributes that are not known are extensions, and pass.
-func readCloudEvent(o *jsonObject) request {
+func readCloudEvent(o *jsonobject.Object) request {
 	var version, kind, source, id, content, at string
 	for name, into := range map[string]*string{
 		"specversion": &version, "type": &kind, "source": &source, "id": &id, "datacontenttype": &content, "time": &at,
 	} {
-		o.text(name, into)
+		o.Text(name, into)
 	}
 	if version != changes.CloudEventsVersion {
-		o.note("specversion", fmt.Sprintf("is %q; it can be %s", version, changes.CloudEventsVersion))
+		o.Note("specversion", fmt.Sprintf("is %q; it can be %s", version, changes.CloudEventsVersion))
 	}
 	if kind != submitType {
-		o.note("type", fmt.Sprintf("is %q; it can be %s", kind, submitType))
+		o.Note("type", fmt.Sprintf("is %q; it can be %s", kind, submitType))
 	}
 	if source == "" {
-		o.note("source", "is empty; say which system sends this")
+		o.Note("source", "is empty; say which system sends this")
 	}
 	if id == "" {
-		o.note("id", "is empty; say which event of the source this is")
+		o.Note("id", "is empty; say which event of the source this is")
 	}
 	if content != "" && content != wire.TypeJSON {
-		o.note("datacontenttype", fmt.Sprintf("is %q; it can be %s", content, wire.TypeJSON))
+		o.Note("datacontenttype", fmt.Sprintf("is %q; it can be %s", content, wire.TypeJSON))
 	}
 	if _, err := time.Parse(time.RFC3339, at); at != "" && err != nil {
-		o.note("time", "is not a time as in RFC 3339")
+		o.Note("time", "is not a time as in RFC 3339")
 	}
 	r := request{intent: forge.Intent{}}
-	data, ok := o.object("data")
+	data, ok := o.Object("data")
 	if !ok {
-		if !o.has("data") {
-			o.note("data", "is missing; it is the intent, as a JSON object")
+		if !o.Has("data") {
+			o.Note("data", "is missing; it is the intent, as a JSON object")
 		}
 		return r
 	}
 	r.intent = readIntentObject(data, "actor", "project")
-	data.text("project", (*string)(&r.intent.Project))
-	data.text("actor", &r.intent.Origin.Actor)
+	data.Text("project", (*string)(&r.intent.Project))
+	data.Text("actor", &r.intent.Origin.Actor)
 	r.intent.Origin.System, r.intent.Origin.EventID = source, id
 	return r
 }

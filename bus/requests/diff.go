@@ -11,6 +11,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -37,7 +38,7 @@ func page[R any, P interface {
 }, A any](e *endpoints, share func(P) int64, read func(context.Context, forge.ProjectID, R) (A, error)) answering {
 	return func(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 		var req R
-		if err := readRequest(r.Data(), func(o *jsonObject) { o.fill(P(&req)) }); err != nil {
+		if err := readRequest(r.Data(), func(o *jsonobject.Object) { o.Fill(P(&req)) }); err != nil {
 			return nil, err
 		}
 		var answer A

@@ -15,6 +15,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -246,12 +247,12 @@ func (e *endpoints) respond(r micro.Request, result any, err error) error {
 
 // readRequest reads a JSON object, for which an empty request stands as well.
 // The error is an *errCode with every mistake that read noted.
-func readRequest(data []byte, read func(*jsonObject)) error {
+func readRequest(data []byte, read func(*jsonobject.Object)) error {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
 	var errs []forge.FieldError
-	o, err := readObject(data, "", &errs)
+	o, err := jsonobject.Parse(data, "", &errs)
 	if err != nil {
 		return bad("", "%v", err)
 	}

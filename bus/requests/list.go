@@ -10,6 +10,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -27,20 +28,20 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	var filter document.Filter
 	var after string
 	limit := listed
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.list("status", &filter.Status)
-		o.list("waiting", &filter.Waiting)
-		o.list("type", &filter.Type)
-		o.list("labels", &filter.Labels)
-		o.text("requester", &filter.Requester)
-		o.read("since", &filter.Since, timeExample)
-		o.text("after", &after)
-		o.whole("limit", &limit)
-		o.only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
+	err := readRequest(r.Data(), func(o *jsonobject.Object) {
+		o.List("status", &filter.Status)
+		o.List("waiting", &filter.Waiting)
+		o.List("type", &filter.Type)
+		o.List("labels", &filter.Labels)
+		o.Text("requester", &filter.Requester)
+		o.Read("since", &filter.Since, timeExample)
+		o.Text("after", &after)
+		o.Whole("limit", &limit)
+		o.Only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
 		if limit < 1 || limit > mostListed {
-			o.note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
+			o.Note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}
-		*o.errs = append(*o.errs, filter.Check()...)
+		*o.Errs = append(*o.Errs, filter.Check()...)
 	})
 	if err != nil {
 		return nil, err
@@ -69,15 +70,15 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var id string
 	var page document.Page
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.text("intent", &id)
-		o.text("part", &page.Part)
-		o.whole("after", &page.After)
-		o.only("intent", "part", "after")
+	err := readRequest(r.Data(), func(o *jsonobject.Object) {
+		o.Text("intent", &id)
+		o.Text("part", &page.Part)
+		o.Whole("after", &page.After)
+		o.Only("intent", "part", "after")
 		if _, err := forge.ParseIntentID(id); err != nil {
-			o.note("intent", err.Error())
+			o.Note("intent", err.Error())
 		}
-		*o.errs = append(*o.errs, page.Check()...)
+		*o.Errs = append(*o.Errs, page.Check()...)
 	})
 	if err != nil {
 		return nil, err

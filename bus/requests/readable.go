@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -37,31 +38,31 @@ func parseRead(data []byte) (q conn.Read, err error) {
 		return q, bad("", "has %d bytes; at most %d are allowed", len(data), maxReadRequest)
 	}
 	var since string
-	err = readRequest(data, func(o *jsonObject) {
-		o.text("read", &q.What)
-		o.text("subject", &q.Subject)
-		o.text("content", &q.Content)
-		o.read("after", &q.After, "a whole number that is not negative")
-		o.text("since", &since)
-		o.text("past", &q.Past)
-		o.read("wait", &q.Wait, "true or false")
-		o.only("read", "subject", "content", "after", "since", "past", "wait")
+	err = readRequest(data, func(o *jsonobject.Object) {
+		o.Text("read", &q.What)
+		o.Text("subject", &q.Subject)
+		o.Text("content", &q.Content)
+		o.Read("after", &q.After, "a whole number that is not negative")
+		o.Text("since", &since)
+		o.Text("past", &q.Past)
+		o.Read("wait", &q.Wait, "true or false")
+		o.Only("read", "subject", "content", "after", "since", "past", "wait")
 		if kinds := []string{conn.ReadLast, conn.ReadFirst, conn.ReadNext, conn.ReadLasts, conn.ReadIdle}; !slices.Contains(kinds, q.What) {
-			o.note("read", fmt.Sprintf("is %q; it can be %s", q.What, strings.Join(kinds, ", ")))
+			o.Note("read", fmt.Sprintf("is %q; it can be %s", q.What, strings.Join(kinds, ", ")))
 		}
 		if q.After >= 1<<62 {
-			o.note("after", "is no sequence of a message")
+			o.Note("after", "is no sequence of a message")
 		}
 		if q.Content != "" && !contents.MatchString(q.Content) {
-			o.note("content", "is no name of a content")
+			o.Note("content", "is no name of a content")
 		}
 		if q.Content != "" && q.What != conn.ReadNext {
-			o.note("content", "is only for read: next")
+			o.Note("content", "is only for read: next")
 		}
 		if since != "" {
 			var err error
 			if q.Since, err = time.Parse(time.RFC3339Nano, since); err != nil {
-				o.note("since", "is no time such as 2026-11-20T10:00:00Z")
+				o.Note("since", "is no time such as 2026-11-20T10:00:00Z")
 			}
 		}
 	})

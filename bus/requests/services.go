@@ -14,6 +14,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
@@ -131,9 +132,9 @@ type servicesRequest struct {
 // services tells which services run.
 func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var brief bool
-	err := readRequest(r.Data(), func(o *jsonObject) {
-		o.read("brief", &brief, "true or false")
-		o.only("brief")
+	err := readRequest(r.Data(), func(o *jsonobject.Object) {
+		o.Read("brief", &brief, "true or false")
+		o.Only("brief")
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -147,20 +148,20 @@ func (s submission) parse() (request, error) {
 		return submitted(ev, err)
 	}
 	var errs []forge.FieldError
-	o, err := readObject(s.data, "", &errs)
+	o, err := jsonobject.Parse(s.data, "", &errs)
 	if err != nil {
 		return request{}, wrong("", err.Error())
 	}
 	var r request
 	switch {
-	case kind == wire.TypeCloudEvents || o.has("specversion"):
+	case kind == wire.TypeCloudEvents || o.Has("specversion"):
 		r = readCloudEvent(&o)
-	case o.hasAny("submit", "to"): // an Event of the .proto files
+	case o.HasAny("submit", "to"): // an Event of the .proto files
 		return submitted(wire.Events.ParseJSON(s.data))
 	default:
 		r.intent = readIntentObject(&o, "id", "project", "origin")
-		o.text("id", (*string)(&r.intent.ID))
-		o.text("project", (*string)(&r.intent.Project))
+		o.Text("id", (*string)(&r.intent.ID))
+		o.Text("project", (*string)(&r.intent.Project))
 		readOrigin(&o, &r.intent.Origin)
 	}
 	if len(errs) > 0 {

@@ -20,6 +20,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -154,22 +155,22 @@ func (ss *Submissions) look(ctx context.Context, project forge.ProjectID, gatewa
 // same intent, and with other content it is refused. The error is a *RequestError.
 func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key string, data []byte) (forge.Intent, error) {
 	var errs []forge.FieldError
-	o, err := readObject(data, "", &errs)
+	o, err := jsonobject.Parse(data, "", &errs)
 	if err != nil {
 		return forge.Intent{}, mistakes([]forge.FieldError{{Reason: err.Error()}})
 	}
 	in := readIntentObject(&o, "id")
-	o.text("id", (*string)(&in.ID))
+	o.Text("id", (*string)(&in.ID))
 	c.keyed = key != ""
 	if key != "" && in.ID != "" {
-		o.note("id", "follows from Idempotency-Key; leave one of them out")
+		o.Note("id", "follows from Idempotency-Key; leave one of them out")
 	}
 	source := forge.SourceSystem
 	if c.Person {
 		source = forge.SourceHuman
 	}
 	if in.Source != "" && in.Source != source {
-		o.note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
+		o.Note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
 	}
 	in.Source = "" // the same with and without it
 	// The hash is of what the sender said, before anything follows from who that is.

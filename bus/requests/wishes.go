@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
@@ -13,72 +14,72 @@ import (
 // until its reader has it, as with submissions: see undecided.
 
 // wishReaders has, by its verb, what a person may ask for about an intent, as JSON.
-var wishReaders = map[string]func(*jsonObject) forge.Message{
-	"edit": func(o *jsonObject) forge.Message {
+var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
+	"edit": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Edit{}
-		o.read("title", &m.Title, "a string")
-		o.read("body", &m.Body, "a string")
-		o.read("type", &m.Type, "a string")
-		o.read("risk", &m.Risk, "a string")
-		o.only("title", "body", "type", "risk")
-		if len(o.values) == 0 {
-			o.note("", "changes nothing; give title, body, type or risk")
+		o.Read("title", &m.Title, "a string")
+		o.Read("body", &m.Body, "a string")
+		o.Read("type", &m.Type, "a string")
+		o.Read("risk", &m.Risk, "a string")
+		o.Only("title", "body", "type", "risk")
+		if !o.HasAny("title", "body", "type", "risk") {
+			o.Note("", "changes nothing; give title, body, type or risk")
 		}
 		return m
 	},
-	"approve": func(o *jsonObject) forge.Message {
+	"approve": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Approve{}
-		o.text("plan", &m.Plan)
-		o.only("plan")
-		o.needs("plan", m.Plan, "the hash that the intent has as plan")
+		o.Text("plan", &m.Plan)
+		o.Only("plan")
+		needs(o, "plan", m.Plan, "the hash that the intent has as plan")
 		return m
 	},
-	"reject": func(o *jsonObject) forge.Message {
+	"reject": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Reject{}
-		o.text("reason", &m.Reason)
-		o.only("reason")
+		o.Text("reason", &m.Reason)
+		o.Only("reason")
 		return m
 	},
-	"answer": func(o *jsonObject) forge.Message {
+	"answer": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Answer{Index: -1}
-		o.whole("index", &m.Index)
-		o.text("question", &m.Question)
-		o.text("answer", &m.Answer)
-		o.only("index", "question", "answer")
+		o.Whole("index", &m.Index)
+		o.Text("question", &m.Question)
+		o.Text("answer", &m.Answer)
+		o.Only("index", "question", "answer")
 		if m.Index < 0 {
-			o.note("index", "has to be the place of the question among questions, from 0")
+			o.Note("index", "has to be the place of the question among questions, from 0")
 		}
-		o.needs("answer", m.Answer, "the answer")
+		needs(o, "answer", m.Answer, "the answer")
 		return m
 	},
-	"retry": func(o *jsonObject) forge.Message {
+	"retry": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Retry{}
-		o.text("instructions", &m.Instructions)
-		o.read("budget_usd", &m.BudgetUSD, "a number")
-		o.only("instructions", "budget_usd")
+		o.Text("instructions", &m.Instructions)
+		o.Read("budget_usd", &m.BudgetUSD, "a number")
+		o.Only("instructions", "budget_usd")
 		if m.BudgetUSD < 0 {
-			o.note("budget_usd", "is negative")
+			o.Note("budget_usd", "is negative")
 		}
 		return m
 	},
-	"cancel": func(o *jsonObject) forge.Message {
+	"cancel": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Cancel{}
-		o.text("reason", &m.Reason)
-		o.task(&m.Task)
-		o.only("reason", "task")
+		o.Text("reason", &m.Reason)
+		readTask(o, &m.Task)
+		o.Only("reason", "task")
 		return m
 	},
-	"pause": func(o *jsonObject) forge.Message {
+	"pause": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Pause{}
-		o.text("reason", &m.Reason)
-		o.task(&m.Task)
-		o.only("reason", "task")
+		o.Text("reason", &m.Reason)
+		readTask(o, &m.Task)
+		o.Only("reason", "task")
 		return m
 	},
-	"resume": func(o *jsonObject) forge.Message {
+	"resume": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Resume{}
-		o.task(&m.Task)
-		o.only("task")
+		readTask(o, &m.Task)
+		o.Only("task")
 		return m
 	},
 }
@@ -100,38 +101,34 @@ func ReadWish(verb string, data []byte) (forge.Message, error) {
 		data = []byte("{}")
 	}
 	var errs []forge.FieldError
-	o, err := readObject(data, "", &errs)
+	o, err := jsonobject.Parse(data, "", &errs)
 	if err != nil {
 		return nil, mistakes([]forge.FieldError{{Reason: err.Error()}})
 	}
 	m := read(&o)
-	for field, value := range o.values {
-		if len(value) > maxWish {
-			o.note(field, fmt.Sprintf("has %d bytes; at most %d are allowed", len(value), maxWish))
-		}
-	}
+	o.Bound(maxWish)
 	if edit := forge.As[*forge.Edit](m); edit != nil && edit.Title != nil {
 		if reason := document.CheckTitle(*edit.Title); reason != "" {
-			o.note("title", reason)
+			o.Note("title", reason)
 		}
 	}
 	return m, mistakes(errs)
 }
 
 // needs notes that a text is missing.
-func (o *jsonObject) needs(field, value, what string) {
+func needs(o *jsonobject.Object, field, value, what string) {
 	if value == "" {
-		o.note(field, "is missing: "+what)
+		o.Note(field, "is missing: "+what)
 	}
 }
 
-// task reads the id of a task.
-func (o *jsonObject) task(into *forge.TaskID) {
-	o.text("task", (*string)(into))
+// readTask reads the id of a task.
+func readTask(o *jsonobject.Object, into *forge.TaskID) {
+	o.Text("task", (*string)(into))
 	if *into == "" {
 		return
 	}
 	if _, err := forge.ParseTaskID(string(*into)); err != nil {
-		o.note("task", err.Error())
+		o.Note("task", err.Error())
 	}
 }
