@@ -9,7 +9,7 @@ import (
 )
 
 // maxOutcomes bounds the outcomes that are remembered.
-const maxOutcomes = 2048
+const maxOutcomes = 512
 
 // outcomes remembers whether signatures hold that come with more than one message: those
 // over several messages, and those of certificates. To check one costs as much as a
