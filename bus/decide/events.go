@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -33,6 +34,17 @@ type Config struct {
 	// Authors proves by signatures who sent a request or a result; nil: nothing is proven,
 	// where accounts have no keys.
 	Authors *signed.Keys
+	// Together reports whether every runner reads signatures over several messages; nil: not every one does.
+	Together func() bool
+}
+
+// header returns the header of an answer.
+func (c *Config) header() nats.Header {
+	h := nats.Header{}
+	if c.Together != nil && c.Together() {
+		h.Set(wire.HeaderTogether, "true")
+	}
+	return h
 }
 
 // Delivery is an event that a runner has to decide on, once or again.
@@ -47,6 +59,8 @@ type Delivery struct {
 	// reply is the inbox of a sender that waits for the ruling; empty if none
 	// does.
 	reply string
+	// header is that of the answer.
+	header nats.Header
 	// rejected is the refusal that a system is told when the handler has
 	// returned.
 	rejected *requests.Refusal
@@ -75,7 +89,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 	}
 	data, err := wire.Rulings.Marshal(&r)
 	if err == nil {
-		err = d.conn.NC.Publish(d.reply, data)
+		err = d.conn.NC.PublishMsg(&nats.Msg{Subject: d.reply, Header: d.header, Data: data})
 	}
 	if err != nil {
 		d.conn.Log.WarnContext(logging.Event(context.Background(), &d.Event), "cannot tell the ruling", "event", d.Event.ID, "error", err)
@@ -238,7 +252,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	id := fmt.Sprint(in.stream, "/", meta.Sequence.Stream)
 	d := &Delivery{
 		Event: ev, Attempt: int(meta.NumDelivered), Asked: in.people,
-		conn: c.events.conn, reply: replyOf(m),
+		conn: c.events.conn, reply: replyOf(m), header: c.cfg.header(),
 	}
 	err = c.call(ctx, d)
 	if err == nil && d.rejected != nil {

@@ -122,7 +122,7 @@ func (c *eventConsumers) answer(ctx context.Context, m *nats.Msg, header, value 
 	if wire.InboxOf(sender, m.Reply) == "" {
 		return
 	}
-	answer := nats.NewMsg(m.Reply)
+	answer := &nats.Msg{Subject: m.Reply, Header: c.cfg.header()}
 	answer.Header.Set(header, value)
 	if err := c.events.conn.NC.PublishMsg(answer); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot answer a worker", "subject", m.Subject, "error", err)

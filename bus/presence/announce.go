@@ -36,6 +36,7 @@ const (
 	metaProjects = "projects"
 	metaAgents   = "agents"
 	metaRules    = "rules"
+	metaTogether = "signed_together"
 
 	metaExecutor     = "executor"
 	metaImage        = "executor_image"
@@ -56,6 +57,8 @@ type Replica struct {
 	Agents   []string          // whose programs it has found
 	Executor Executor          // of agents and commands; none of a runner
 	Rules    rules.Version     // the newest that a runner knows, in an announcement by default that of this program; 0 of others, and where it is not said
+	// Together says that a runner reads signatures over several messages. Each of this program does.
+	Together bool
 }
 
 // Executor says where a replica runs agents and commands, in its own words.
@@ -105,6 +108,7 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 	r.Executor.metadata(metadata)
 	if r.Service == runner {
 		metadata[metaRules] = strconv.Itoa(int(cmp.Or(r.Rules, rules.Newest)))
+		metadata[metaTogether] = "true"
 	}
 	svc, err := micro.AddService(s.conn.NC, micro.Config{
 		Name: name, Version: protocolVersion, Description: "a running " + r.Service, Metadata: metadata,

@@ -181,6 +181,7 @@ func read(data []byte) (r Replica, ok bool) {
 	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == runner {
 		r.Rules = rules.Version(n)
 	}
+	r.Together = service == runner && info.Metadata[metaTogether] == "true"
 	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {
 		if p, err := forge.ParseProjectID(text); err == nil && len(r.Projects) < maxProjects {
 			r.Projects = append(r.Projects, p)

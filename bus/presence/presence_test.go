@@ -68,25 +68,27 @@ func TestGather(t *testing.T) {
 	two.Executor = presence.Executor{Name: forge.ExecutorNone, Reason: "unshare: operation not permitted"}
 	runner := presence.Replica{Service: "runner", ID: "r1", Version: "v2", Started: started, Rules: 7}
 	announce(t, s.Connect(t), runner)
+	seen := runner
+	seen.Together = true
 	stop := announce(t, s.Connect(t), two)
 	first := one
 	first.Agents = nil
 	other := s.Connect(t)
 	before := announce(t, other, first)
 	announce(t, other, one) // knows more now, and is the same process
-	if diff := cmp.Diff([]presence.Replica{one, two, runner}, gather(t, b, 4)); diff != "" {
+	if diff := cmp.Diff([]presence.Replica{one, two, seen}, gather(t, b, 4)); diff != "" {
 		t.Error(diff)
 	}
 	before()
 	stop()
 	wait.Until(t, "who stops is not there any more", func() bool { return len(all(t, b)) == 2 })
-	if diff := cmp.Diff([]presence.Replica{one, runner}, gather(t, b, 2)); diff != "" {
+	if diff := cmp.Diff([]presence.Replica{one, seen}, gather(t, b, 2)); diff != "" {
 		t.Error(diff)
 	}
 	again := one
 	again.Started = started.Add(time.Second)
 	announce(t, s.Connect(t), again) // another process with the same id
-	if diff := cmp.Diff([]presence.Replica{one, again, runner}, gather(t, b, 3)); diff != "" {
+	if diff := cmp.Diff([]presence.Replica{one, again, seen}, gather(t, b, 3)); diff != "" {
 		t.Error(diff)
 	}
 	s.Restart(t)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"slices"
+	"strings"
 )
 
 // MaxTogether bounds the messages that one signature is over.
@@ -41,6 +42,9 @@ type Place struct {
 	// Beside are the hashes that the message is joined with one after the other.
 	Beside []sum
 }
+
+// Together reports whether the value of a header is a proof of one of several messages that were signed together.
+func Together(text string) bool { return strings.HasPrefix(text, gathered+" ") }
 
 // gather sets the places of proofs in a tree of hashes. A node that is left over on a level goes to the next.
 func gather(proofs []Proof) {

@@ -12,6 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
@@ -80,7 +81,11 @@ func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent bool, timeout ti
 		return nil, err
 	}
 	defer answered()
-	return rs.conn.Ask(ctx, m, timeout)
+	answer, err := rs.conn.Ask(ctx, m, timeout)
+	if err == nil {
+		rs.conn.Signer.Heard(answer.Header)
+	}
+	return answer, err
 }
 
 // report sends a result until it is decided. delivery counts how often a runner
@@ -90,6 +95,7 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 	if err != nil {
 		return err
 	}
+	refused := false
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
 		answer, err := rs.ask(ctx, m, r.Attempt.Step.OfProject(), min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
@@ -97,6 +103,12 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 		switch {
 		case err == nil:
 			if reason := answer.Header.Get(wire.HeaderReason); reason != "" {
+				// An older runner may have come that cannot read this signature. Its answer has the next one
+				// in the older form.
+				if !refused && signed.Together(m.Header.Get(signed.Header)) {
+					refused = true
+					continue
+				}
 				return &RefusedError{reason}
 			}
 			if answer.Header.Get(wire.HeaderDecided) != "" {

@@ -30,26 +30,35 @@ type RulesConfig struct {
 	Settle time.Duration
 }
 
-// ballot finds the version of the rules for new decisions: the newest that every runner has known for a while. Nothing depends on it being
+// ballot finds the version of the rules for new decisions, the newest that every runner has known for a while, and in the same way
+// whether senders may sign several messages together. Nothing depends on it being
 // right: a runner that meets a record of newer rules leaves that machine to those who know them. So what is lost by a runner that was
 // not seen is time.
 type ballot struct {
 	cfg RulesConfig
 
 	mu     sync.Mutex
-	active rules.Version
-	// next is the version that all runners knew at the last look, and since is when they were first seen to. Zero: not seen.
-	next  rules.Version
+	active common
+	// next is common to all runners at the last look, and since is when that was seen first. Zero: not seen.
+	next  common
 	since time.Time
 }
 
+// common describes several runners by the least of what each can do.
+type common struct {
+	// rules is the newest version that they know.
+	rules rules.Version
+	// together says that they read signatures over several messages.
+	together bool
+}
+
 func newBallot(cfg RulesConfig) *ballot {
-	b := &ballot{cfg: cfg, active: rules.First}
+	b := &ballot{cfg: cfg, active: common{rules: rules.First}}
 	if b.cfg.Settle == 0 {
 		b.cfg.Settle = settleRules
 	}
 	if cfg.Alone {
-		b.active = rules.Newest
+		b.active = common{rules.Newest, true}
 	}
 	return b
 }
@@ -59,18 +68,27 @@ func (b *ballot) Active() rules.Version {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cfg.Most > 0 {
-		return min(b.active, b.cfg.Most)
+		return min(b.active.rules, b.cfg.Most)
 	}
-	return b.active
+	return b.active.rules
 }
 
-// looked takes which runners answered, and reports whether the active version changed. An older runner counts at once. A newer version
+// Together reports whether senders may sign several messages together.
+func (b *ballot) Together() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.active.together
+}
+
+// looked takes which runners answered, and reports whether anything active changed. An older runner counts at once. What is newer
 // counts when nothing else was seen for a while; a look that failed, or that does not even show this runner, is none.
 func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool {
 	var known []rules.Version
+	all := common{together: true}
 	for i := range found {
 		if found[i].Service == "runner" {
 			known = append(known, found[i].Rules)
+			all.together = all.together && found[i].Together
 		}
 	}
 	b.mu.Lock()
@@ -79,12 +97,17 @@ func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool
 		b.since = time.Time{}
 		return false
 	}
-	all, before := rules.Active(known), b.active
+	all.rules = rules.Active(known)
+	before := b.active
 	if b.since.IsZero() || all != b.next {
 		b.next, b.since = all, now
 	}
-	if all < b.active || now.Sub(b.since) >= b.cfg.Settle {
-		b.active = all
+	settled := now.Sub(b.since) >= b.cfg.Settle
+	if settled || all.rules < b.active.rules {
+		b.active.rules = all.rules
+	}
+	if settled || !all.together {
+		b.active.together = all.together
 	}
 	return b.active != before
 }
@@ -105,7 +128,8 @@ func (r *runner) watchRules(ctx context.Context) {
 			return
 		}
 		if r.ballot.looked(time.Now(), found, err) {
-			r.log.InfoContext(ctx, "decisions go by another version of the rules", "rules", int(r.ballot.Active()), "newest", int(rules.Newest))
+			r.log.InfoContext(ctx, "what all runners can do changed", "rules", int(r.ballot.Active()), "newest", int(rules.Newest),
+				"signed_together", r.ballot.Together())
 		}
 		if errors.Is(err, bus.ErrNotAllowed) && !told {
 			told = true

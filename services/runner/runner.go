@@ -115,7 +115,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx, cfg.Authors) })
 	}
-	cfg.Bus.Events.Consume(ctx, decide.Config{Authors: cfg.Authors}, r.handle)
+	cfg.Bus.Events.Consume(ctx, decide.Config{Authors: cfg.Authors, Together: r.ballot.Together}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()

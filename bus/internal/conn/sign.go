@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,10 +26,15 @@ func Signable(subject string, header nats.Header, data []byte) *signed.Message {
 // Signer signs messages by the key of the account. A message that is sent alone is signed
 // at once. While earlier ones are not answered yet, those that come are gathered, and one
 // signature is over all of them: to make and to check one is most of what a message costs
-// the processor, and whoever answers is busy anyway.
+// the processor, and whoever answers is busy anyway. Until a runner has said that all runners
+// can read that, each message has its own.
 type Signer struct {
 	// Key is asked for each signature; nil: messages stay unsigned.
 	Key proof.Source
+
+	// together says that the last runner that answered reads signatures over several messages, as do
+	// all others that it knows of.
+	together atomic.Bool
 
 	mu sync.Mutex
 	// open counts the messages that were signed and are not answered yet.
@@ -50,6 +56,9 @@ type group struct {
 	errs  []error
 	err   error
 }
+
+// Heard takes the header of a runner's answer.
+func (s *Signer) Heard(answer nats.Header) { s.together.Store(answer.Get(wire.HeaderTogether) != "") }
 
 // release has the group signed at once. The Signer is locked.
 func (g *group) release() {
@@ -96,12 +105,13 @@ func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, firs
 		s.next = &group{due: make(chan struct{}), done: make(chan struct{})}
 	}
 	g = s.next
-	if urgent || s.open == 0 {
+	together := s.together.Load()
+	if urgent || s.open == 0 || !together {
 		g.release()
 	}
 	place = len(g.list)
 	g.list = append(g.list, m)
-	if len(g.list) == signed.MaxTogether {
+	if len(g.list) == signed.MaxTogether || !together {
 		g.release()
 		s.next = nil
 	}

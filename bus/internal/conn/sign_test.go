@@ -35,7 +35,9 @@ type account struct {
 // newAccount returns an account whose key is asked for by source.
 func newAccount(t *testing.T, source proof.Source) *account {
 	t.Helper()
-	return &account{t: t, s: &conn.Signer{Key: source}, answered: map[int]func(){}}
+	s := &conn.Signer{Key: source}
+	s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+	return &account{t: t, s: s, answered: map[int]func(){}}
 }
 
 // ownKey returns the key of the account.
@@ -154,6 +156,28 @@ func TestMessagesAreGathered(t *testing.T) {
 			a.answer(9 + i)
 		}
 		a.expect("when all are answered", 1, 1, 2, 2, 2, signed.MaxTogether, 1)
+		a.running.Wait()
+	})
+}
+
+// TestSignedAloneUntilAllCanRead: until a runner has said that all runners read a signature over several messages, and again when one says
+// nothing of it, each message is signed by itself, at once.
+func TestSignedAloneUntilAllCanRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, ownKey(t))
+		a.s.Heard(nil)
+		for i := range 3 {
+			a.send(i, i == 2)
+		}
+		a.expect("not told", 1, 1, 1)
+		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.send(3, false)
+		a.send(4, false)
+		a.pass(10 * time.Millisecond)
+		a.expect("told", 1, 1, 1, 2)
+		a.s.Heard(nats.Header{"Forge-Decided": {"true"}})
+		a.send(5, false)
+		a.expect("by a runner that says nothing of it", 1, 1, 1, 2, 1)
 		a.running.Wait()
 	})
 }

@@ -72,6 +72,11 @@ const (
 	HeaderAgain = "Forge-Again"
 )
 
+// HeaderTogether is in the answers of a runner as long as all runners can read a signature over several
+// messages. A sender that has not heard so signs each message by itself, which every runner reads: so an
+// installation can be upgraded and taken back in any order.
+const HeaderTogether = "Forge-Signed-Together"
+
 // Content types of submissions. Without one, JSON is told from protobuf by how it
 // begins.
 const (
