@@ -41,7 +41,8 @@ func TestSessionExpiresWhileAPageIsOpen(t *testing.T) {
 		got := send(method, path)
 		text := got.Body.String()
 		lost := strings.Contains(text, "What you sent was not done")
-		if got.Code != http.StatusUnauthorized || !strings.Contains(text, "Your session has ended: a session lasts 12 hours") || lost != (method == http.MethodPost) {
+		if got.Code != http.StatusUnauthorized || !strings.Contains(text, "Your session has ended: a session lasts 12 hours") ||
+			lost != (method == http.MethodPost) {
 			t.Errorf("%s after 12 hours: %d %s", method, got.Code, text)
 		}
 		if !strings.Contains(got.Header().Get("Set-Cookie"), "Max-Age=0") {

@@ -170,7 +170,8 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 	words, rejects := task.Rejects(a.Answer)
 	switch {
 	case !approves && !rejects:
-		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer, messages.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
+		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer,
+			messages.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
 	case approves && a.Question == "":
 		// The question names the commit, its index does not: a late answer would approve a commit that the
 		// person has not seen. An answer that repeats another question is refused before.

@@ -160,7 +160,7 @@ func TestPatienceIsForOneCommand(t *testing.T) {
 					if gone := time.Since(began); gone < time.Minute {
 						return nil, &natsd.HeldError{PID: 7, Purpose: purposeCommand, Since: began.Add(gone.Truncate(test.turn))}
 					}
-					return nil, nil
+					return &Session{}, nil
 				})
 				if _, held := errors.AsType[*natsd.HeldError](err); held != test.fails {
 					t.Errorf("%v", err)

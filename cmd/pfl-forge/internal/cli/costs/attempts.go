@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 // AttemptDetail is an attempt that has ended, with what it used, as programs read it.
@@ -97,7 +98,7 @@ func (f *fold) event(by rules.Version, ev *forge.Event) {
 			Step: m.Attempt.Step, TaskID: m.Attempt.Task, Attempt: m.Attempt.Number, Duration: m.Duration, Session: m.Session, Agent: m.Agent,
 			Model: m.Model, Executor: m.Executor, Usage: m.Usage,
 		}
-		outcome := Outcome(m)
+		outcome := report.Outcome(m)
 		if !wanted {
 			outcome = "unwanted"
 		}
@@ -114,36 +115,6 @@ func (f *fold) add(at time.Time, s *forge.StepRecord, outcome string) {
 		Seconds: s.Duration.Seconds(), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
 		CacheWriteTokens: u.CacheWriteTokens, Turns: u.Turns, CostUSD: u.CostUSD, EndedAt: at,
 	})
-}
-
-// Outcome returns the outcome of an attempt in one word: ok, rejected, conflict, verify_failed,
-// no_commits, asked_for_checks, or a forge.FailureReason.
-func Outcome(r *forge.Result) string {
-	switch out := r.Output.(type) {
-	case *forge.Failure:
-		return string(out.Reason)
-	case *forge.Review:
-		switch out.Verdict {
-		case forge.VerdictRejected:
-			return "rejected"
-		case "":
-			return "asked_for_checks"
-		default:
-		}
-	case *forge.Rebase:
-		if len(out.Conflicts) > 0 {
-			return "conflict"
-		}
-		if out.Verify != nil && !out.Verify.Passed {
-			return "verify_failed"
-		}
-	case *forge.Implementation:
-		if out.Commits == 0 && !out.Unchanged {
-			return "no_commits"
-		}
-	default:
-	}
-	return "ok"
 }
 
 // PrintAttempts prints attempts as a table.
