@@ -168,13 +168,10 @@ func lives(ctx context.Context, t *testing.T, w *world, asked func(string) strin
 // hostileText is what an attacker writes, as a part of JSON.
 const hostileText = `</title><script>document.documentElement.dataset.owned='yes'</script><img src=x onerror=\"document.documentElement.dataset.owned='yes'\">`
 
-// pictures takes a picture of each page, and keeps it where PFL_FORGE_SCREENSHOTS names a folder.
+// pictures looks at each page.
 func pictures(ctx context.Context, t *testing.T, base, done string) {
 	t.Helper()
-	for _, one := range []struct {
-		name, address, scheme string
-		width, height         int64
-	}{
+	for _, one := range []view{
 		{"console-inbox", "/console/inbox", "light", 1100, 800},
 		{"console-board", "/console/board", "light", 1100, 480},
 		{"console-change", consolePath(done) + "?step=implement", "dark", 1100, 1000},
@@ -185,23 +182,36 @@ func pictures(ctx context.Context, t *testing.T, base, done string) {
 		{"", "/console/inbox", "dark", 320, 900},
 		{"", consolePath(done) + "/transcript?step=implement", "light", 1100, 500},
 	} {
-		acts(ctx, t, chromedp.EmulateViewport(one.width, one.height), func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: one.scheme}},
-			})
-			return chromedp.Void{}, err
-		}, chromedp.Navigate(base+one.address))
-		data := reads(ctx, t, chromedp.Action[[]byte](func(ctx context.Context, _ *chromedp.Target) ([]byte, error) {
-			r, err := chromedp.Call(ctx, pages.CaptureScreenshot, pages.CaptureScreenshotParams{})
-			return r.Data, err
-		}))
-		into := os.Getenv("PFL_FORGE_SCREENSHOTS")
-		if into == "" || one.name == "" {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(into, one.name+".png"), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		one.picture(ctx, t, base)
+	}
+}
+
+// view is a page as a person sees it.
+type view struct {
+	// name is that of the picture; empty: none is kept.
+	name, address, scheme string
+	width, height         int64
+}
+
+// picture takes a picture of a view, and keeps it where PFL_FORGE_SCREENSHOTS names a folder.
+func (v *view) picture(ctx context.Context, t *testing.T, base string) {
+	t.Helper()
+	acts(ctx, t, chromedp.EmulateViewport(v.width, v.height), func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+		})
+		return chromedp.Void{}, err
+	}, chromedp.Navigate(base+v.address))
+	data := reads(ctx, t, chromedp.Action[[]byte](func(ctx context.Context, _ *chromedp.Target) ([]byte, error) {
+		r, err := chromedp.Call(ctx, pages.CaptureScreenshot, pages.CaptureScreenshotParams{})
+		return r.Data, err
+	}))
+	into := os.Getenv("PFL_FORGE_SCREENSHOTS")
+	if into == "" || v.name == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(into, v.name+".png"), data, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
