@@ -101,7 +101,7 @@ func runner(all []Account) []Right {
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
 				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
 				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
-				subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APICostsBy, subjects.APICostsFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{
