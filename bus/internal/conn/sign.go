@@ -82,6 +82,23 @@ func (s *Signer) Sign(m *nats.Msg, urgent bool) (answered func(), err error) {
 	} else {
 		<-g.done
 	}
+	return s.set(m, g, place)
+}
+
+// SignAlone is Sign without others, whatever runners say: for a message that was refused with a signature over several.
+func (s *Signer) SignAlone(m *nats.Msg) (answered func(), err error) {
+	if s.Key == nil {
+		return func() {}, nil
+	}
+	g := newGroup()
+	g.list = []*signed.Message{Signable(m.Subject, m.Header, m.Data)}
+	g.release()
+	s.sign(g)
+	return s.set(m, g, 0)
+}
+
+// set sets the header of a message that was signed in a group.
+func (s *Signer) set(m *nats.Msg, g *group, place int) (answered func(), err error) {
 	err = g.err
 	if err == nil && g.texts != nil {
 		err = g.errs[place]
@@ -96,13 +113,16 @@ func (s *Signer) Sign(m *nats.Msg, urgent bool) (answered func(), err error) {
 	return s.answered, nil
 }
 
+// newGroup returns a group without messages.
+func newGroup() *group { return &group{due: make(chan struct{}), done: make(chan struct{})} }
+
 // join adds a message to the group that is signed next. The first of a group has to sign
 // it.
 func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first = s.next == nil; first {
-		s.next = &group{due: make(chan struct{}), done: make(chan struct{})}
+		s.next = newGroup()
 	}
 	g = s.next
 	together := s.together.Load()
@@ -118,7 +138,7 @@ func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, firs
 	return g, place, first
 }
 
-// sign signs a group when it is due.
+// sign signs a group when it is due: together, or, if a runner has come meanwhile that cannot read that, one by one.
 func (s *Signer) sign(g *group) {
 	timer := time.NewTimer(gatherTime)
 	select {
@@ -137,8 +157,13 @@ func (s *Signer) sign(g *group) {
 	switch {
 	case err != nil:
 		g.err = err
-	case key != nil:
+	case key != nil && s.together.Load():
 		g.texts, g.errs = signed.SignAll(key, g.list, time.Now())
+	case key != nil:
+		for i := range g.list {
+			texts, errs := signed.SignAll(key, g.list[i:i+1], time.Now())
+			g.texts, g.errs = append(g.texts, texts[0]), append(g.errs, errs[0])
+		}
 	}
 }
 

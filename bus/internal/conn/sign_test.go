@@ -178,6 +178,12 @@ func TestSignedAloneUntilAllCanRead(t *testing.T) {
 		a.s.Heard(nats.Header{"Forge-Decided": {"true"}})
 		a.send(5, false)
 		a.expect("by a runner that says nothing of it", 1, 1, 1, 2, 1)
+		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.send(6, false)
+		a.send(7, false)
+		a.s.Heard(nil)
+		a.send(8, false)
+		a.expect("while some wait to be signed together", 1, 1, 1, 2, 1, 1, 1, 1)
 		a.running.Wait()
 	})
 }
