@@ -17,6 +17,10 @@ import (
 // gatherTime is for how long a message may wait to be signed together with others.
 const gatherTime = 10 * time.Millisecond
 
+// heardTime is for how long a runner's word counts that all runners read signatures over several messages: whoever
+// hears nothing for longer may next meet an older one.
+const heardTime = 30 * time.Second
+
 // Signable returns a message as its author signs it, and as a receiver compares it
 // with its signature.
 func Signable(subject string, header nats.Header, data []byte) *signed.Message {
@@ -32,9 +36,9 @@ type Signer struct {
 	// Key is asked for each signature; nil: messages stay unsigned.
 	Key proof.Source
 
-	// together says that the last runner that answered reads signatures over several messages, as do
-	// all others that it knows of.
-	together atomic.Bool
+	// heard is when the last runner that answered said that it reads signatures over several messages, as do
+	// all others that it knows of, in nanoseconds since 1970; 0 if it did not.
+	heard atomic.Int64
 
 	mu sync.Mutex
 	// open counts the messages that were signed and are not answered yet.
@@ -58,7 +62,19 @@ type group struct {
 }
 
 // Heard takes the header of a runner's answer.
-func (s *Signer) Heard(answer nats.Header) { s.together.Store(answer.Get(wire.HeaderTogether) != "") }
+func (s *Signer) Heard(answer nats.Header) {
+	at := int64(0)
+	if answer.Get(wire.HeaderTogether) != "" {
+		at = time.Now().UnixNano()
+	}
+	s.heard.Store(at)
+}
+
+// together reports whether messages may be signed together.
+func (s *Signer) together() bool {
+	at := s.heard.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < heardTime
+}
 
 // release has the group signed at once. The Signer is locked.
 func (g *group) release() {
@@ -125,7 +141,7 @@ func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, firs
 		s.next = newGroup()
 	}
 	g = s.next
-	together := s.together.Load()
+	together := s.together()
 	if urgent || s.open == 0 || !together {
 		g.release()
 	}
@@ -157,7 +173,7 @@ func (s *Signer) sign(g *group) {
 	switch {
 	case err != nil:
 		g.err = err
-	case key != nil && s.together.Load():
+	case key != nil && s.together():
 		g.texts, g.errs = signed.SignAll(key, g.list, time.Now())
 	case key != nil:
 		for i := range g.list {

@@ -184,6 +184,11 @@ func TestSignedAloneUntilAllCanRead(t *testing.T) {
 		a.s.Heard(nil)
 		a.send(8, false)
 		a.expect("while some wait to be signed together", 1, 1, 1, 2, 1, 1, 1, 1)
+		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.pass(30 * time.Second)
+		a.send(9, false)
+		a.send(10, false)
+		a.expect("of whom nothing was heard for long", 1, 1, 1, 2, 1, 1, 1, 1, 1, 1)
 		a.running.Wait()
 	})
 }
