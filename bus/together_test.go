@@ -16,8 +16,16 @@ import (
 )
 
 // TestOlderRunnerTakesResults has results signed together, since a runner said that all can read that, come to a runner of before, which
-// refuses what it cannot read: they come again, each with a signature of its own.
+// refuses what it cannot read: they come again, each with a signature of its own, also if a newer one that has not seen the older one yet
+// answers others meanwhile.
 func TestOlderRunnerTakesResults(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { olderRunner(t, "") })
+	t.Run("beside a newer one", func(t *testing.T) { olderRunner(t, "true") })
+}
+
+// olderRunner is TestOlderRunnerTakesResults where the last that a sender heard of signing together, when a result of it was refused, is said.
+func olderRunner(t *testing.T, heard string) {
+	t.Helper()
 	s := bustest.StartServer(t)
 	s.Connect(t)
 	key := keyOf(t, "reviewer")
@@ -52,7 +60,7 @@ func TestOlderRunnerTakesResults(t *testing.T) {
 			answer(m, "Forge-Decided", "true", "Forge-Signed-Together", "true")
 		case signed.Together(m.Header.Get(signed.Header)):
 			refused++
-			answer(m, "Forge-Reason", "its signature cannot be read")
+			answer(m, "Forge-Reason", "its signature cannot be read", "Forge-Signed-Together", heard)
 		case refused < 2: // so that those that follow are gathered
 			held = append(held, m)
 		default:

@@ -73,17 +73,20 @@ func passOn(dir string, controllers ...string) error {
 	if len(controllers) == 0 {
 		return errors.New("no controller is offered")
 	}
-	err := enable(dir, controllers)
-	if err == nil {
-		return nil // no process is in it, or it is the root of all groups
+	if !inhabited(dir) {
+		return enable(dir, controllers)
 	}
 	leaf := filepath.Join(dir, leafName)
-	if mkdirErr := os.Mkdir(leaf, 0o755); mkdirErr != nil && !errors.Is(mkdirErr, os.ErrExist) {
-		return mkdirErr
+	err := os.Mkdir(leaf, 0o755)
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
 	}
 	for range 100 { // what was started meanwhile is moved as well; there are few of these
 		if err = moveOurs(dir, leaf); err != nil {
 			break
+		}
+		if err = unix.EBUSY; inhabited(dir) {
+			continue
 		}
 		if err = enable(dir, controllers); !errors.Is(err, unix.EBUSY) {
 			break
@@ -96,18 +99,17 @@ func passOn(dir string, controllers ...string) error {
 	return err
 }
 
-// enable has a group pass controllers on, as many as it can: an error says that it passes on none.
+// inhabited reports whether a group has processes that are in the way of passing controllers on. The root of all groups, which
+// alone has no type, passes on whatever is in it.
+func inhabited(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
+	return err == nil && len(words(dir, "cgroup.procs")) > 0
+}
+
+// enable has a group pass all of the controllers on, or none. Each by itself would not do: the kernel lets pids be passed on by a
+// group that has processes, which can then pass memory on no more, and the groups below it take no process.
 func enable(dir string, controllers []string) error {
-	var errs []error
-	for _, c := range controllers {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+c), 0); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) < len(controllers) {
-		return nil
-	}
-	return errors.Join(errs...)
+	return os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+strings.Join(controllers, " +")), 0)
 }
 
 // moveOurs moves all processes of a group to another one: this process first, so that what it starts from then on is

@@ -205,6 +205,29 @@ func withMemory(say func(string, ...any)) {
 	}
 }
 
+// TestNothingIsPassedOnBesideProcesses: the kernel lets a group that has processes pass pids on, after which it can pass memory on no more. So as
+// long as one is in the group nothing is written, and then all at once.
+func TestNothingIsPassedOnBesideProcesses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("cgroup.controllers", "cpu memory pids\n")
+	write("cgroup.type", "domain\n")
+	write("cgroup.subtree_control", "")
+	write("cgroup.procs", strconv.Itoa(os.Getpid())+"\n") // a directory that is no group keeps it
+	if err := passOn(dir, pidsController, memoryController); !errors.Is(err, unix.EBUSY) || text(filepath.Join(dir, "cgroup.subtree_control")) != "" {
+		t.Errorf("beside a process: %q, %v", text(filepath.Join(dir, "cgroup.subtree_control")), err)
+	}
+	write("cgroup.procs", "")
+	if err := passOn(dir, pidsController, memoryController); err != nil || text(filepath.Join(dir, "cgroup.subtree_control")) != "+pids +memory" {
+		t.Errorf("without: %q, %v", text(filepath.Join(dir, "cgroup.subtree_control")), err)
+	}
+}
+
 // TestLimitsOfVersion2 makes the group of a command in directories that look like those of cgroup version 2: one of the version's own files
 // has each limit, and where no controller is passed on there is no group.
 func TestLimitsOfVersion2(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/access"
@@ -97,6 +99,31 @@ func TestNoClean(t *testing.T) {
 	}
 	if cleans(again[at]) {
 		t.Error("a person without the right may clean")
+	}
+}
+
+// TestEveryRequestIsHeard checks that a service may hear each request that somebody may ask: one that nobody
+// hears fails with accounts alone, and looks as if no runner were there.
+func TestEveryRequestIsHeard(t *testing.T) {
+	all := access.Accounts(users(t))
+	var asked, heard []string
+	for _, account := range all {
+		for _, r := range account.Rights(all) {
+			for _, s := range r.Publish {
+				if strings.HasPrefix(s, "forge.api.") {
+					asked = append(asked, s)
+				}
+			}
+			heard = append(heard, r.Subscribe...)
+		}
+	}
+	if len(asked) == 0 {
+		t.Error("nothing is asked")
+	}
+	for _, subject := range asked {
+		if !slices.ContainsFunc(heard, func(by string) bool { return server.SubjectsCollide(by, subject) }) {
+			t.Errorf("no service may hear %s", subject)
+		}
 	}
 }
 

@@ -100,8 +100,8 @@ func runner(all []Account) []Right {
 			Subscribe: append([]string{
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
 				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
-				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom, subjects.APICostsBy, subjects.APICostsFrom,
-				subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
+				subjects.APICostsBy, subjects.APICostsFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{

@@ -74,9 +74,16 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 }
 
 // ask signs a result and sends it. It is signed each time: by the key that the account
-// has now, at the time at which it is sent, however long it waited for a runner.
-func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent bool, timeout time.Duration) (*nats.Msg, error) {
-	answered, err := rs.conn.Signer.Sign(m, urgent)
+// has now, at the time at which it is sent, however long it waited for a runner; alone, if it
+// was refused with others.
+func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent, alone bool, timeout time.Duration) (*nats.Msg, error) {
+	var answered func()
+	var err error
+	if alone {
+		answered, err = rs.conn.Signer.SignAlone(m)
+	} else {
+		answered, err = rs.conn.Signer.Sign(m, urgent)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +105,13 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 	refused := false
 	for attempt := 0; ; attempt++ {
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
-		answer, err := rs.ask(ctx, m, r.Attempt.Step.OfProject(), min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
+		answer, err := rs.ask(ctx, m, r.Attempt.Step.OfProject(), refused, min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
 		pause := conn.Backoff(attempt)
 		switch {
 		case err == nil:
 			if reason := answer.Header.Get(wire.HeaderReason); reason != "" {
-				// An older runner may have come that cannot read this signature. Its answer has the next one
-				// in the older form.
+				// An older runner may have come that cannot read this signature. So the next one is of this result
+				// alone, also if a newer runner, which has not seen the older one, answers others meanwhile.
 				if !refused && signed.Together(m.Header.Get(signed.Header)) {
 					refused = true
 					continue

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// costsKept is for how long a runner can tell what single attempts used: a quarter and a month, so
-	// that its memory does not grow with the history of a project.
+	// costsKept is for how long a runner can tell what single attempts used: a quarter and a month. Its
+	// memory grows with the history of a project by the titles and sums of intents alone.
 	costsKept = 122 * 24 * time.Hour
 	// costsRead bounds the time to read on in the journals for one request.
 	costsRead = 4 * time.Second

@@ -17,6 +17,10 @@ import (
 // gatherTime is for how long a message may wait to be signed together with others.
 const gatherTime = 10 * time.Millisecond
 
+// heardTime is for how long a runner's word counts that all runners read signatures over several messages: whoever
+// hears nothing for longer may next meet an older one.
+const heardTime = 30 * time.Second
+
 // Signable returns a message as its author signs it, and as a receiver compares it
 // with its signature.
 func Signable(subject string, header nats.Header, data []byte) *signed.Message {
@@ -32,9 +36,9 @@ type Signer struct {
 	// Key is asked for each signature; nil: messages stay unsigned.
 	Key proof.Source
 
-	// together says that the last runner that answered reads signatures over several messages, as do
-	// all others that it knows of.
-	together atomic.Bool
+	// heard is when the last runner that answered said that it reads signatures over several messages, as do
+	// all others that it knows of, in nanoseconds since 1970; 0 if it did not.
+	heard atomic.Int64
 
 	mu sync.Mutex
 	// open counts the messages that were signed and are not answered yet.
@@ -58,7 +62,19 @@ type group struct {
 }
 
 // Heard takes the header of a runner's answer.
-func (s *Signer) Heard(answer nats.Header) { s.together.Store(answer.Get(wire.HeaderTogether) != "") }
+func (s *Signer) Heard(answer nats.Header) {
+	at := int64(0)
+	if answer.Get(wire.HeaderTogether) != "" {
+		at = time.Now().UnixNano()
+	}
+	s.heard.Store(at)
+}
+
+// together reports whether messages may be signed together.
+func (s *Signer) together() bool {
+	at := s.heard.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < heardTime
+}
 
 // release has the group signed at once. The Signer is locked.
 func (g *group) release() {
@@ -82,6 +98,23 @@ func (s *Signer) Sign(m *nats.Msg, urgent bool) (answered func(), err error) {
 	} else {
 		<-g.done
 	}
+	return s.set(m, g, place)
+}
+
+// SignAlone is Sign without others, whatever runners say: for a message that was refused with a signature over several.
+func (s *Signer) SignAlone(m *nats.Msg) (answered func(), err error) {
+	if s.Key == nil {
+		return func() {}, nil
+	}
+	g := newGroup()
+	g.list = []*signed.Message{Signable(m.Subject, m.Header, m.Data)}
+	g.release()
+	s.sign(g)
+	return s.set(m, g, 0)
+}
+
+// set sets the header of a message that was signed in a group.
+func (s *Signer) set(m *nats.Msg, g *group, place int) (answered func(), err error) {
 	err = g.err
 	if err == nil && g.texts != nil {
 		err = g.errs[place]
@@ -96,16 +129,19 @@ func (s *Signer) Sign(m *nats.Msg, urgent bool) (answered func(), err error) {
 	return s.answered, nil
 }
 
+// newGroup returns a group without messages.
+func newGroup() *group { return &group{due: make(chan struct{}), done: make(chan struct{})} }
+
 // join adds a message to the group that is signed next. The first of a group has to sign
 // it.
 func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first = s.next == nil; first {
-		s.next = &group{due: make(chan struct{}), done: make(chan struct{})}
+		s.next = newGroup()
 	}
 	g = s.next
-	together := s.together.Load()
+	together := s.together()
 	if urgent || s.open == 0 || !together {
 		g.release()
 	}
@@ -118,7 +154,7 @@ func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, firs
 	return g, place, first
 }
 
-// sign signs a group when it is due.
+// sign signs a group when it is due: together, or, if a runner has come meanwhile that cannot read that, one by one.
 func (s *Signer) sign(g *group) {
 	timer := time.NewTimer(gatherTime)
 	select {
@@ -137,8 +173,13 @@ func (s *Signer) sign(g *group) {
 	switch {
 	case err != nil:
 		g.err = err
-	case key != nil:
+	case key != nil && s.together():
 		g.texts, g.errs = signed.SignAll(key, g.list, time.Now())
+	case key != nil:
+		for i := range g.list {
+			texts, errs := signed.SignAll(key, g.list[i:i+1], time.Now())
+			g.texts, g.errs = append(g.texts, texts[0]), append(g.errs, errs[0])
+		}
 	}
 }
 

@@ -105,8 +105,9 @@ func (c *clock) effects(e *forge.Effects) {
 		})
 	}
 	for _, a := range e.Cancels {
+		claim := a.Claim
 		a.Claim = 0
-		if was := c.attempts[a]; was != nil {
+		if was := c.attempts[a]; was != nil && was.Claim == claim { // else the same record gave it to another worker
 			was.To, was.Outcome = c.now, "not needed any more"
 			delete(c.attempts, a)
 		}

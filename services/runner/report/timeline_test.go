@@ -76,11 +76,12 @@ func TestTimelineOfLiars(t *testing.T) {
 	}
 	records := journalOf(t, submitted, &forge.RunAdmitted{Run: 1})
 	again := records[1].Effects.Commands[0]
+	taken := again.Attempt
 	again.Attempt.Claim = 2
 	records = append(records,
 		forge.Record{
 			Events:  []forge.Event{{ID: "x", To: key, At: at(100), Message: &forge.TimerFired{Key: "x"}}},
-			Effects: forge.Effects{Commands: []forge.Command{again}},
+			Effects: forge.Effects{Cancels: []forge.Attempt{taken}, Commands: []forge.Command{again}}, // as the rules take it from a worker
 		},
 		forge.Record{Events: []forge.Event{{ID: "y", To: key, At: at(110), Message: analyzed(1, at(61), time.Second, &forge.Analysis{})}}},
 		forge.Record{Events: []forge.Event{{ID: "z", To: key, At: at(120), Message: analyzed(2, at(101), time.Second, &forge.Analysis{})}}},
