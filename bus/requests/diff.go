@@ -57,6 +57,10 @@ func page[R any, P interface {
 // alone is the share of a request that takes all the room that there is.
 func alone[P any](P) int64 { return largeAtOnce }
 
+// small is the share of a request that takes no room: its answer is in memory already, and whoever waits until it is
+// keeps none of the others from being read.
+func small[P any](P) int64 { return 0 }
+
 // compares returns the share of a request for a change.
 func compares(r *document.DiffRequest) int64 {
 	if r.Since != 0 {

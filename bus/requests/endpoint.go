@@ -74,7 +74,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	}
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
 	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
-	costs := page(e, nil, cfg.Costs)
+	costs := page(e, small[*document.CostsRequest], cfg.Costs)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),

@@ -46,6 +46,11 @@ func Costs(j *journal.Journal) func(context.Context, forge.ProjectID, document.C
 		if err := l.readOn(ctx, j, project); err != nil {
 			return document.Costs{}, err
 		}
+		if l.next == 0 { // whoever may ask for any project can make up as many as they like
+			mu.Lock()
+			delete(projects, project)
+			mu.Unlock()
+		}
 		if from := l.From(); r.Since.Before(from) && !from.IsZero() {
 			if !r.Since.IsZero() {
 				return document.Costs{}, refused(http.StatusBadRequest, "since", "is too long ago: what attempts used is known since %s",

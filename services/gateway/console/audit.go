@@ -151,10 +151,14 @@ func (v *visit) export() error {
 	if err != nil {
 		return err
 	}
+	defer v.hurry()()
 	ask.Set("limit", strconv.Itoa(perExport))
 	var all []document.CloudEvent[document.Audited]
 	for {
 		a, err := v.auditOf(page.Project, ask)
+		if v.r.Context().Err() != nil {
+			return &refusal{http.StatusServiceUnavailable, "Reading the journals took too long. Choose a shorter time, or use pfl-forge audit-log export."}
+		}
 		if err != nil {
 			return err
 		}

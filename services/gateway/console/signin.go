@@ -57,15 +57,6 @@ func (v *visit) signIn() error {
 		return &signedOut{errNoSession}
 	}
 	secret, next := strings.TrimSpace(v.r.PostForm.Get("token")), within(v.r.PostForm.Get("next"))
-	succeeded, wait := v.console.tries.Begin(v.r.RemoteAddr)
-	if wait > 0 {
-		seconds := int(math.Ceil(wait.Seconds()))
-		v.signInFailed("too many failed")
-		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-		return v.show(http.StatusTooManyRequests, "signin", "Sign in", entry{Next: next, Wrong: fmt.Sprintf(
-			"Signing in failed too often. Try again in %s. Whoever is signed in stays so.", plural(seconds, "second"),
-		)})
-	}
 	wrong, why := "Paste a token, which begins with pflt_.", "it is no token"
 	if secret != "" && len(secret) <= maxSecret {
 		t, err := v.console.cfg.Tokens.Find(secret)
@@ -79,21 +70,24 @@ func (v *visit) signIn() error {
 		case !person:
 			wrong, why = "This is the token of a system. The console is for people; a system uses the API.", "it is the token of the system "+name
 		default:
-			succeeded()
 			v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name)
 			v.console.setSession(v.w, v.console.sessions.seal(t))
 			http.Redirect(v.w, v.r, next, http.StatusSeeOther)
 			return nil
 		}
 	}
-	v.signInFailed(why)
-	return v.show(http.StatusUnauthorized, "signin", "Sign in", entry{Next: next, Wrong: wrong})
-}
-
-// signInFailed logs a failed try. What was typed is not in the line: it may be a token with a letter too many.
-func (v *visit) signInFailed(why string) {
 	v.token = nil
+	// The token comes first: whoever has one that counts is not kept out by others who fail at the same address.
+	if wait := v.console.tries.Failed(v.r.RemoteAddr); wait > 0 {
+		seconds := int(math.Ceil(wait.Seconds()))
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		return v.show(http.StatusTooManyRequests, "signin", "Sign in", entry{Next: next, Wrong: fmt.Sprintf(
+			"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", plural(seconds, "second"),
+		)})
+	}
+	// What was typed is not in the line: it may be a token with a letter too many.
 	v.console.cfg.Log.WarnContext(v.r.Context(), "signing in failed", "address", v.r.RemoteAddr, "reason", why)
+	return v.show(http.StatusUnauthorized, "signin", "Sign in", entry{Next: next, Wrong: wrong})
 }
 
 // signOut has the browser forget its session.

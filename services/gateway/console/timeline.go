@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -112,6 +113,7 @@ func (v *visit) records() error {
 	if err != nil {
 		return err
 	}
+	defer v.hurry()()
 	d := download{v: v, name: fmt.Sprintf("records-%s-%s.jsonl", p, id)}
 	for after := 0; ; {
 		var page document.Timeline
@@ -144,6 +146,17 @@ func (v *visit) records() error {
 //   - the role is taken away while the page is open, or in the middle of a download: TestConsoleTimelineTexts,
 //     TestDownloadIsWholeOrFails
 //   - a worker's clock puts its attempt into another year: TestTimelineOfLiars
+
+// downloadTime bounds the reading for a download. The gateway gives up an answer after 30 seconds, and what is
+// read for nobody keeps a runner from reading for others.
+const downloadTime = 25 * time.Second
+
+// hurry bounds the rest of the visit by downloadTime, until the function that it returns is called.
+func (v *visit) hurry() (end func()) {
+	ctx, end := context.WithTimeout(v.r.Context(), downloadTime)
+	v.r = v.r.WithContext(ctx)
+	return end
+}
 
 // download is a file of lines of JSON that is sent as it is read.
 type download struct {

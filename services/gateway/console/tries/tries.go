@@ -1,7 +1,8 @@
 // Package tries bounds how often signing in may fail: from one address, and altogether.
 //
-// A token has 256 random bits and is not guessed, whatever the bound is. It keeps a gateway from being busy with
-// tries, and its log from being filled by them. It knows nothing of sessions: whoever is signed in stays so.
+// A token has 256 random bits and is not guessed, whatever the bound is. It keeps the log of a gateway from being
+// filled with failures. Only failures count: many people can have one address, that of a proxy, and none of them
+// is to keep the others out.
 package tries
 
 import (
@@ -42,27 +43,23 @@ func limiter(every time.Duration, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Every(every), burst)
 }
 
-// Begin takes a try from an address, as net/http has it in RemoteAddr. If there were too many, wait says when to try
-// again, and nothing was taken. Otherwise succeeded gives the try back, so that only failures count.
-func (t *Tries) Begin(remote string) (succeeded func(), wait time.Duration) {
+// Failed takes a failure from an address, as net/http has it in RemoteAddr. If there were too many, it returns how
+// long to wait before the next.
+func (t *Tries) Failed(remote string) (wait time.Duration) {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.of(remote, now).ReserveN(now, 1)
-	if wait := own.DelayFrom(now); wait > 0 {
+	if wait = own.DelayFrom(now); wait > 0 {
 		own.CancelAt(now)
-		return nil, wait
+		return wait
 	}
 	common := t.all.ReserveN(now, 1)
-	if wait := common.DelayFrom(now); wait > 0 {
+	if wait = common.DelayFrom(now); wait > 0 {
 		common.CancelAt(now)
 		own.CancelAt(now)
-		return nil, wait
 	}
-	return func() {
-		own.CancelAt(now)
-		common.CancelAt(now)
-	}, 0
+	return wait
 }
 
 // of returns the limiter of an address.
