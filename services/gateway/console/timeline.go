@@ -148,7 +148,7 @@ func (v *visit) records() error {
 //   - a worker's clock puts its attempt into another year: TestTimelineOfLiars
 
 // downloadTime bounds the reading for a download. The gateway gives up an answer after 30 seconds, and what is
-// read for nobody keeps a runner from reading for others.
+// read after that keeps a runner from reading for others.
 const downloadTime = 25 * time.Second
 
 // hurry bounds the rest of the visit by downloadTime, until the function that it returns is called.
