@@ -11,6 +11,7 @@ import (
 	"flag"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,31 @@ func Of(quick, full int) int {
 // size is asked for.
 func First[T any](quick int, cases []T) []T {
 	return cases[:Of(min(quick, len(cases)), len(cases))]
+}
+
+// PartVariable is the environment variable that asks for a part of long lists of cases, such as 2/3 for the second of
+// three parts. Where the time is bounded, commit after commit can have another part, and all of them have all cases.
+const PartVariable = "PFL_FORGE_TEST_PART"
+
+// Part returns the cases of the part that is asked for: every third, from the second on, for 2/3. Without one it
+// returns all.
+func Part[T any](t testing.TB, cases []T) []T {
+	t.Helper()
+	text := os.Getenv(PartVariable)
+	if text == "" {
+		return cases
+	}
+	first, of, _ := strings.Cut(text, "/")
+	part, err := strconv.Atoi(first)
+	parts, err2 := strconv.Atoi(of)
+	if err != nil || err2 != nil || part < 1 || part > parts {
+		t.Fatalf("%s is %q; want a part such as 2/3", PartVariable, text)
+	}
+	var list []T
+	for i := part - 1; i < len(cases); i += parts {
+		list = append(list, cases[i])
+	}
+	return list
 }
 
 // Checks lets the properties of a test be tried quick times, or full times if that is

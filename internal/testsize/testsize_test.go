@@ -40,3 +40,24 @@ type skips struct {
 }
 
 func (s *skips) Skipf(string, ...any) { s.skipped = true }
+
+// TestPart has each case in one of the parts, and all cases without a part.
+func TestPart(t *testing.T) {
+	cases := []int{0, 1, 2, 3, 4, 5, 6}
+	t.Setenv(testsize.PartVariable, "")
+	if got := testsize.Part(t, cases); !slices.Equal(got, cases) {
+		t.Errorf("without a part there are %v", got)
+	}
+	var all []int
+	for _, part := range []string{"1/3", "2/3", "3/3"} {
+		t.Setenv(testsize.PartVariable, part)
+		list := testsize.Part(t, cases)
+		if len(list) < 2 || len(list) > 3 {
+			t.Errorf("%s has %v", part, list)
+		}
+		all = append(all, list...)
+	}
+	if slices.Sort(all); !slices.Equal(all, cases) {
+		t.Errorf("the parts have %v together", all)
+	}
+}

@@ -21,7 +21,7 @@ import (
 // the rules themselves have in CI; most bugs need a few hundred of them.
 func TestPlantedBugs(t *testing.T) {
 	testsize.OnlyFull(t) // compiling the rules anew takes longer than all other tests of the simulator
-	for _, path := range plantedBugs(t) {
+	for _, path := range testsize.Part(t, plantedBugs(t)) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			overlay := plant(t, path)

@@ -227,7 +227,7 @@ func (c *cluster) merged() int {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
-	for i, f := range faults() {
+	for i, f := range testsize.Part(t, faults()) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			f.meet(t, uint64(i))
