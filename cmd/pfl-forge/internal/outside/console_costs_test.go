@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
@@ -99,7 +102,8 @@ func TestConsoleCosts(t *testing.T) {
 		t.Errorf("exported: %d %v %v", exported.status, exported.header, err)
 	}
 	var c document.Costs
-	if err := json.Unmarshal([]byte(exported.text), &c); err != nil || c.By != document.CostsByModel || c.Total.CostUSD != sum.Total.CostUSD || c.Rows[0].Key != "small" {
+	if err := json.Unmarshal([]byte(exported.text), &c); err != nil || c.By != document.CostsByModel || c.Rows[0].Key != "small" ||
+		c.Total.CostUSD != sum.Total.CostUSD {
 		t.Errorf("exported: %v %s", err, exported.text)
 	}
 	for query, says := range map[string]string{
@@ -146,27 +150,30 @@ func chooses(t *testing.T, w *world) {
 	}
 }
 
-// TestConsoleCostsOfLiars: keys and titles are texts, figures fit whatever they are, 200 rows and the others are there, and a budget that was overspent says so.
+// TestConsoleCostsOfLiars: keys and titles are texts, figures fit whatever they are, 200 rows and the others are there, and a budget that was
+// overspent says so.
 func TestConsoleCostsOfLiars(t *testing.T) {
 	w := bookkeeping(t)
 	over, of := -2.5, 10.0
 	var absurd atomic.Bool
 	w.accounts(func(p forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
 		day := time.Now().UTC().Format(time.DateOnly)
-		c := document.Costs{By: r.By, Since: r.Since, Until: r.Until, Total: document.CostRow{Key: "total", CostUSD: 4, Attempts: 201}, Budgets: []document.CostBudget{
+		c := document.Costs{By: r.By, Total: document.CostRow{Key: "total", CostUSD: 4, Attempts: 201}, Budgets: []document.CostBudget{
 			{Project: p, Of: "project", BudgetUSD: 10, SpentUSD: 12.5, LeftUSD: -2.5}, {Project: p, Of: "day", BudgetUSD: 5, SpentUSD: 4, LeftUSD: 1},
 		}}
 		for i := range 300 {
-			c.Rows = append(c.Rows, document.CostRow{Key: fmt.Sprintf("%s%s %d", evil, hides, i), Title: "T " + evil + hides, Calls: 1234567, BudgetUSD: &of, LeftUSD: &over})
+			c.Rows = append(c.Rows, document.CostRow{
+				Key: fmt.Sprintf("%s%s %d", evil, hides, i), Title: "T " + evil + hides, Calls: 1234567, BudgetUSD: &of, LeftUSD: &over,
+			})
 		}
 		if r.By == document.CostsByDay || r.By == "" {
 			c.Rows = []document.CostRow{{Key: day, CostUSD: 4, Calls: 3}, {Key: time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), CostUSD: 2, Calls: 1}}
 		}
 		if absurd.Load() {
 			for i := range c.Rows {
-				c.Rows[i].CostUSD, c.Rows[i].Seconds, c.Rows[i].InputTokens = 1e305, 1e305, math.MinInt64
+				c.Rows[i].CostUSD, c.Rows[i].Seconds, c.Rows[i].InputTokens = math.MaxFloat64, math.MaxFloat64, math.MinInt64
 			}
-			c.Rows[len(c.Rows)-1].CostUSD = -1e305
+			c.Rows[len(c.Rows)-1].CostUSD = -math.MaxFloat64
 			c.Total.CostUSD = -1
 		}
 		c.Bound()
@@ -232,11 +239,91 @@ func TestConsoleCostsLater(t *testing.T) {
 		return document.Costs{By: r.By, Rows: []document.CostRow{}}, nil
 	})
 	reads.Store(true)
-	w.request("viewer", http.MethodGet, "/api/v1/projects/shop/costs", "").wants(t, "the API", http.StatusServiceUnavailable, "the journals are being read; try again")
+	const why = "the journals are being read; try again"
+	w.request("viewer", http.MethodGet, "/api/v1/projects/shop/costs", "").wants(t, "the API", http.StatusServiceUnavailable, why)
 	vic = w.signIn("viewer")
 	p := vic.get("/console/costs?by=model&days=7")
 	p.wants(t, "while it is read", http.StatusServiceUnavailable, "The journals are being read; try again.", again)
 	vic.get("/console/costs/export?by=model").wants(t, "the download", http.StatusServiceUnavailable, "The journals are being read; try again.")
 	reads.Store(false)
 	vic.get("/console/costs?by=model&days=7").wants(t, "then", http.StatusOK, "No agent was called")
+}
+
+// TestConsoleCostsInChromium looks at the page of costs in light and dark, from the smallest screen to the largest: nothing is wider than the screen or hidden
+// behind something else, each day has its bar in the chart, and links work. Its picture is that of the documents: make screenshots keeps it.
+func TestConsoleCostsInChromium(t *testing.T) {
+	testsize.OnlyFull(t)
+	ctx := openBrowser(t)
+	w := bookkeeping(t)
+	w.accounts(figures)
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/sign-in?next=/console/costs"), chromedp.WaitVisible("#token"),
+		chromedp.SendKeys("#token", w.secrets["viewer"]), chromedp.Submit("#token"), chromedp.WaitVisible("svg.chart"))
+	for _, one := range []struct {
+		name, by, scheme string
+		width, height    int64
+	}{
+		{"console-costs", "intent", "light", 1100, 1270},
+		{"", "model", "dark", 1100, 1000},
+		{"", "intent", "dark", 320, 1900},
+		{"", "day", "light", 320, 1400},
+		{"", "day", "light", 3840, 1400},
+	} {
+		picture(ctx, t, one.name, w.base+"/console/costs?by="+one.by, one.scheme, one.width, one.height)
+		if wide := reads(ctx, t, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); int64(wide) > one.width {
+			t.Errorf("by %s at %d has %d", one.by, one.width, wide)
+		}
+		if out := reads(ctx, t, chromedp.Evaluate[int](`(() => { const box = document.querySelector("svg.chart").getBoundingClientRect();
+			return [...document.querySelectorAll("svg.chart *:not(title)")].filter((e) => { const b = e.getBoundingClientRect();
+				return b.left < box.left - 1 || b.right > box.right + 1 || b.top < box.top - 1 || b.bottom > box.bottom + 1 }).length })()`)); out > 0 {
+			t.Errorf("by %s at %d: %d parts are outside of the chart", one.by, one.width, out)
+		}
+		if n := reads(ctx, t, chromedp.Evaluate[int](`document.querySelectorAll("svg.chart rect.spent").length`)); n != 22 {
+			t.Errorf("%d bars", n)
+		}
+	}
+	acts(ctx, t, chromedp.EmulateViewport(1100, 900), chromedp.Click(`nav[aria-label="Time"] a:first-child`), chromedp.WaitVisible("svg.chart"))
+	if at := reads(ctx, t, chromedp.Location()); !strings.HasSuffix(at, "/console/costs?by=day&days=7&project=shop") {
+		t.Errorf("the link leads to %s", at)
+	}
+}
+
+// figures are those of a month in which no agent was called on weekends.
+func figures(p forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
+	row := func(key string, usd float64) document.CostRow {
+		n := int64(usd * 1000)
+		return document.CostRow{
+			Key: key, Attempts: int(n / 800), Calls: n / 700, Turns: n / 70, InputTokens: 40 * n, OutputTokens: 11 * n, CacheReadTokens: 900 * n,
+			CacheWriteTokens: 70 * n, Seconds: usd * 190, CostUSD: usd,
+		}
+	}
+	var days []document.CostRow
+	sum, today := 0.0, 0.0
+	for i := range 30 {
+		if i%7 < 5 {
+			today = 6 + float64(i*i*7%11) + float64(i)/10
+			days = append(days, row(time.Now().UTC().AddDate(0, 0, i-29).Format(time.DateOnly), today))
+			sum += today
+		}
+	}
+	c := document.Costs{By: r.By, Since: r.Since, Until: r.Until, Total: document.CostRow{Key: "total"}, Budgets: []document.CostBudget{
+		{Project: p, Of: "project", BudgetUSD: 500, SpentUSD: sum, LeftUSD: 500 - sum},
+		{Project: p, Of: "day", BudgetUSD: 12, SpentUSD: today, LeftUSD: 12 - today},
+	}}
+	switch r.By {
+	case document.CostsByDay:
+		c.Rows = days
+	case document.CostsByModel:
+		c.Rows = []document.CostRow{row("large-4", 0.72*sum), row("small-4", 0.26*sum), row("", 0.02*sum)}
+	default:
+		for i, title := range []string{"Update the parser to version 1.3", "Say what the limits are", "Retry a download that was cut off", "Name the program"} {
+			one, of := row(fmt.Sprintf("intent-%d", i), sum*float64(4-i)/10), 100.0
+			left := of - one.CostUSD
+			one.Title, one.BudgetUSD, one.LeftUSD = title, &of, &left
+			c.Rows = append(c.Rows, one)
+		}
+	}
+	for i := range c.Rows {
+		c.Total.Merge(&c.Rows[i])
+	}
+	return c, nil
 }

@@ -2,6 +2,7 @@ package costs
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/document"
@@ -10,8 +11,11 @@ import (
 // The chart's height, in pixels, from the line of the highest amount to that of zero, and the room above it.
 const (
 	chartHeight = 140.0
-	chartTop    = 18.0
+	chartTop    = 10.0
 )
+
+// lowest is the least amount of the highest line: half of it is a cent.
+const lowest = 0.02
 
 // Chart has a bar for each day.
 type Chart struct {
@@ -36,8 +40,11 @@ type Bar struct {
 	X, Width, Y, Height float64
 }
 
-// Line is an amount that is drawn across the chart.
+// Line is an amount that is drawn across the chart. Y is in pixels.
 type Line struct{ USD, Y float64 }
+
+// Label names the amount beside its line, where there is little room.
+func (l Line) Label() string { return strings.TrimSuffix(USD(l.USD), ".00") }
 
 // Mark names a day below its bar. X is in percent, and Anchor as SVG has it: start, middle or end.
 type Mark struct {
@@ -71,7 +78,7 @@ func Days(rows []document.CostRow, from, to time.Time) Chart {
 	if most == 0 {
 		return c
 	}
-	top := round(most)
+	top := max(round(most), lowest)
 	c.Lines = []Line{{top, chartTop}, {top / 2, chartTop + chartHeight/2}}
 	for i := range c.Bars {
 		b := &c.Bars[i]

@@ -126,11 +126,9 @@ type Page struct {
 	Chart    Chart
 	Rows     []Row
 	// Others adds up the rows that there is no room for; nil if there is room for all.
-	Others *Row
-	Total  Row
-	// Budgeted says that rows have budgets.
-	Budgeted bool
-	Budgets  []Budget
+	Others  *Row
+	Total   Row
+	Budgets []Budget
 }
 
 // Row is one of the table.
@@ -147,6 +145,9 @@ func (r *Row) Left() string {
 	}
 	return left(*r.LeftUSD, *r.BudgetUSD)
 }
+
+// Over says that more was spent than the budget of a row allows.
+func (r *Row) Over() bool { return r.LeftUSD != nil && *r.LeftUSD < 0 }
 
 // Minutes adds up the durations of attempts, in minutes.
 func (r *Row) Minutes() string {
@@ -167,7 +168,6 @@ func Of(q Query, table, days *document.Costs, now time.Time) Page {
 		if id, err := forge.ParseIntentID(r.Key); err == nil && q.By == document.CostsByIntent {
 			r.Intent = id
 		}
-		p.Budgeted = p.Budgeted || r.Left() != ""
 		p.Rows = append(p.Rows, r)
 	}
 	if q.By == document.CostsByDay { // a table has the newest first, as other lists of the console

@@ -3,6 +3,7 @@ package costs
 import (
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,8 @@ func TestParseQuery(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"days=0": "days", "days=-7": "days", "days=8": "days", "days=07": "days", "days=7.0": "days", "days=99999999999999999999": "days", "days=+7": "days",
-		"by=project": "by", "by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since", "days=7&days=30": "days", "project=a&project=b": "project",
+		"by=project": "by", "by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since",
+		"days=7&days=30": "days", "project=a&project=b": "project",
 	} {
 		q, err := url.ParseQuery(text)
 		if _, wrong := ParseQuery(q); err != nil || wrong == nil || !strings.Contains(wrong.Error(), says) {
@@ -55,6 +57,12 @@ func TestDays(t *testing.T) {
 		if b.USD != want || (b.Height > 0) != (want > 0) || b.Height > 0 && b.Height < 1 || math.Abs(b.Y+b.Height-c.Foot) > 1e-9 {
 			t.Errorf("day %d: %+v", i, b)
 		}
+	}
+	if l := c.Lines; l[0].Label() != "$5" || l[1].Label() != "$2.50" {
+		t.Errorf("the lines are %+v", l)
+	}
+	if l := Days([]document.CostRow{day(0, 0.001)}, noon, noon).Lines; l[0].Label() != "$0.02" || l[1].Label() != "$0.01" {
+		t.Errorf("the lines of little are %+v", l)
 	}
 	if high := c.Bars[5]; math.Abs(high.Height-chartHeight*3/5) > 1e-9 || c.Bars[0].Height*2 != high.Height {
 		t.Errorf("heights are not in proportion: %+v", c.Bars)
@@ -153,8 +161,8 @@ func TestForecasts(t *testing.T) {
 		want   string
 	}{
 		"in 11 days":          {week, project(24), begins + "the budget of the project is spent on 12 December 2026."},
-		"today took its part": {append(week[:len(week):len(week)], day(0, 2)), project(22), begins + "the budget of the project is spent on 12 December 2026."},
-		"today took more":     {append(week[:len(week):len(week)], day(0, 50)), project(22), begins + "the budget of the project is spent on 12 December 2026."},
+		"today took its part": {append(slices.Clip(week), day(0, 2)), project(22), begins + "the budget of the project is spent on 12 December 2026."},
+		"today took more":     {append(slices.Clip(week), day(0, 50)), project(22), begins + "the budget of the project is spent on 12 December 2026."},
 		"today":               {week, project(1), begins + "the budget of the project is spent today."},
 		"far":                 {week, project(1e9), begins + "the budget of the project lasts for more than a year."},
 		"one day":             {week[1:2], project(20), "At the rate of the last day with calls, $2.00, the budget of the project is spent on 10 December 2026."},
@@ -187,8 +195,11 @@ func TestPage(t *testing.T) {
 		Budgets: []document.CostBudget{{Of: "day", BudgetUSD: 1, LeftUSD: 1}, {Of: "project", BudgetUSD: 1, LeftUSD: 1}},
 	}
 	p := Of(Query{7, document.CostsByIntent}, &table, &document.Costs{Rows: []document.CostRow{day(0, 9)}}, noon)
-	if p.Rows[0].Intent != "add-tests" || p.Rows[1].Intent+p.Rows[2].Intent != "" || !p.Budgeted || p.Rows[0].Left() != "overspent by $2.00 of $10.00" {
+	if p.Rows[0].Intent != "add-tests" || p.Rows[1].Intent+p.Rows[2].Intent != "" {
 		t.Errorf("%+v", p.Rows)
+	}
+	if p.Rows[0].Left() != "overspent by $2.00 of $10.00" || !p.Rows[0].Over() || p.Rows[1].Left() != "" || p.Rows[1].Over() {
+		t.Errorf("what is left is %q and %q", p.Rows[0].Left(), p.Rows[1].Left())
 	}
 	if p.Others.CostUSD != 1 || p.Total.CostUSD != 9 || len(p.Chart.Bars) != 7 || p.Budgets[0].Of != "project" || p.Budgets[0].Name() != "the project" {
 		t.Errorf("%+v", p)
