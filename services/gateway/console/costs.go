@@ -77,7 +77,7 @@ func (v *visit) costs() error {
 	return v.show(status, "costs", "Costs of "+string(page.Project), &page)
 }
 
-// costsExport downloads what the API answers for the table.
+// costsExport downloads the answer of the API from which the table is made.
 func (v *visit) costsExport() error {
 	page, err := v.costed()
 	if err != nil {

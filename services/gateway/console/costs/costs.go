@@ -1,10 +1,10 @@
-// Package costs makes the page of a project's costs out of what the API answers: the choice that an
+// Package costs makes the page of a project's costs out of answers of the API: the choice that an
 // address stands for, a chart of days, rows of a table, budgets, and forecasts in words. It is pure: it
 // knows neither HTML nor HTTP, and has no clock.
 //
 // # What is not trusted
 //
-// Figures are what agents reported, so one can be absurd: below zero, or larger than all money. Each
+// Agents report the figures, so one can be absurd: below zero, or larger than all money. Each
 // becomes text by [USD], and a place in the chart by [Days], which keep a page readable whatever it is.
 // Keys of rows are texts of others; a template shows them as such.
 //
@@ -37,11 +37,11 @@ var (
 	}
 )
 
-// Query is what the address of a page chooses, beside the project.
+// Query has the choices of the address of a page, besides the project.
 type Query struct {
 	// Days is how many days the page is about, today included.
 	Days int
-	// By is what the table has a row for.
+	// By chooses the group of the table: it has a row for each.
 	By document.CostGroup
 }
 

@@ -53,7 +53,7 @@ type Budget struct {
 // Low says that less than a tenth is left.
 func (b *Budget) Low() bool { return b.Percent > 90 }
 
-// Name returns what the budget is for, as in "the budget of the project".
+// Name returns the words that follow "the budget of".
 func (b *Budget) Name() string {
 	switch b.Of {
 	case "project":
