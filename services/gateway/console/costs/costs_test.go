@@ -174,6 +174,7 @@ func TestForecasts(t *testing.T) {
 		"below zero":          {[]document.CostRow{day(1, -5)}, project(10), ""},
 		"no number":           {[]document.CostRow{day(1, math.NaN())}, project(10), ""},
 		"without end":         {[]document.CostRow{day(1, math.Inf(1))}, project(10), ""},
+		"a day without end":   {[]document.CostRow{day(1, math.Inf(1))}, document.CostBudget{Of: "day", BudgetUSD: 1, LeftUSD: 1}, ""},
 		"no number is left":   {week, project(math.NaN()), ""},
 		"the day is enough":   {week, document.CostBudget{Of: "day", BudgetUSD: 8, LeftUSD: 8}, begins + "a day takes 25% of its budget."},
 		"the day is too much": {week, document.CostBudget{Of: "day", BudgetUSD: 1, LeftUSD: 1}, begins + "the budget of a day is spent before the day ends."},

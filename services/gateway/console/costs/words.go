@@ -67,7 +67,7 @@ func (b *Budget) Name() string {
 // budgetOf describes a budget, with a forecast from the days before today.
 func budgetOf(b document.CostBudget, days []document.CostRow, today time.Time) Budget {
 	percent := 100.0
-	if part := b.SpentUSD / b.BudgetUSD * 100; part >= 0 && part < 100 && b.LeftUSD > 0 {
+	if part := b.SpentUSD / b.BudgetUSD * 100; part >= 0 && part < 100 {
 		percent = part
 	}
 	return Budget{b, percent, left(b.LeftUSD, b.BudgetUSD), forecast(b, days, today)}
