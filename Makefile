@@ -281,7 +281,7 @@ browser: ## install Debian's Chromium, which the tests of the console drive; PFL
 .PHONY: screenshots
 screenshots: browser ## take the pictures of the console anew, into docs/images; look at each
 	@mkdir -p docs/images
-	PFL_FORGE_TEST=full PFL_FORGE_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 ./cmd/pfl-forge/internal/outside -run "Test(Console|Demo)InChromium"
+	PFL_FORGE_TEST=full PFL_FORGE_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 ./cmd/pfl-forge/internal/outside -run 'Test(Console|Demo).*InChromium'
 
 .PHONY: agent-cli
 agent-cli: ## install the agent CLIs that the tests drive into .tools

@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,7 @@ func (r *CostRow) Add(u forge.Usage, took time.Duration) {
 	r.CacheReadTokens += u.CacheReadTokens
 	r.CacheWriteTokens += u.CacheWriteTokens
 	r.Seconds += took.Seconds()
-	r.CostUSD += u.CostUSD
+	r.CostUSD = min(max(r.CostUSD+u.CostUSD, -math.MaxFloat64), math.MaxFloat64) // an infinite sum could not be answered
 }
 
 // Merge adds another row.

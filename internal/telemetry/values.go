@@ -34,7 +34,7 @@ var (
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
-		"/console/audit", "/console/audit/export",
+		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export",
 		"/console/projects/{project}/events",
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",
 	}

@@ -67,6 +67,9 @@ func problemOf(err error, read bool) *Problem {
 	p.retryAfter = runnerPause
 	if read {
 		p.Detail = "it cannot be read now: ask again"
+		if e, ok := errors.AsType[*requests.RequestError](err); ok && e.Code == http.StatusServiceUnavailable { // a runner says why
+			p.Errors = e.Fields
+		}
 	}
 	switch {
 	case errors.Is(err, requests.ErrRunnerDown):

@@ -16,6 +16,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -26,18 +28,19 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": visible.Reveal, "cut": visible.Cut, "words": words, "usd": usd, "plural": plural, "mark": mark,
+	"reveal": visible.Reveal, "cut": visible.Cut, "words": words, "usd": costs.USD, "count": costs.Count, "plural": plural, "mark": mark,
 	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
-	"generated": generated, "folded": folded, "spanned": spanned, "barred": barred, "lasted": lasted,
-	"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
-	"moment": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"second": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"op":     func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
-	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-	"age":    func(time.Time) string { return "" }, // a console has its own clock
-	"short":  func(s string) string { return s[:min(len(s), 12)] },
-	"risks":  func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": lasted,
+	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+	"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"monthday": func(t time.Time) string { return t.UTC().Format("2 Jan") },
+	"second":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+	"op":       func(op string) string { return map[string]string{"+": "add", "-": "del"}[op] },
+	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"age":      func(time.Time) string { return "" }, // a console has its own clock
+	"short":    func(s string) string { return s[:min(len(s), 12)] },
+	"risks":    func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
@@ -123,14 +126,6 @@ func words(value any) string {
 		return w
 	}
 	return strings.ReplaceAll(s, "_", " ")
-}
-
-// usd returns an amount of dollars.
-func usd(amount float64) string {
-	if amount > 0 && amount < 0.01 {
-		return "under $0.01"
-	}
-	return fmt.Sprintf("$%.2f", amount)
 }
 
 // plural returns a number with its noun.

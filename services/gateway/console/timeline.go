@@ -1,13 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,16 +87,6 @@ func (t *timelinePage) chart(now time.Time) {
 	t.Chart = gantt.Of(t.Spans, from, to)
 }
 
-// Legend explains the colours that the chart has.
-func (t *timelinePage) Legend() (list []swatch) {
-	for _, one := range legend {
-		if slices.ContainsFunc(t.Spans, func(s document.Span) bool { return barred(s) == one.Class }) {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
 // TaskName returns the name of a task within its intent.
 func (t *timelinePage) TaskName(id forge.TaskID) string {
 	return strings.TrimPrefix(string(id), string(t.Intent)+"-")
@@ -162,7 +152,9 @@ func (v *visit) hurry() (end func()) {
 type download struct {
 	v *visit
 	// name is made of ids, so that it is safe in a header and in a folder.
-	name  string
+	name string
+	// kind is the media type; empty: lines of JSON.
+	kind  string
 	began bool
 }
 
@@ -173,7 +165,7 @@ func (d *download) begin() {
 	}
 	d.began = true
 	h := d.v.w.Header()
-	h.Set("Content-Type", "application/x-ndjson; charset=utf-8")
+	h.Set("Content-Type", cmp.Or(d.kind, "application/x-ndjson; charset=utf-8"))
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
 }
 
@@ -202,60 +194,6 @@ func (d *download) failed(err error) error {
 	}
 	d.v.console.cfg.Log.InfoContext(d.v.r.Context(), "a download is cut off", "token", d.v.token.Name, "file", d.name, "error", err)
 	panic(http.ErrAbortHandler)
-}
-
-// spanned names a span in words: the step with its attempt, or the reason to wait.
-func spanned(s document.Span) string {
-	switch s.Kind {
-	case document.SpanAttempt, document.SpanQueue:
-		return fmt.Sprintf("%s %d", s.Step, s.Attempt)
-	case document.SpanMerge:
-		return "merge queue"
-	case document.SpanLocks:
-		return "file locks"
-	case document.SpanPerson:
-		return "waits for a person"
-	case document.SpanBudget:
-		return "waits for budget"
-	case document.SpanForge:
-		return "waits at its pull request"
-	case document.SpanOthers:
-		return "waits for other intents"
-	case document.SpanLater:
-		return "tries again later"
-	}
-	return words(s.Kind)
-}
-
-// barred returns the class of a bar: what it is, and of an attempt how it ended.
-func barred(s document.Span) string {
-	switch {
-	case s.Kind != document.SpanAttempt:
-		return string(s.Kind)
-	case s.To.IsZero():
-		return "attempt running"
-	case s.Outcome == "ok":
-		return "attempt good"
-	}
-	return "attempt bad"
-}
-
-// swatch explains the colour of a bar.
-type swatch struct{ Class, Name string }
-
-// legend explains the colours of bars, which the text beside each bar says as well.
-var legend = []swatch{
-	{"attempt good", "attempt"},
-	{"attempt bad", "failed or rejected"},
-	{"attempt running", "under way"},
-	{"queue", "waits for a worker"},
-	{"person", "for a person"},
-	{"merge_queue", "merge queue"},
-	{"locks", "file locks"},
-	{"budget", "budget"},
-	{"forge", "pull request"},
-	{"intents", "other intents"},
-	{"later", "later"},
 }
 
 // lasted returns a duration as people read it.

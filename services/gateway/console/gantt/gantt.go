@@ -1,5 +1,5 @@
-// Package gantt puts the attempts and waits of an intent into rows with bars, as a page shows them. It
-// is pure: it knows neither HTML nor the API.
+// Package gantt puts the attempts and waits of an intent into rows with bars, as a page shows them, and
+// names spans and their colours. It is pure: it knows neither HTML nor the API.
 //
 // # The axis
 //
