@@ -195,20 +195,3 @@ func (d *download) failed(err error) error {
 	d.v.console.cfg.Log.InfoContext(d.v.r.Context(), "a download is cut off", "token", d.v.token.Name, "file", d.name, "error", err)
 	panic(http.ErrAbortHandler)
 }
-
-// lasted returns a duration as people read it.
-func lasted(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return ""
-	case d < 100*time.Millisecond:
-		return "under 0.1 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%.1f days", d.Hours()/24)
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -70,4 +71,21 @@ func Legend(spans []document.Span) (list []Swatch) {
 		}
 	}
 	return list
+}
+
+// Lasted returns a duration as people read it; empty if there was none.
+func Lasted(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < 100*time.Millisecond:
+		return "under 0.1 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
