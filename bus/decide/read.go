@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +29,34 @@ func readResult(subject string, data []byte) (forge.Event, error) {
 	if r.Attempt.Step != step || r.To != key {
 		return forge.Event{}, wire.Garbage("Result", "it was sent for %s of %s, but is of %s of %s", step, key, r.Attempt.Step, r.To)
 	}
+	if what := impossible(&r.Usage); what != "" {
+		return forge.Event{}, wire.Garbage("Result", "its usage has %s", what)
+	}
 	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
+}
+
+// The most that one attempt can have used. Less than nothing would give a budget back that is spent, and a sum
+// of two amounts near the largest number is none that can be compared or written.
+const (
+	mostUSD   = 1e6
+	mostCount = 1e12
+)
+
+// impossible returns the part of a usage that no attempt can have; empty if there is none. The rules add up what
+// they are told.
+func impossible(u *forge.Usage) string {
+	if !(u.CostUSD >= 0 && u.CostUSD <= mostUSD) { // nor is NaN
+		return fmt.Sprintf("%v dollars", u.CostUSD)
+	}
+	for name, n := range map[string]int64{
+		"input tokens": u.InputTokens, "output tokens": u.OutputTokens, "tokens from a cache": u.CacheReadTokens, "tokens to a cache": u.CacheWriteTokens,
+		"turns": u.Turns, "calls": u.Calls,
+	} {
+		if n < 0 || n > mostCount {
+			return fmt.Sprintf("%d %s", n, name)
+		}
+	}
+	return ""
 }
 
 // resultID returns the id of a result's event. It is the same for every
