@@ -21,8 +21,8 @@ type TimelineRequest struct {
 // A timeline is made of the journal of one intent, and of nothing else: neither a transcript nor what a worker
 // keeps is in it. So it can be made again by whoever has the journal, and says the same.
 //
-// Its records are what pfl-forge replay prints. Its spans are made of them: a program that reads the spans does
-// not have to know which messages begin and end an attempt.
+// pfl-forge replay prints the same records. Spans are computed from them, so that a program need not know
+// which messages begin and end an attempt.
 
 // Timeline answers with a page of the records of an intent, the oldest first. Texts of agents and
 // people in it are cut; whoever shows them makes them harmless first.
