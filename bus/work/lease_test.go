@@ -202,7 +202,7 @@ func TestHandBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	defer cancel()
 	dispatch(t, b, leaseJob().Command)
-	deliveries := make(chan int, 2)
+	deliveries := make(chan int, 100) // more than there can be: a handler that cannot send would never end
 	done := make(chan error, 1)
 	go func() {
 		done <- b.Commands.Consume(ctx, work.Config{Step: forge.StepImplement, Replica: "a", Parallel: 2}, func(ctx context.Context, job *work.Job) error {
@@ -234,9 +234,13 @@ func TestHandBack(t *testing.T) {
 	if got, err := b.Leases.AtWork(t.Context(), key.Project); len(got) > 0 || err != nil {
 		t.Errorf("the lease is not free: %v, %v", got, err)
 	}
+	// What a worker that stops gives back does not come to it again.
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+	if n := len(deliveries); n > 0 {
+		t.Errorf("%d commands are begun while the worker stops", n)
 	}
 }
 

@@ -108,7 +108,7 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 	if err != nil {
 		return fmt.Errorf("consume commands: %w", err)
 	}
-	w := &worker{commands: cs, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel)}
+	w := &worker{commands: cs, cfg: cfg, handle: handle, slots: make(chan struct{}, cfg.Parallel), untaken: make(chan struct{})}
 	taking, stop := context.WithCancel(ctx)
 	defer stop()
 	if cfg.Drain != nil {
@@ -131,6 +131,7 @@ func (cs *Commands) Consume(ctx context.Context, cfg Config, handle func(context
 		cs.conn.Pull(taking, src, func(m jetstream.Msg) { w.takeShared(ctx, taking.Done(), m) })
 	})
 	pulls.Wait()
+	close(w.untaken)
 	w.running.Wait()
 	return nil
 }

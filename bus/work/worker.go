@@ -25,6 +25,8 @@ type worker struct {
 	// slots has room for the commands that are carried out at the same time.
 	slots   chan struct{}
 	running sync.WaitGroup
+	// untaken is closed when no command comes here any more.
+	untaken chan struct{}
 }
 
 // takeShared starts a command that any replica may take, and returns when there
@@ -105,6 +107,7 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 		w.commands.conn.Log.WarnContext(ctx, "a command has to wait", "error", err)
 		err = conn.Again(m, retry.After)
 	case work.Err() != nil:
+		<-w.untaken // before that the server could send it here again
 		err = m.Nak()
 	case errors.As(err, &terminate):
 		err = w.fail(ctx, m, cmd, terminate.Reason)

@@ -13,7 +13,7 @@ func checkStands(v *forge.View, journal []forge.Record) error {
 	if v.Summary.Goal != nil || v.Intent.Recipe != "" {
 		return nil
 	}
-	made, stands := map[forge.TaskID]bool{}, map[forge.TaskID]bool{}
+	made, stands, failed := map[forge.TaskID]bool{}, map[forge.TaskID]bool{}, map[forge.TaskID]bool{}
 	for i := range journal {
 		rec := &journal[i]
 		for _, ev := range rec.Events {
@@ -23,7 +23,7 @@ func checkStands(v *forge.View, journal []forge.Record) error {
 				if im := forge.As[*forge.Implementation](m.Output); im != nil {
 					made[task] = im.Commits > 0 && im.Head != im.Base
 				}
-				if made[task] && unchecked(rec, m) {
+				if made[task] && !failed[task] && unchecked(rec, m) {
 					stands[task] = true
 				}
 			case *forge.Retry:
@@ -41,6 +41,10 @@ func checkStands(v *forge.View, journal []forge.Record) error {
 				return fmt.Errorf("%s makes the change of %s again, which was only not verified or reviewed to its end", a, a.Task)
 			}
 			delete(stands, a.Task)
+		}
+		for j := range rec.Summary.Tasks {
+			t := &rec.Summary.Tasks[j]
+			failed[t.ID] = t.Status == forge.TaskFailed
 		}
 	}
 	return nil
