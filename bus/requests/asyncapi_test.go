@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
@@ -53,7 +52,7 @@ func TestAsyncAPI(t *testing.T) {
 
 // asyncAPI describes what other systems send and get.
 func asyncAPI() doc {
-	messages, schemas := doc{}, doc{}
+	messages, schemas, answers := doc{}, map[string]doc{}, doc{}
 	channels, operations := doc{}, doc{}
 	ref := func(kind, name string) doc { return doc{"$ref": "#/components/" + kind + "/" + name} }
 	channel := func(name, address, about string, list ...string) {
@@ -120,6 +119,17 @@ func asyncAPI() doc {
 		"list": "Ask for a project's intents.", "show": "Ask for everything that is known of an intent.",
 		"services": "Ask which services run, and which of them serve the project.",
 	}
+	for verb, p := range pages {
+		answer := strings.ToLower(p.answer.Name()[:1]) + p.answer.Name()[1:]
+		if answer == verb {
+			answer += "Page"
+		}
+		schemas[verb], schemas[answer] = schemaOf(p.request), schemaOf(p.answer)
+		schemas[verb]["additionalProperties"] = false
+		message(verb, wire.TypeJSON, verb)
+		message(answer, wire.TypeJSON, answer)
+		asking[verb], answers[answer] = p.about, ref("messages", answer)
+	}
 	for verb, about := range asking {
 		channel(verb, "forge.api.{project}.by.{person}."+verb, about, verb)
 		channel(verb+"From", "forge.api.{project}.from.{system}."+verb, about, verb)
@@ -129,17 +139,21 @@ func asyncAPI() doc {
 	channel("read", "forge.api.{project}.by.{person}.read",
 		"Read what is stored of the project: each message as it is, then the end, which has no header Nats-Sequence.", "read")
 	operation("read", "receive", "read", "answer")
-	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": doc{
-		"accepted": ref("messages", "accepted"), "refused": ref("messages", "refused"), "listed": ref("messages", "listed"), "detail": ref("messages", "detail"),
-		"served": ref("messages", "served"), "readEnd": ref("messages", "readEnd"),
-	}}
+	for _, name := range []string{"accepted", "refused", "listed", "detail", "served", "readEnd"} {
+		answers[name] = ref("messages", name)
+	}
+	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": answers}
 	for verb, wish := range wishes {
 		name := "person-" + verb
 		schemas[name] = doc{"type": "object", "required": []string{"id", "to", verb}, "properties": doc{
 			"id": doc{"type": "string"}, "to": doc{"type": "object", "properties": doc{"intent": doc{"type": "string"}}}, verb: protoSchema(wish),
 		}}
 		message(name, wire.TypeJSON, name)
-		channel(name, "forge.intent.{project}.by.{person}."+verb, "What a person asks for. Stored in "+streams.Intents+".", name)
+		about, sent := "What a person asks for. Stored in "+streams.Intents+".", []string{name}
+		if verb == "approve" {
+			about, sent = about+" An answer that approves a change is sent here too, and takes the right to approve.", append(sent, "person-answer")
+		}
+		channel(name, "forge.intent.{project}.by.{person}."+verb, about, sent...)
 		operation(name, "receive", name, "")
 	}
 	for _, name := range []string{"submit", "submitFrom"} {
@@ -180,41 +194,24 @@ var parameters = map[string]string{
 	"system":  "The system that sends it; what is not a letter, a digit or a hyphen is = and two hexadecimal digits.",
 }
 
+// pages are what is asked for by page, by the verb of the request.
+var pages = map[string]struct {
+	about           string
+	request, answer reflect.Type
+}{
+	"diff":       {"Ask for the change of an attempt.", reflect.TypeFor[document.DiffRequest](), reflect.TypeFor[document.Diff]()},
+	"transcript": {"Ask for what was done in an attempt.", reflect.TypeFor[document.TranscriptRequest](), reflect.TypeFor[document.Transcript]()},
+	"timeline":   {"Ask for the records of an intent.", reflect.TypeFor[document.TimelineRequest](), reflect.TypeFor[document.Timeline]()},
+	"audit":      {"Ask who did what.", reflect.TypeFor[document.AuditRequest](), reflect.TypeFor[document.Audit]()},
+	"costs":      {"Ask what agents used.", reflect.TypeFor[document.CostsRequest](), reflect.TypeFor[document.Costs]()},
+}
+
 // wishes are what people ask for of an intent that exists.
 var wishes = map[string]reflect.Type{
 	"edit": reflect.TypeFor[forge.Edit](), "approve": reflect.TypeFor[forge.Approve](), "reject": reflect.TypeFor[forge.Reject](),
 	"answer": reflect.TypeFor[forge.Answer](), "retry": reflect.TypeFor[forge.Retry](), "cancel": reflect.TypeFor[forge.Cancel](),
 	"pause": reflect.TypeFor[forge.Pause](), "resume": reflect.TypeFor[forge.Resume](), "reflect": reflect.TypeFor[forge.Reflect](),
 	"teach": reflect.TypeFor[forge.Teach](),
-}
-
-// protoSchema is the JSON Schema of a message in protobuf's JSON.
-func protoSchema(typ reflect.Type) doc {
-	properties := doc{}
-	for f := range typ.Fields() {
-		if f.Name == "Number" {
-			continue // the project's
-		}
-		words := strings.Split(strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2")), "_")
-		for i := range words[1:] {
-			words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
-		}
-		schema := schemaOf(f.Type)
-		if f.Type == reflect.TypeFor[*forge.Risk]() {
-			schema = doc{"type": "string", "enum": []string{"RISK_LOW", "RISK_MED", "RISK_HIGH"}}
-		}
-		if f.Type == reflect.TypeFor[*forge.Knowledge]() {
-			schema = doc{"type": "object", "properties": doc{
-				"type": doc{"type": "string", "enum": []string{
-					"KNOWLEDGE_TYPE_DISCOVERY", "KNOWLEDGE_TYPE_LESSON", "KNOWLEDGE_TYPE_PATTERN", "KNOWLEDGE_TYPE_CONSTRAINT", "KNOWLEDGE_TYPE_CODEBASE",
-				}},
-				"content": doc{"type": "string"}, "category": doc{"type": "string"}, "exampleFile": doc{"type": "string"},
-				"confidence": doc{"type": "string", "enum": []string{"CONFIDENCE_HIGH", "CONFIDENCE_MEDIUM", "CONFIDENCE_LOW"}},
-			}}
-		}
-		properties[strings.Join(words, "")] = schema
-	}
-	return doc{"type": "object", "properties": properties}
 }
 
 // What a person's messages are described as is what is read.
@@ -237,135 +234,6 @@ func TestWishSchemas(t *testing.T) {
 			t.Errorf("%s: %q, %v", data, messages.Verb(ev.Message), err)
 		}
 	}
-}
-
-// published are the attributes of a published event.
-var published = jsonNames(reflect.TypeFor[changes.CloudEvent[document.Change]]())
-
-func envelope(kind, data doc, required ...string) doc {
-	text := doc{"type": "string"}
-	return doc{"type": "object", "required": required, "properties": doc{
-		"specversion": doc{"type": "string", "const": changes.CloudEventsVersion}, "id": text, "source": text, "type": kind, "subject": text,
-		"time": doc{"type": "string", "format": "date-time"}, "datacontenttype": doc{"type": "string", "const": wire.TypeJSON}, "data": data,
-	}}
-}
-
-func listOf(item doc) doc { return doc{"type": "array", "items": item} }
-
-// submissionSchema is what may be said of an intent.
-func submissionSchema(further ...string) doc {
-	text := func(most int) doc { return doc{"type": "string", "minLength": 1, "maxLength": most} }
-	properties := doc{"project": doc{"type": "string"}}
-	for _, f := range document.FieldsBy(document.Systems) {
-		properties[f.Name] = fieldSchema(&f)
-	}
-	properties["source"] = doc{"type": "string", "const": string(forge.SourceSystem)}
-	for _, name := range further {
-		switch name {
-		case "origin":
-			properties[name] = doc{"type": "object", "additionalProperties": false, "properties": doc{
-				"system": text(maxOrigin), "event_id": text(maxOrigin), "actor": text(maxOrigin),
-			}}
-		default:
-			properties[name] = doc{"type": "string"}
-		}
-	}
-	return doc{"type": "object", "additionalProperties": false, "required": []string{"title", "body"}, "properties": properties}
-}
-
-// fieldSchema is the JSON Schema of a field in a submission.
-func fieldSchema(f *document.Field) doc {
-	switch f.Of(&forge.Intent{}).(type) {
-	case *int:
-		return doc{"type": "integer"}
-	case *float64:
-		return doc{"type": "number", "minimum": 0}
-	case *[]string, *[]forge.IntentID:
-		list := listOf(textSchema(f))
-		if f.Name == criteria {
-			list["items"] = doc{"oneOf": []doc{{"type": "string"}, {
-				"type": "object", "additionalProperties": false, "required": []string{"check"}, "properties": doc{"check": doc{"type": "string"}},
-			}}}
-		}
-		list["maxItems"] = forge.MaxListLength
-		return list
-	case *map[string]string:
-		return doc{"type": "object", "additionalProperties": doc{"type": "string"}}
-	}
-	return textSchema(f)
-}
-
-// textSchema is the JSON Schema of a text of a field.
-func textSchema(f *document.Field) doc {
-	schema := doc{"type": "string"}
-	if f.Max > 0 {
-		schema["minLength"], schema["maxLength"] = 1, f.Max
-	}
-	if f.Words != nil {
-		schema["enum"] = f.Words
-	}
-	return schema
-}
-
-// enums are the closed sets of values.
-var enums = map[reflect.Type][]string{
-	reflect.TypeFor[forge.Source]():     {"human", "reflection", "system"},
-	reflect.TypeFor[forge.Risk]():       {"low", "med", "high"},
-	reflect.TypeFor[forge.Status]():     document.Statuses,
-	reflect.TypeFor[forge.Waiting]():    document.Waits,
-	reflect.TypeFor[forge.TaskStatus](): {string(forge.TaskPending), string(forge.TaskImplementing), string(forge.TaskDone), string(forge.TaskFailed)},
-}
-
-// schemaOf is the JSON Schema of a type that is written.
-func schemaOf(typ reflect.Type) doc {
-	switch {
-	case typ == reflect.TypeFor[time.Time]():
-		return doc{"type": "string", "format": "date-time"}
-	case enums[typ] != nil:
-		return doc{"type": "string", "enum": enums[typ]}
-	}
-	switch typ.Kind() {
-	case reflect.Pointer:
-		return schemaOf(typ.Elem())
-	case reflect.Slice:
-		return listOf(schemaOf(typ.Elem()))
-	case reflect.Bool:
-		return doc{"type": "boolean"}
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return doc{"type": "integer"}
-	case reflect.Float64:
-		return doc{"type": "number"}
-	case reflect.Struct:
-		properties, required := doc{}, []string{}
-		fields(typ, func(name string, optional bool, f reflect.StructField) {
-			properties[name] = schemaOf(f.Type)
-			if !optional {
-				required = append(required, name)
-			}
-		})
-		return doc{"type": "object", "properties": properties, "required": required}
-	default:
-		return doc{"type": "string"}
-	}
-}
-
-// fields calls do with every field as it is in JSON.
-func fields(typ reflect.Type, do func(name string, optional bool, f reflect.StructField)) {
-	for f := range typ.Fields() {
-		if f.Anonymous {
-			fields(f.Type, do)
-			continue
-		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "-" {
-			do(name, options == "omitempty", f)
-		}
-	}
-}
-
-func jsonNames(typ reflect.Type) (names []string) {
-	fields(typ, func(name string, _ bool, _ reflect.StructField) { names = append(names, name) })
-	return names
 }
 
 // What the schema of a submission allows is what is read, and nothing else is.

@@ -12,6 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -31,7 +32,7 @@ type pageRequest interface {
 
 // page returns the answer to requests for a page of something large: 400 for a request that names a field wrong,
 // 404 for what is not there or not stored, 409 for what is not the journal's, or for a place that is not there any
-// more, and 429 while too much is read. share says how much of largeAtOnce a request takes; nil: one.
+// more, 429 while too much is read, and 503 for what a newer version wrote or what takes too long to read. share says how much of largeAtOnce a request takes; nil: one.
 func page[R any, P interface {
 	*R
 	pageRequest
@@ -46,6 +47,9 @@ func page[R any, P interface {
 		if share != nil {
 			room = share(&req)
 		}
+		// Whoever asks waits as long as an answer may take, and is to be told if that is not enough.
+		ctx, cancel := context.WithTimeout(ctx, e.limit*9/10)
+		defer cancel()
 		err := e.readLarge(ctx, room, forge.Key{Project: from.Project, Intent: P(&req).Of()}, func() (err error) {
 			answer, err = read(ctx, from.Project, req)
 			return err
@@ -82,6 +86,16 @@ func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, re
 	}
 	if refused, ok := errors.AsType[*RequestError](err); ok {
 		return &errCode{strconv.Itoa(refused.Code), refused.Fields}
+	}
+	if _, newer := errors.AsType[*wire.UnknownError](err); newer {
+		return &errCode{"503", []RefusedField{{Reason: "a newer version of pfl-forge has written what is to be read; ask again when all runners are updated"}}}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		field, remedy := "", "try again"
+		if of.Intent == "" {
+			field, remedy = "intent", "ask for one intent, or read it all with pfl-forge audit-log export"
+		}
+		return &errCode{"503", []RefusedField{{field, "there is more to read than a request has time for; " + remedy}}}
 	}
 	return err
 }

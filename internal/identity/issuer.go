@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
 	"golang.org/x/time/rate"
 
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
@@ -60,6 +61,8 @@ type issuer struct {
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier
+	// endpoint is where people log in there.
+	endpoint oauth2.Endpoint
 	asked    time.Time
 }
 
@@ -171,7 +174,7 @@ func (s *issuer) ask(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	}
 	s.asked = s.now()
 	if err == nil {
-		s.verifier = made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
+		s.endpoint, s.verifier = made.Endpoint(), made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
 	}
 	return s.verifier, nil
 }

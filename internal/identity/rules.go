@@ -129,21 +129,30 @@ func (r *Rules) session() (time.Duration, error) {
 // keys that came over a network in the clear would be those of whoever is on the
 // way.
 func (r *Rule) check() error {
+	if field, err := r.checkSite(); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	if len(r.People)+len(r.Services) == 0 && r.Pattern == nil {
+		return errors.New("say who is let in, by people, pattern or services")
+	}
+	return r.checkEntries()
+}
+
+// checkSite refuses an issuer whose tokens prove nothing, by a field, and fills in the claim.
+func (r *Rule) checkSite() (field string, err error) {
 	u, err := url.Parse(r.URL)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("url: %q is not the https address of an issuer", r.URL)
+		return "url", fmt.Errorf("%q is not the https address of an issuer", r.URL)
 	case u.Scheme != "https" && !(u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")):
-		return fmt.Errorf("url: %q has to begin with https://: whoever can alter its keys lets in anybody", r.URL)
+		return "url", fmt.Errorf("%q has to begin with https://: whoever can alter its keys lets in anybody", r.URL)
 	case r.Audience == "":
-		return errors.New("audience: say whom the tokens have to be for; others of this issuer would count otherwise")
-	case len(r.People)+len(r.Services) == 0 && r.Pattern == nil:
-		return errors.New("say who is let in, by people, pattern or services")
+		return "audience", errors.New("say whom the tokens have to be for; others of this issuer would count otherwise")
 	}
 	if r.Claim == "" {
 		r.Claim = defaultClaim
 	}
-	return r.checkEntries()
+	return "", nil
 }
 
 // checkEntries refuses accounts that there cannot be.
@@ -211,12 +220,9 @@ func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, erro
 			}
 		}
 	}
-	value, _ := claims[rule.Claim].(string)
-	switch {
-	case value == "":
-		return access.Account{}, fmt.Errorf("the token has no claim %s", rule.Claim)
-	case rule.Claim == emailClaim && claims["email_verified"] != true:
-		return access.Account{}, errors.New("the issuer has not verified the email of the token")
+	value, err := rule.value(claims)
+	if err != nil {
+		return access.Account{}, err
 	}
 	for _, e := range rule.People {
 		if e.Is == value {
@@ -232,6 +238,18 @@ func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, erro
 		}
 	}
 	return access.Account{}, fmt.Errorf("%.200q, the %s of the token, is not among people, pattern and services", value, rule.Claim)
+}
+
+// value returns the value of the claim that tells people apart.
+func (r *Rule) value(claims map[string]any) (string, error) {
+	value, _ := claims[r.Claim].(string)
+	switch {
+	case value == "":
+		return "", fmt.Errorf("the token has no claim %s", r.Claim)
+	case r.Claim == emailClaim && claims["email_verified"] != true:
+		return "", errors.New("the issuer has not verified the email of the token")
+	}
+	return value, nil
 }
 
 // person returns a person's account by its name, as the rules of an issuer have it.

@@ -33,7 +33,7 @@ var (
 		"/api/v1/projects/{project}/costs", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
-		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
+		"/console/", "/console/{$}", "/console/sign-in", "/console/log-in", "/console/logged-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
 		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export",
 		"/console/projects/{project}/events",
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",

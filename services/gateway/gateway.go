@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,10 +18,13 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -95,7 +99,7 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 	if s.Key == "" {
 		return nil
 	}
-	key, err := console.LoadKey(s.Key)
+	key, err := session.LoadKey(s.Key)
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
@@ -105,6 +109,13 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 		return fmt.Errorf("console: trace_url: %w", err)
 	}
 	c.Trace = traces.Of
+	if l := s.Login; l != nil {
+		site, err := identity.NewSite(l.site())
+		if err != nil {
+			return fmt.Errorf("console: login: %w", err)
+		}
+		c.Login = login.Config{Site: site, Name: l.Name, From: strings.Join([]string{l.Issuer, l.ClientID, l.Claim}, "\x00")}
+	}
 	for _, p := range s.Projects {
 		c.Projects = append(c.Projects, forge.ProjectID(p))
 	}

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +49,47 @@ func TestSettings(t *testing.T) {
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestLoginSettings reads the issuer with whose accounts people sign in, and names each field that makes no sense.
+func TestLoginSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gateway.yaml")
+	good := map[string]string{
+		"name": "Example Git", "issuer": "https://git.example.com/", "client_id": "7a3e", "client_secret": "login.secret", "claim": "email",
+		"address": "https://forge.example.com",
+	}
+	read := func(alter map[string]string) (*Settings, error) {
+		text := "tokens: tokens.yaml\nconsole:\n  key: k\n  login:\n"
+		login := maps.Clone(good)
+		maps.Copy(login, alter)
+		for _, name := range slices.Sorted(maps.Keys(login)) {
+			text += "    " + name + ": " + strconv.Quote(login[name]) + "\n"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ReadSettings(path)
+	}
+	s, err := read(nil)
+	if err != nil || s.Console.Login.ClientSecret != filepath.Join(filepath.Dir(path), "login.secret") || s.Console.Login.Claim != "email" {
+		t.Fatalf("read: %+v, %v", s.Console.Login, err)
+	}
+	for _, bad := range []struct{ field, value, want string }{
+		{"name", "", "console.login.name"},
+		{"issuer", "", "issuer"},
+		{"issuer", "http://git.example.com/", "issuer: \"http://git.example.com/\" has to begin with https://"},
+		{"issuer", "https://a:b@git.example.com/", "is not the https address"},
+		{"client_id", "", "client_id"},
+		{"address", "", "console.login.address"},
+		{"address", "https://forge.example.com/console/", "console.login.address"},
+		{"address", "javascript:x", "console.login.address"},
+		{"ca", "none.pem", "none.pem"},
+		{"secret", "x", "secret"},
+	} {
+		if _, err := read(map[string]string{bad.field: bad.value}); err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "gateway.yaml:") {
+			t.Errorf("%s %q: %v, want %s", bad.field, bad.value, err, bad.want)
 		}
 	}
 }

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 )
 
 // Settings are those of a gateway's file.
@@ -55,6 +59,47 @@ type Console struct {
 	Projects []string `yaml:"projects"`
 	// TraceURL is where people read traces, with {trace_id} for the id; empty: the console has no links to them.
 	TraceURL string `yaml:"trace_url"`
+	// Login has people sign in with their account at an OpenID Connect issuer, besides with a token.
+	Login *Login `yaml:"login"`
+}
+
+// Login are the settings of an issuer with whose accounts people sign in to the console.
+type Login struct {
+	// Name is what people call it: "Sign in with" stands before it.
+	Name string `yaml:"name"`
+	// Issuer is its URL, as its tokens have it.
+	Issuer string `yaml:"issuer"`
+	// ClientID is the id by which it knows the console, and ClientSecret the path of the file of the secret that it gave, from
+	// the folder of the settings; empty where it gave none.
+	ClientID     string `yaml:"client_id"`
+	ClientSecret string `yaml:"client_secret"`
+	// Claim names the claim that entries of the file of tokens have as login; empty stands for sub.
+	Claim string `yaml:"claim"`
+	// CA is the path of a file with the authorities of its certificate; empty for the system's.
+	CA string `yaml:"ca"`
+	// Address is that of the console, as browsers have it, such as https://forge.example.com.
+	Address string `yaml:"address"`
+}
+
+// check calls note with what is wrong, by field.
+func (l *Login) check(note func(field, format string, args ...any)) {
+	u, err := url.Parse(l.Address)
+	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
+		note("console.login.address", "%.100q is no address of a site, such as https://forge.example.com", l.Address)
+	}
+	if l.Name == "" || len(l.Name) > 100 {
+		note("console.login.name", "is what people call the issuer, in at most 100 bytes")
+	}
+	if _, err := identity.NewSite(l.site()); err != nil {
+		note("console.login", "%v", err)
+	}
+}
+
+// site returns what a Site is made of.
+func (l *Login) site() identity.SiteConfig {
+	return identity.SiteConfig{
+		Issuer: l.Issuer, Client: l.ClientID, SecretFile: l.ClientSecret, Claim: l.Claim, CA: l.CA, Back: l.Address + console.BackPath, Now: time.Now,
+	}
 }
 
 // ReadSettings reads a gateway's file. What is wrong is told by field, with its line.
@@ -85,11 +130,15 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.Console.Key != "" && s.Tokens == "" {
 		note("console", "wants tokens: people sign in with a token of that file")
 	}
-	if s.Console.Key == "" && len(s.Console.Projects) > 0 {
+	if s.Console.Key == "" && (len(s.Console.Projects) > 0 || s.Console.Login != nil) {
 		note("console", "has no key: without one the console is not served")
 	}
 	if _, err := telemetry.ParseTraceURL(s.Console.TraceURL); err != nil {
 		note("console.trace_url", "%v", err)
+	}
+	login := s.Console.Login
+	if login == nil {
+		login = &Login{}
 	}
 	for _, p := range s.Console.Projects {
 		if _, err := forge.ParseProjectID(p); err != nil {
@@ -97,10 +146,13 @@ func ReadSettings(path string) (*Settings, error) {
 		}
 	}
 	// A file that is moved together with the files that it names stays right.
-	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key} {
+	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
+	}
+	if s.Console.Login != nil {
+		login.check(note)
 	}
 	return &s, errors.Join(wrong...)
 }

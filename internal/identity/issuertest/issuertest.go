@@ -35,15 +35,21 @@ type Issuer struct {
 	kid    string
 	away   bool
 	asked  int
-	codes  map[string]url.Values
+	codes  map[string]login
 	// Person is the value of the claims of whoever logs in on the page.
 	Person map[string]any
+}
+
+// login is one on the page: what it was opened with, and who it was.
+type login struct {
+	asked  url.Values
+	person map[string]any
 }
 
 // Start returns an issuer that lives as long as the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{t: t, codes: map[string]url.Values{}}
+	i := &Issuer{t: t, codes: map[string]login{}}
 	i.Rotate()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +93,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	code := rand.Text()
 	i.mu.Lock()
-	i.codes[code] = q
+	i.codes[code] = login{q, maps.Clone(i.Person)}
 	i.mu.Unlock()
 	answer := url.Values{"code": {code}, "state": {q.Get("state")}}
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+answer.Encode(), http.StatusFound) //nolint:gosec // a test leads where it wants
@@ -96,16 +102,16 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 // token exchanges a code for a token, once, and for who has the verifier.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
-	q := i.codes[r.FormValue("code")]
+	l, known := i.codes[r.FormValue("code")]
 	delete(i.codes, r.FormValue("code"))
 	i.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-	if q == nil || q.Get("code_challenge") != encode(sum[:]) {
+	if !known || l.asked.Get("code_challenge") != encode(sum[:]) {
 		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
 		return
 	}
-	claims := map[string]any{"nonce": q.Get("nonce"), "aud": q.Get("client_id")}
-	maps.Copy(claims, i.Person)
+	claims := map[string]any{"nonce": l.asked.Get("nonce"), "aud": l.asked.Get("client_id")}
+	maps.Copy(claims, l.person)
 	i.write(w, map[string]any{"access_token": "none", "token_type": "Bearer", "id_token": i.Sign(claims)})
 }
 

@@ -14,6 +14,8 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/turns"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -21,6 +23,9 @@ import (
 
 // Base is the address below which everything of the console is.
 const Base = "/console/"
+
+// BackPath is where the page of an issuer leads back to.
+const BackPath = Base + "logged-in"
 
 // maxForm bounds a form, in bytes: the longest text that a person types, with every character
 // escaped, and the rest.
@@ -41,6 +46,8 @@ type Config struct {
 	// Tokens says whose a token is, and Key seals sessions.
 	Tokens *tokens.Book
 	Key    []byte
+	// Login has people sign in with their account at an issuer; without a Site it is by token alone.
+	Login login.Config
 	// Projects are those that holders of tokens for every project are shown.
 	Projects []forge.ProjectID
 	// Trace returns the address at which a person reads a trace; nil where that is not known.
@@ -55,7 +62,9 @@ type Config struct {
 // Console serves the pages. It is safe for concurrent use.
 type Console struct {
 	cfg      Config
-	sessions *sessions
+	sessions *session.Sessions
+	// issuer is where people sign in with their account; nil where they do not.
+	issuer *login.Issuer
 	// tries bounds how often signing in fails, and turns has people who write to one intent do so one after the other.
 	tries  *tries.Tries
 	turns  *turns.Turns
@@ -74,7 +83,10 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		tries: tries.New(cfg.Now), turns: turns.New(),
-		sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
+		sessions: session.New(cfg.Key, cfg.Tokens, cfg.Login.From, cfg.Now),
+	}
+	if cfg.Login.Site != nil {
+		c.issuer = login.New(cfg.Login, c.sessions.MAC, cfg.Now)
 	}
 	for _, one := range Routes() {
 		c.mux.Handle(one.Method+" "+one.Path, c.handler(one))
@@ -101,6 +113,8 @@ func Routes() []Route {
 		{http.MethodGet, Base + "{$}", false, (*visit).home},
 		{http.MethodGet, Base + "sign-in", true, (*visit).signInPage},
 		{http.MethodPost, Base + "sign-in", true, (*visit).signIn},
+		{http.MethodGet, Base + "log-in", true, (*visit).logIn},
+		{http.MethodGet, BackPath, true, (*visit).loggedIn},
 		{http.MethodPost, Base + "sign-out", true, (*visit).signOut},
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
@@ -225,7 +239,7 @@ func (v *visit) fails(err error) {
 		v.console.cfg.Log.WarnContext(v.r.Context(), "a page cannot be shown", "error", err)
 	}
 	if status == http.StatusUnauthorized { // the token was taken away since the request began
-		v.toSignIn(errRemoved)
+		v.toSignIn(session.ErrRemoved)
 		return
 	}
 	v.console.refuse(v.w, v.r, v.token, status, words)

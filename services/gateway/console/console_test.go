@@ -16,6 +16,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -46,102 +47,6 @@ func TestNoTextIsTrusted(t *testing.T) {
 		if m := inline.Find(text); m != nil && strings.HasSuffix(name, ".html") {
 			t.Errorf("%s has %s", name, m)
 		}
-	}
-}
-
-// book returns a file of tokens with one entry.
-func book(t *testing.T, rest string) (*tokens.Book, string) {
-	t.Helper()
-	secret, sum := tokens.Make()
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(path, []byte("tokens:\n  ada: {sha256: "+sum+", "+rest+"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, secret
-}
-
-// TestSessionsEnd: a session lasts its time, under its key, for the token that was shown.
-func TestSessionsEnd(t *testing.T) {
-	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
-	other, _ := book(t, "person: ada, projects: {shop: [viewer]}")
-	system, systems := book(t, "system: ada, projects: {shop: [viewer]}")
-	ada, err := b.Find(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ci, err := system.Find(systems)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) func() time.Time { return func() time.Time { return made.Add(d) } }
-	key := []byte(strings.Repeat("k", keyBytes))
-	s := &sessions{key: key, book: b, now: at(0)}
-	sealed := s.seal(ada)
-	for name, one := range map[string]struct {
-		s    *sessions
-		text string
-		want error
-	}{
-		"at once":         {s, sealed, nil},
-		"at its end":      {&sessions{key, b, at(sessionTime - time.Second)}, sealed, nil},
-		"after its end":   {&sessions{key, b, at(sessionTime)}, sealed, errOver},
-		"from the future": {&sessions{key, b, at(-time.Hour)}, sealed, errOver},
-		"another key":     {&sessions{[]byte(strings.Repeat("l", keyBytes)), b, at(0)}, sealed, errForeign},
-		"another token":   {&sessions{key, other, at(0)}, sealed, errRemoved},
-		"a system":        {&sessions{key, system, at(0)}, (&sessions{key, system, at(0)}).seal(ci), errRemoved},
-		"longer":          {s, sealed + "x", errForeign},
-		"none":            {s, "", errForeign},
-		"a later one":     {s, strings.Replace(sealed, ".ada.", ".ada.z", 1), errForeign},
-	} {
-		if _, err := one.s.open(one.text); err != one.want { //nolint:errorlint // exactly this one
-			t.Errorf("%s: %v, want %v", name, err, one.want)
-		}
-	}
-	sum := ada.Sum()
-	if strings.Contains(sealed, secret) || strings.Contains(sealed, fmt.Sprintf("%x", sum)) {
-		t.Error("the cookie has the token, or its hash")
-	}
-}
-
-// TestLoadKey makes a key once, and refuses one that others can read or that is none.
-func TestLoadKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "console.key")
-	first, err := LoadKey(path)
-	if err != nil || len(first) != keyBytes {
-		t.Fatal(first, err)
-	}
-	if again, err := LoadKey(path); err != nil || string(again) != string(first) {
-		t.Errorf("the second time it is %x, %v", again, err)
-	}
-	if left, err := filepath.Glob(filepath.Dir(path) + "/.*"); err != nil || len(left) > 0 {
-		t.Errorf("left is %v, %v", left, err)
-	}
-	for mode, want := range map[os.FileMode]string{0o604: "chmod 600", 0o620: "chmod 600", 0o640: ""} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := LoadKey(path); (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("mode %o: %v", mode, err)
-		}
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"", "short", strings.Repeat("zz", keyBytes), strings.Repeat("00", keyBytes+1)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), "openssl rand -hex 32") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	if _, err := LoadKey(filepath.Join(path, "below", "a", "file")); err == nil {
-		t.Error("a key in no folder is made")
 	}
 }
 
@@ -176,6 +81,21 @@ func TestReveal(t *testing.T) {
 	}
 }
 
+// book returns a file of tokens with one entry.
+func book(t *testing.T, rest string) (*tokens.Book, string) {
+	t.Helper()
+	secret, sum := tokens.Make()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte("tokens:\n  ada: {sha256: "+sum+", "+rest+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, secret
+}
+
 // shown returns a page as it is written.
 func shown(t *testing.T, name string, page any) string {
 	t.Helper()
@@ -184,7 +104,7 @@ func shown(t *testing.T, name string, page any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(Config{Tokens: b, Key: make([]byte, keyBytes), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	c := New(Config{Tokens: b, Key: make([]byte, session.KeyBytes), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/console/"+name, http.NoBody)
 	if err := (&visit{console: c, w: w, r: r, token: ada}).show(http.StatusOK, name, name, page); err != nil {

@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -342,7 +343,7 @@ func (v *visit) undone(d *decision, err error) error {
 	status := statusOf(err)
 	switch {
 	case status == http.StatusUnauthorized:
-		return &signedOut{errRemoved}
+		return &signedOut{session.ErrRemoved}
 	case status >= http.StatusInternalServerError || status == 0:
 		status = http.StatusServiceUnavailable
 		page.Title = "It is not known whether this was done"

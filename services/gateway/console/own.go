@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -43,7 +44,7 @@ func (c *Console) Enter(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, nil, http.StatusForbidden, "This console is not a person's own.")
 		return
 	}
-	c.setSession(w, c.sessions.seal(t))
+	c.setSession(w, c.sessions.Seal(session.ByToken, t))
 	http.Redirect(w, r, Base, http.StatusSeeOther)
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,10 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 )
 
 // maxSecret bounds a token, and maxNext an address to go on to, in bytes.
@@ -24,6 +29,14 @@ type entry struct {
 	Wrong string
 	// Lost says that something was sent that was not done.
 	Lost bool
+	// With is what people call the issuer with whose accounts they sign in; empty where there is none.
+	With string
+}
+
+// entry returns the page to sign in.
+func (v *visit) entry(e entry) entry {
+	e.With = v.console.cfg.Login.Name
+	return e
 }
 
 // signInPage shows the form.
@@ -33,7 +46,7 @@ func (v *visit) signInPage() error {
 		return nil
 	}
 	_, why := v.console.session(v.r)
-	return v.show(http.StatusOK, "signin", "Sign in", entry{Next: within(v.r.URL.Query().Get("next")), Why: why.Error()})
+	return v.show(http.StatusOK, "signin", "Sign in", v.entry(entry{Next: within(v.r.URL.Query().Get("next")), Why: why.Error()}))
 }
 
 // toSignIn answers a request without a session with the form, in place of what was asked for.
@@ -43,10 +56,10 @@ func (v *visit) toSignIn(why error) {
 	if v.r.Method == http.MethodGet {
 		page.Next = within(v.r.URL.RequestURI())
 	}
-	if !errors.Is(why, errNoSession) && !errors.Is(why, errForeign) { // one of another gateway may be good there
+	if !errors.Is(why, session.ErrNone) && !errors.Is(why, session.ErrForeign) { // one of another gateway may be good there
 		v.console.setSession(v.w, "")
 	}
-	if err := v.show(http.StatusUnauthorized, "signin", "Sign in", page); err != nil {
+	if err := v.show(http.StatusUnauthorized, "signin", "Sign in", v.entry(page)); err != nil {
 		v.console.cfg.Log.ErrorContext(v.r.Context(), "a page cannot be made", "error", err)
 	}
 }
@@ -54,7 +67,7 @@ func (v *visit) toSignIn(why error) {
 // signIn begins the session of a token.
 func (v *visit) signIn() error {
 	if v.console.cfg.Own != nil {
-		return &signedOut{errNoSession}
+		return &signedOut{session.ErrNone}
 	}
 	secret, next := strings.TrimSpace(v.r.PostForm.Get("token")), within(v.r.PostForm.Get("next"))
 	wrong, why := "Paste a token, which begins with pflt_.", "it is no token"
@@ -71,23 +84,94 @@ func (v *visit) signIn() error {
 			wrong, why = "This is the token of a system. The console is for people; a system uses the API.", "it is the token of the system "+name
 		default:
 			v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name)
-			v.console.setSession(v.w, v.console.sessions.seal(t))
+			v.console.setSession(v.w, v.console.sessions.Seal(session.ByToken, t))
 			http.Redirect(v.w, v.r, next, http.StatusSeeOther)
 			return nil
 		}
 	}
+	return v.notSignedIn(next, wrong, why)
+}
+
+// notSignedIn shows the form after a failure, with words for the person and for the log.
+func (v *visit) notSignedIn(next, wrong, why string) error {
 	v.token = nil
 	// The token comes first: whoever has one that counts is not kept out by others who fail at the same address.
 	if wait := v.console.tries.Failed(v.r.RemoteAddr); wait > 0 {
-		seconds := int(math.Ceil(wait.Seconds()))
-		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-		return v.show(http.StatusTooManyRequests, "signin", "Sign in", entry{Next: next, Wrong: fmt.Sprintf(
-			"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", plural(seconds, "second"),
-		)})
+		return v.tooOften(next, wait)
 	}
 	// What was typed is not in the line: it may be a token with a letter too many.
 	v.console.cfg.Log.WarnContext(v.r.Context(), "signing in failed", "address", v.r.RemoteAddr, "reason", why)
-	return v.show(http.StatusUnauthorized, "signin", "Sign in", entry{Next: next, Wrong: wrong})
+	return v.show(http.StatusUnauthorized, "signin", "Sign in", v.entry(entry{Next: next, Wrong: wrong}))
+}
+
+// tooOften answers who has failed too often.
+func (v *visit) tooOften(next string, wait time.Duration) error {
+	seconds := int(math.Ceil(wait.Seconds()))
+	v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return v.show(http.StatusTooManyRequests, "signin", "Sign in", v.entry(entry{Next: next, Wrong: fmt.Sprintf(
+		"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", plural(seconds, "second"),
+	)}))
+}
+
+// logIn leads to the page of the issuer.
+func (v *visit) logIn() error {
+	issuer, next := v.console.issuer, within(v.r.URL.Query().Get("next"))
+	if issuer == nil {
+		return &refusal{http.StatusNotFound, "People sign in with a token here."}
+	}
+	if v.token != nil {
+		http.Redirect(v.w, v.r, next, http.StatusSeeOther)
+		return nil
+	}
+	address, cookie, err := issuer.Begin(v.r.Context(), next)
+	if err != nil {
+		return v.notSignedIn(next, v.console.cfg.Login.Name+" cannot be asked now. Try again, or sign in with a token.", err.Error())
+	}
+	v.setLogin(cookie, login.Lasts)
+	http.Redirect(v.w, v.r, address, http.StatusSeeOther)
+	return nil
+}
+
+// setLogin gives a browser the cookie of a login under way.
+func (v *visit) setLogin(value string, lasts time.Duration) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name: login.Cookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(lasts.Seconds()),
+	})
+}
+
+// loggedIn begins the session of who comes back from the page of the issuer. A login ends once, well or not.
+func (v *visit) loggedIn() error {
+	issuer := v.console.issuer
+	if issuer == nil {
+		return &refusal{http.StatusNotFound, "People sign in with a token here."}
+	}
+	list := v.r.CookiesNamed(login.Cookie)
+	if len(list) != 1 {
+		return v.notSignedIn(Base, sentence(login.ErrOther.Error()), "no login was begun in the browser")
+	}
+	v.setLogin("", -time.Second)
+	if wait := v.console.tries.Wait(v.r.RemoteAddr); wait > 0 { // the issuer is asked so often and no more
+		return v.tooOften(Base, wait)
+	}
+	ctx, cancel := context.WithTimeout(v.r.Context(), askTime)
+	defer cancel()
+	person, next, err := issuer.End(ctx, list[0].Value, v.r.URL.Query())
+	if errors.Is(err, login.ErrOther) {
+		return v.notSignedIn(Base, sentence(err.Error()), err.Error())
+	}
+	next = within(next)
+	if err != nil {
+		return v.notSignedIn(next, v.console.cfg.Login.Name+" did not let you in: "+err.Error()+".", err.Error())
+	}
+	t, err := v.console.cfg.Tokens.ByLogin(person)
+	if err != nil {
+		return v.notSignedIn(next, fmt.Sprintf("You are %.200q at %s. %s", person, v.console.cfg.Login.Name, sentence(err.Error())), err.Error())
+	}
+	name, _ := t.Holder()
+	v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name, "login", person)
+	v.console.setSession(v.w, v.console.sessions.Seal(session.ByLogin, t))
+	http.Redirect(v.w, v.r, next, http.StatusSeeOther)
+	return nil
 }
 
 // signOut has the browser forget its session.

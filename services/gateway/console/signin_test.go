@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -19,12 +20,12 @@ func TestSessionExpiresWhileAPageIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	c := New(Config{Tokens: book, Key: make([]byte, keyBytes), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	c := New(Config{Tokens: book, Key: make([]byte, session.KeyBytes), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	own, err := book.Named(tokens.OwnEntry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cookie := &http.Cookie{Name: cookieName, Value: c.sessions.seal(own)}
+	cookie := &http.Cookie{Name: cookieName, Value: c.sessions.Seal(session.ByToken, own)}
 	send := func(method, path string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody)
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -36,7 +37,7 @@ func TestSessionExpiresWhileAPageIsOpen(t *testing.T) {
 	if got := send(http.MethodGet, Base); got.Code != http.StatusSeeOther {
 		t.Errorf("at first: %d", got.Code)
 	}
-	now = now.Add(sessionTime)
+	now = now.Add(session.Time)
 	for method, path := range map[string]string{http.MethodGet: Base + "board?state=done", http.MethodPost: Base + "projects/shop/intents/a/decide"} {
 		got := send(method, path)
 		text := got.Body.String()

@@ -15,6 +15,8 @@ import (
 var (
 	// ErrUnknown says that there is no such token.
 	ErrUnknown = errors.New("this token is not known")
+	// ErrNoLogin says that an account is in no entry.
+	ErrNoLogin = errors.New("no entry of the operator's file of tokens has this login")
 	// ErrExpired says that a token has ended.
 	ErrExpired = errors.New("this token has expired")
 )
@@ -106,6 +108,17 @@ func (b *Book) Named(name string) (*Token, error) {
 	i := slices.IndexFunc(list, func(t Token) bool { return t.Name == name })
 	if i < 0 {
 		return nil, ErrUnknown
+	}
+	return b.counts(&list[i])
+}
+
+// ByLogin returns the entry of a person by what the issuer calls them, for whoever has made sure that it is they. Errors:
+// ErrNoLogin, ErrExpired.
+func (b *Book) ByLogin(login string) (*Token, error) {
+	list := b.current()
+	i := slices.IndexFunc(list, func(t Token) bool { return t.Login == login && login != "" })
+	if i < 0 {
+		return nil, ErrNoLogin
 	}
 	return b.counts(&list[i])
 }

@@ -38,8 +38,10 @@ const (
 type Token struct {
 	// Name is the entry's key. It is shown where its holder acted.
 	Name string `yaml:"-"`
-	// SHA256 is the hash of the token, in hexadecimal.
+	// SHA256 is the hash of the token, in hexadecimal. A person who signs in by Login alone has none.
 	SHA256 string `yaml:"sha256"`
+	// Login is how the issuer names the person with whose account they sign in to the console.
+	Login string `yaml:"login"`
 	// Person or System says whose it is; one of them is set.
 	Person string `yaml:"person"`
 	System string `yaml:"system"`
@@ -105,8 +107,11 @@ func Parse(name string, data []byte) ([]Token, error) {
 			wrong = append(wrong, pos.Errorf("tokens."+key+"."+m.field, "%s", m.reason))
 		}
 		for i := range list {
-			if list[i].sum == t.sum {
+			if t.SHA256 != "" && list[i].sum == t.sum {
 				wrong = append(wrong, pos.Errorf("tokens."+key+".sha256", "is that of %s as well", list[i].Name))
+			}
+			if t.Login != "" && list[i].Login == t.Login {
+				wrong = append(wrong, pos.Errorf("tokens."+key+".login", "is that of %s as well", list[i].Name))
 			}
 		}
 		list = append(list, t)
@@ -126,14 +131,17 @@ func (t *Token) check() (wrong []mistake) {
 		note("", "use a-z, 0-9 and hyphens for the name of a token")
 	}
 	sum, err := hex.DecodeString(t.SHA256)
-	if err != nil || len(sum) != sha256.Size {
+	if (t.SHA256 != "" || t.Login == "") && (err != nil || len(sum) != sha256.Size) {
 		note("sha256", "is not the SHA-256 of a token, in 64 hexadecimal digits")
 	}
 	copy(t.sum[:], sum)
+	if t.Login != "" && (t.System != "" || !plain(t.Login)) {
+		note("login", "is for a person, and has at most %d bytes and no control character", maxName)
+	}
 	switch holder, _ := t.Holder(); {
 	case (t.Person == "") == (t.System == ""):
 		note("person", "give either person or system")
-	case len(holder) > maxName || strings.ContainsFunc(holder, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case !plain(holder):
 		note("person", "has more than %d bytes, or a control character", maxName)
 	}
 	if len(t.Projects) == 0 {
@@ -161,6 +169,11 @@ func (t *Token) check() (wrong []mistake) {
 	return wrong
 }
 
+// plain reports whether a name can be shown.
+func plain(name string) bool {
+	return len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
 // load reads a file of tokens. It refuses one that others than its owner may write to, since
 // it says who may do what.
 func load(path string) ([]Token, error) {
@@ -181,14 +194,14 @@ func load(path string) ([]Token, error) {
 }
 
 // find returns the entry of a token; nil if there is none. It compares with every entry,
-// each in the same time.
+// each in the same time. One without a token is that of nothing.
 func find(list []Token, secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
 	found := -1
 	for i := range list {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(list[i].sum[:], sum[:]), i, found)
 	}
-	if found < 0 {
+	if found < 0 || list[found].SHA256 == "" {
 		return nil
 	}
 	return &list[found]

@@ -2,6 +2,8 @@ package tokens
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -73,6 +75,11 @@ func TestParseRefuses(t *testing.T) {
 		{"tokens:\n  A.b: {sha256: " + hash + ", person: ada, projects: {shop: [viewer]}}\n", "name of a token"},
 		{entry("person: ada, projects: {shop: [viewer]}") + "  b: {sha256: " + hash + ", person: bob, projects: {shop: [viewer]}}\n", "is that of a as well"},
 		{"token: {}\n", "token"},
+		{"tokens:\n  a: {person: ada, projects: {shop: [viewer]}}\n", "64 hexadecimal digits"},
+		{"tokens:\n  a: {login: x, sha256: abc, person: ada, projects: {shop: [viewer]}}\n", "64 hexadecimal digits"},
+		{"tokens:\n  a: {login: x, system: ci, projects: {shop: [viewer]}}\n", "is for a person"},
+		{"tokens:\n  a: {login: \"a\\nb\", person: ada, projects: {shop: [viewer]}}\n", "control character"},
+		{"tokens:\n  a: {login: x, person: ada, projects: {shop: [viewer]}}\n  b: {login: x, person: bob, projects: {shop: [viewer]}}\n", "is that of a as well"},
 	} {
 		_, err := Parse("tokens.yaml", []byte(bad.text))
 		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "tokens.yaml:") {
@@ -187,5 +194,28 @@ func TestOwn(t *testing.T) {
 		if _, err := Own(name, "shop"); err == nil {
 			t.Errorf("%q has an entry", name)
 		}
+	}
+}
+
+// TestLoginIsNoToken: an entry without a token is found by its login alone.
+func TestLoginIsNoToken(t *testing.T) {
+	list, err := Parse("tokens.yaml", []byte("tokens:\n  a: {login: ada@example.com, person: ada, projects: {shop: [viewer]}}\n  b: {sha256: "+hash+", person: bob, projects: {shop: [viewer]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Book{list: list, now: time.Now}
+	for _, secret := range []string{"", "ada@example.com", "a", strings.Repeat("0", 64)} {
+		if found, err := b.Find(secret); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%q is the token of %v", secret, found)
+		}
+	}
+	for login, want := range map[string]string{"ada@example.com": "a", "Ada@example.com": "", "": "", "bob": ""} {
+		found, err := b.ByLogin(login)
+		if want == "" && !errors.Is(err, ErrNoLogin) || want != "" && (err != nil || found.Name != want) {
+			t.Errorf("%q is the login of %v, %v", login, found, err)
+		}
+	}
+	if sum := [sha256.Size]byte{}; find(list, "x") != nil || list[0].Sum() != sum {
+		t.Error("an entry without a token has one")
 	}
 }

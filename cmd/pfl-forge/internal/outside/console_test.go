@@ -14,12 +14,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 )
 
 // browser is one that has pages of the console: it keeps a cookie, says where its forms come from, and follows no redirect.
 type browser struct {
 	w      *world
 	cookie string
+	// login is the cookie of a login under way.
+	login string
 	// headers are sent with every request, besides those that a browser sends.
 	headers map[string]string
 }
@@ -65,6 +68,9 @@ func (b *browser) do(method, path string, form url.Values) page {
 	if b.cookie != "" {
 		r.AddCookie(&http.Cookie{Name: "__Host-pfl-forge-session", Value: b.cookie})
 	}
+	if b.login != "" {
+		r.AddCookie(&http.Cookie{Name: login.Cookie, Value: b.login})
+	}
 	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
 	if err != nil {
 		b.w.t.Fatal(err)
@@ -75,8 +81,8 @@ func (b *browser) do(method, path string, form url.Values) page {
 		b.w.t.Fatal(err)
 	}
 	for _, c := range resp.Cookies() {
-		if c.Name == "__Host-pfl-forge-session" {
-			if b.cookie = c.Value; !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" || c.SameSite != http.SameSiteLaxMode {
+		if kept := map[string]*string{"__Host-pfl-forge-session": &b.cookie, login.Cookie: &b.login}[c.Name]; kept != nil {
+			if *kept = c.Value; !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" || c.SameSite != http.SameSiteLaxMode {
 				b.w.t.Errorf("the cookie is %+v", c)
 			}
 		}

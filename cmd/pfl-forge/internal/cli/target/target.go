@@ -122,7 +122,11 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 		return nil, err
 	}
 	t := &Target{Project: repo.Project, Actor: repo.Actor, Repo: repo, Owner: true}
+	notice := time.AfterFunc(noticeAfter, func() {
+		a.Say("still waiting: other commands use this repository's store; they take turns")
+	})
 	s, err := start(ctx, repo)
+	notice.Stop()
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +135,9 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 	}
 	return t, nil
 }
+
+// noticeAfter is the time to wait for a repository's store without a word. Nothing but another command makes it long.
+const noticeAfter = 5 * time.Second
 
 // Connect opens the target that --server or --context names. It fails at once if no
 // runner has ever served the organisation, or if this account may not look.

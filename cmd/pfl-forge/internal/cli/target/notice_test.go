@@ -1,0 +1,38 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/git/gittest"
+)
+
+// TestLongWaitIsTold checks that a person is told, once, why a command does nothing; and nothing where it is
+// only a moment.
+func TestLongWaitIsTold(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"a.txt": "a\n"})
+	for waited, told := range map[time.Duration]int{noticeAfter - time.Second: 0, time.Minute: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var says bytes.Buffer
+			app := &kit.App{Where: kit.Where{Dir: repo.Dir}, Err: &says, Getenv: func(string) string { return "" }}
+			target, err := open(t.Context(), app, func(context.Context, *local.Repository) (*local.Session, error) {
+				time.Sleep(waited)
+				return nil, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			target.Close()
+			synctest.Wait()
+			if got := strings.Count(says.String(), "commands use this repository's store"); got != told {
+				t.Errorf("after %s: %q", waited, says.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// SiteConfig says by which issuer people sign in to pages of ours.
+type SiteConfig struct {
+	// Issuer is its URL, as its tokens have it.
+	Issuer string
+	// Client is the id that it knows us by, and SecretFile has the secret that it gave us; empty where it gave none.
+	Client, SecretFile string
+	// Claim names the claim that tells people apart; sub if it is empty.
+	Claim string
+	// CA is a file with the authorities of the issuer's certificate; empty for the system's.
+	CA string
+	// Back is the address of ours to which its page leads back, as the issuer has it registered.
+	Back string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Site has people log in on the page of an issuer, which leads them back to a page of ours with a code, and finds out by
+// the code who they are. It is the authorization code flow of OpenID Connect with PKCE (RFC 7636). It is safe for
+// concurrent use.
+type Site struct {
+	cfg    SiteConfig
+	issuer *issuer
+}
+
+// NewSite returns a Site. The issuer is asked when somebody logs in. An error names a field as a file of settings has it.
+func NewSite(cfg SiteConfig) (*Site, error) {
+	rule := Rule{URL: cfg.Issuer, Audience: cfg.Client, Claim: cfg.Claim, CA: cfg.CA, RequireNonce: true}
+	if field, err := rule.checkSite(); err != nil {
+		return nil, fmt.Errorf("%s: %w", map[string]string{"url": "issuer", "audience": "client_id"}[field], err)
+	}
+	i, err := newIssuer(rule, cfg.Now)
+	return &Site{cfg: cfg, issuer: i}, err
+}
+
+// Attempt is one login. All of it stays with the browser that began it: whoever has seen the code of another can do
+// nothing with it.
+type Attempt struct {
+	// State comes back with the code, Key binds the token to the login, and Verifier proves that the code is ours.
+	State, Key, Verifier string
+}
+
+// NewAttempt returns an attempt for a key; empty for one that is made up.
+func NewAttempt(key string) Attempt {
+	if key == "" {
+		key = rand.Text()
+	}
+	return Attempt{State: rand.Text(), Key: key, Verifier: oauth2.GenerateVerifier()}
+}
+
+// Begin returns the address of the issuer's page for an attempt.
+func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
+	cfg, err := s.config(ctx)
+	if err != nil {
+		return "", err
+	}
+	return cfg.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oidc.Nonce(Nonce(a.Key))), nil
+}
+
+// Token returns the ID token of who has logged in. query is that of the address to which the issuer led back, whose state
+// the caller has compared. The token is not verified.
+func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, error) {
+	code := query.Get("code")
+	if code == "" {
+		return "", fmt.Errorf("the issuer refuses: %.200q", query.Get("error"))
+	}
+	cfg, err := s.config(ctx)
+	if err != nil {
+		return "", err
+	}
+	answer, err := cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		// The library's error would quote what the issuer has answered, which may be a page.
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
+			return "", fmt.Errorf("the issuer does not take the code: %.200q", refused.ErrorCode)
+		}
+		return "", errors.New("the issuer does not take the code, or cannot be asked")
+	}
+	token, _ := answer.Extra("id_token").(string)
+	if token == "" {
+		return "", errors.New("the issuer has sent no ID token")
+	}
+	return token, nil
+}
+
+// End returns who has logged in: the value of the claim in a token that was issued for this attempt. The rest is as with Token.
+func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, error) {
+	token, err := s.Token(ctx, a, query)
+	if err != nil {
+		return "", err
+	}
+	claims, _, err := s.issuer.claims(ctx, token, a.Key)
+	if err != nil {
+		return "", err
+	}
+	return s.issuer.rule.value(claims)
+}
+
+// config returns what the library knows the issuer by. The secret is read each time, so that it can be replaced.
+func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
+	if _, err := s.issuer.ask(ctx); err != nil {
+		return nil, err
+	}
+	s.issuer.mu.Lock()
+	endpoint := s.issuer.endpoint
+	s.issuer.mu.Unlock()
+	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	if s.cfg.SecretFile != "" {
+		text, err := os.ReadFile(s.cfg.SecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("client_secret: %w", err)
+		}
+		cfg.ClientSecret = strings.TrimSpace(string(text))
+	}
+	return cfg, nil
+}
