@@ -159,7 +159,6 @@ func (v *visit) loggedIn() error {
 	if errors.Is(err, login.ErrOther) {
 		return v.notSignedIn(Base, sentence(err.Error()), err.Error())
 	}
-	next = within(next)
 	if err != nil {
 		return v.notSignedIn(next, v.console.cfg.Login.Name+" did not let you in: "+err.Error()+".", err.Error())
 	}
