@@ -32,7 +32,8 @@ type pageRequest interface {
 
 // page returns the answer to requests for a page of something large: 400 for a request that names a field wrong,
 // 404 for what is not there or not stored, 409 for what is not the journal's, or for a place that is not there any
-// more, 429 while too much is read, and 503 for what a newer version wrote or what takes too long to read. share says how much of largeAtOnce a request takes; nil: one.
+// more, 429 while too much is read, and 503 for what a newer version wrote or what takes too long to read. share says
+// how much of largeAtOnce a request takes; nil: one.
 func page[R any, P interface {
 	*R
 	pageRequest

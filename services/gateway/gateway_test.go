@@ -88,7 +88,8 @@ func TestLoginSettings(t *testing.T) {
 		{"ca", "none.pem", "none.pem"},
 		{"secret", "x", "secret"},
 	} {
-		if _, err := read(map[string]string{bad.field: bad.value}); err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "gateway.yaml:") {
+		_, err := read(map[string]string{bad.field: bad.value})
+		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "gateway.yaml:") {
 			t.Errorf("%s %q: %v, want %s", bad.field, bad.value, err, bad.want)
 		}
 	}

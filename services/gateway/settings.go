@@ -127,23 +127,10 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.PerSecond < 0 || s.Burst < 0 || s.Followers < 0 {
 		note("per_second", "per_second, burst and followers cannot be negative")
 	}
-	if s.Console.Key != "" && s.Tokens == "" {
-		note("console", "wants tokens: people sign in with a token of that file")
-	}
-	if s.Console.Key == "" && (len(s.Console.Projects) > 0 || s.Console.Login != nil) {
-		note("console", "has no key: without one the console is not served")
-	}
-	if _, err := telemetry.ParseTraceURL(s.Console.TraceURL); err != nil {
-		note("console.trace_url", "%v", err)
-	}
+	s.checkConsole(note)
 	login := s.Console.Login
 	if login == nil {
 		login = &Login{}
-	}
-	for _, p := range s.Console.Projects {
-		if _, err := forge.ParseProjectID(p); err != nil {
-			note("console.projects", "%.60q: %v", p, err)
-		}
 	}
 	// A file that is moved together with the files that it names stays right.
 	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA} {
@@ -155,4 +142,22 @@ func ReadSettings(path string) (*Settings, error) {
 		login.check(note)
 	}
 	return &s, errors.Join(wrong...)
+}
+
+// checkConsole calls note with what is wrong with the console, by field.
+func (s *Settings) checkConsole(note func(field, format string, args ...any)) {
+	if s.Console.Key != "" && s.Tokens == "" {
+		note("console", "wants tokens: people sign in with a token of that file")
+	}
+	if s.Console.Key == "" && (len(s.Console.Projects) > 0 || s.Console.Login != nil) {
+		note("console", "has no key: without one the console is not served")
+	}
+	if _, err := telemetry.ParseTraceURL(s.Console.TraceURL); err != nil {
+		note("console.trace_url", "%v", err)
+	}
+	for _, p := range s.Console.Projects {
+		if _, err := forge.ParseProjectID(p); err != nil {
+			note("console.projects", "%.60q: %v", p, err)
+		}
+	}
 }

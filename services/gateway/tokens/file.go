@@ -130,14 +130,7 @@ func (t *Token) check() (wrong []mistake) {
 	if _, err := forge.ParseReplicaID(t.Name); err != nil {
 		note("", "use a-z, 0-9 and hyphens for the name of a token")
 	}
-	sum, err := hex.DecodeString(t.SHA256)
-	if (t.SHA256 != "" || t.Login == "") && (err != nil || len(sum) != sha256.Size) {
-		note("sha256", "is not the SHA-256 of a token, in 64 hexadecimal digits")
-	}
-	copy(t.sum[:], sum)
-	if t.Login != "" && (t.System != "" || !plain(t.Login)) {
-		note("login", "is for a person, and has at most %d bytes and no control character", maxName)
-	}
+	t.checkProof(note)
 	switch holder, _ := t.Holder(); {
 	case (t.Person == "") == (t.System == ""):
 		note("person", "give either person or system")
@@ -162,11 +155,24 @@ func (t *Token) check() (wrong []mistake) {
 		}
 	}
 	if t.ExpiresText != "" {
+		var err error
 		if t.Expires, err = time.Parse(time.RFC3339, t.ExpiresText); err != nil {
 			note("expires", "is no time such as 2027-01-01T00:00:00Z")
 		}
 	}
 	return wrong
+}
+
+// checkProof calls note with what is wrong with that by which the holder proves who they are.
+func (t *Token) checkProof(note func(field, format string, args ...any)) {
+	sum, err := hex.DecodeString(t.SHA256)
+	if (t.SHA256 != "" || t.Login == "") && (err != nil || len(sum) != sha256.Size) {
+		note("sha256", "is not the SHA-256 of a token, in 64 hexadecimal digits")
+	}
+	copy(t.sum[:], sum)
+	if t.Login != "" && (t.System != "" || !plain(t.Login)) {
+		note("login", "is for a person, and has at most %d bytes and no control character", maxName)
+	}
 }
 
 // plain reports whether a name can be shown.

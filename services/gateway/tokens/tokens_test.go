@@ -199,7 +199,8 @@ func TestOwn(t *testing.T) {
 
 // TestLoginIsNoToken: an entry without a token is found by its login alone.
 func TestLoginIsNoToken(t *testing.T) {
-	list, err := Parse("tokens.yaml", []byte("tokens:\n  a: {login: ada@example.com, person: ada, projects: {shop: [viewer]}}\n  b: {sha256: "+hash+", person: bob, projects: {shop: [viewer]}}\n"))
+	list, err := Parse("tokens.yaml", []byte("tokens:\n  a: {login: ada@example.com, person: ada, projects: {shop: [viewer]}}\n"+
+		"  b: {sha256: "+hash+", person: bob, projects: {shop: [viewer]}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

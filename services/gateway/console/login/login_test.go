@@ -22,7 +22,9 @@ func TestLoginCookie(t *testing.T) {
 	}
 	now := time.Now()
 	at := func(d time.Duration, key string) *Issuer {
-		mac := func(purpose string, data []byte) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key+purpose+string(data)))) }
+		mac := func(purpose string, data []byte) string {
+			return fmt.Sprintf("%x", sha256.Sum256([]byte(key+purpose+string(data))))
+		}
 		return New(Config{Site: site}, mac, func() time.Time { return now.Add(d) })
 	}
 	address, cookie, err := at(0, "k").Begin(t.Context(), "/console/board")
@@ -52,7 +54,8 @@ func TestLoginCookie(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, next, err := at(Lasts-time.Second, "k").End(t.Context(), cookie, url.Values{"state": {state}, "code": {"x"}}); errors.Is(err, ErrOther) || next != "/console/board" {
+	_, next, err := at(Lasts-time.Second, "k").End(t.Context(), cookie, url.Values{"state": {state}, "code": {"x"}})
+	if errors.Is(err, ErrOther) || next != "/console/board" {
 		t.Errorf("in time: %q, %v", next, err)
 	}
 	if strings.Contains(address, strings.Split(cookie, ".")[3]) || strings.Contains(address, strings.Split(cookie, ".")[4]) {

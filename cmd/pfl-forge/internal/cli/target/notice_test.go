@@ -3,6 +3,7 @@ package target
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,14 +22,14 @@ func TestLongWaitIsTold(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var says bytes.Buffer
 			app := &kit.App{Where: kit.Where{Dir: repo.Dir}, Err: &says, Getenv: func(string) string { return "" }}
-			target, err := open(t.Context(), app, func(context.Context, *local.Repository) (*local.Session, error) {
-				time.Sleep(waited)
-				return nil, nil
+			held := errors.New("held")
+			_, err := open(t.Context(), app, func(context.Context, *local.Repository) (*local.Session, error) {
+				<-time.After(waited)
+				return nil, held
 			})
-			if err != nil {
-				t.Fatal(err)
+			if !errors.Is(err, held) {
+				t.Error(err)
 			}
-			target.Close()
 			synctest.Wait()
 			if got := strings.Count(says.String(), "commands use this repository's store"); got != told {
 				t.Errorf("after %s: %q", waited, says.String())
