@@ -15,13 +15,15 @@ import (
 )
 
 // TestClusterUpgrade installs the commit before, rolls to the one that is checked out and
-// back again, each by applying the manifests of that commit while changes are under way.
+// back again, each by applying the manifests of that commit while changes are under way. Their
+// commands run in sandboxes in the workers' pods: with a pod for each, two cores need six minutes.
 func TestClusterUpgrade(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
 	version := c.images(t)
 	source, before := c.imagesBefore(t)
-	in := newInstallation(t, c, "pfl-forge-upgrade", version)
+	in := newSandboxedInstallation(t, c, "pfl-forge-upgrade", version)
+	c.installProfile(t, "pfl-forge/implementer:"+version)
 
 	in.install(t, source, before)
 	in.submit(t, "forward", 60)
@@ -48,7 +50,7 @@ func (in *installation) install(t *testing.T, source, version string) {
 	t.Helper()
 	began, services := time.Now(), 6
 	in.version = version
-	in.write(t, filepath.Join(source, "deploy", "k8s", "overlays", "single-node"), "", in.shop(t))
+	in.write(t, filepath.Join(source, "deploy", "k8s", "overlays", "single-node"), "", in.sandboxedShop(t))
 	wait.Until(t, fmt.Sprintf("all services have version %s", version), func() bool {
 		pods := in.pods(t, "")
 		for i := range pods {
