@@ -36,7 +36,7 @@ var ErrOther = errors.New("this is not a login that was begun in this browser, o
 type Config struct {
 	// Site is the page of the issuer; nil where people sign in with a token alone.
 	Site *identity.Site
-	// Name is what people call the issuer.
+	// Name is that of the issuer among people.
 	Name string
 	// From is the issuer as sessions are bound to it: another one's names are those of other people.
 	From string
@@ -64,7 +64,7 @@ func (i *Issuer) Begin(ctx context.Context, next string) (address, cookie string
 	return address, body + "." + i.mac("login", []byte(body)), err
 }
 
-// End returns what the issuer calls the person who has logged in, and where they go on. Error: ErrOther; any other one is
+// End returns the issuer's name of the person who has logged in, and the address at which they go on. Error: ErrOther; any other one is
 // for the log and for the person.
 func (i *Issuer) End(ctx context.Context, cookie string, query url.Values) (person, next string, err error) {
 	a, next, err := i.open(cookie)

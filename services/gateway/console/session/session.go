@@ -127,7 +127,7 @@ func (s *Sessions) Seal(way Way, t *tokens.Token) string {
 	return body + "." + s.MAC("session", []byte(body))
 }
 
-// proof returns what a session has of the token or the login by which it began; empty for one that there is not.
+// proof returns a hash of the token or the login by which a session begins; empty for an entry without it.
 func (s *Sessions) proof(way Way, t *tokens.Token) string {
 	switch sum := t.Sum(); {
 	case way == ByToken && t.SHA256 != "":

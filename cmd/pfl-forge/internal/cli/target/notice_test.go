@@ -23,8 +23,10 @@ func TestLongWaitIsTold(t *testing.T) {
 			var says bytes.Buffer
 			app := &kit.App{Where: kit.Where{Dir: repo.Dir}, Err: &says, Getenv: func(string) string { return "" }}
 			held := errors.New("held")
-			_, err := open(t.Context(), app, func(context.Context, *local.Repository) (*local.Session, error) {
-				<-time.After(waited)
+			_, err := open(t.Context(), app, func(ctx context.Context, _ *local.Repository) (*local.Session, error) {
+				ctx, cancel := context.WithTimeout(ctx, waited)
+				defer cancel()
+				<-ctx.Done()
 				return nil, held
 			})
 			if !errors.Is(err, held) {
