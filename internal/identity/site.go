@@ -38,7 +38,7 @@ type Site struct {
 	issuer *issuer
 }
 
-// NewSite returns a Site. The issuer is asked when somebody logs in. An error names a field as a file of settings has it.
+// NewSite returns a Site. The issuer is asked at the first login. An error names a field as a file of settings has it.
 func NewSite(cfg SiteConfig) (*Site, error) {
 	rule := Rule{URL: cfg.Issuer, Audience: cfg.Client, Claim: cfg.Claim, CA: cfg.CA, RequireNonce: true}
 	if field, err := rule.checkSite(); err != nil {
@@ -111,7 +111,7 @@ func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, er
 	return s.issuer.rule.value(claims)
 }
 
-// config returns what the library knows the issuer by. The secret is read each time, so that it can be replaced.
+// config returns the settings of the library for the issuer. The secret is read each time, so that it can be replaced.
 func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
 	if _, err := s.issuer.ask(ctx); err != nil {
 		return nil, err

@@ -23,9 +23,10 @@ var clocks = map[string][]string{
 
 // waiting are the only files with tests, or with what tests share, that may use clocks.
 var waiting = map[string]string{
-	"internal/wait/wait.go":       "it is how all others wait",
-	"internal/wait/wait_test.go":  "time is what is tested",
-	"agent/agenttest/protocol.go": "the model answers slowly when a script says so",
+	"internal/wait/wait.go":                            "it is how all others wait",
+	"internal/wait/wait_test.go":                       "time is what is tested",
+	"cmd/pfl-forge/internal/cli/target/notice_test.go": "time is what is tested, and it is that of a synctest bubble",
+	"agent/agenttest/protocol.go":                      "the model answers slowly when a script says so",
 }
 
 // TestWaits checks that tests wait through internal/wait: nobody else has a clock that

@@ -65,7 +65,7 @@ type Console struct {
 
 // Login are the settings of an issuer with whose accounts people sign in to the console.
 type Login struct {
-	// Name is what people call it: "Sign in with" stands before it.
+	// Name is that of the issuer among people: "Sign in with" stands before it.
 	Name string `yaml:"name"`
 	// Issuer is its URL, as its tokens have it.
 	Issuer string `yaml:"issuer"`
@@ -95,7 +95,7 @@ func (l *Login) check(note func(field, format string, args ...any)) {
 	}
 }
 
-// site returns what a Site is made of.
+// site returns the settings of the Site.
 func (l *Login) site() identity.SiteConfig {
 	return identity.SiteConfig{
 		Issuer: l.Issuer, Client: l.ClientID, SecretFile: l.ClientSecret, Claim: l.Claim, CA: l.CA, Back: l.Address + console.BackPath, Now: time.Now,

@@ -111,11 +111,11 @@ type Route struct {
 func Routes() []Route {
 	return []Route{
 		{http.MethodGet, Base + "{$}", false, (*visit).home},
-		{http.MethodGet, Base + "sign-in", true, (*visit).signInPage},
-		{http.MethodPost, Base + "sign-in", true, (*visit).signIn},
-		{http.MethodGet, Base + "log-in", true, (*visit).logIn},
-		{http.MethodGet, BackPath, true, (*visit).loggedIn},
-		{http.MethodPost, Base + "sign-out", true, (*visit).signOut},
+		{http.MethodGet, Base + "sign-in", true, func(v *visit) error { return entrance{v}.signInPage() }},
+		{http.MethodPost, Base + "sign-in", true, func(v *visit) error { return entrance{v}.signIn() }},
+		{http.MethodGet, Base + "log-in", true, func(v *visit) error { return entrance{v}.logIn() }},
+		{http.MethodGet, BackPath, true, func(v *visit) error { return entrance{v}.loggedIn() }},
+		{http.MethodPost, Base + "sign-out", true, func(v *visit) error { return entrance{v}.signOut() }},
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
 		{http.MethodGet, Base + "board", false, (*visit).board},
@@ -227,7 +227,7 @@ func (e *signedOut) Error() string { return "not signed in: " + e.why.Error() }
 // fails answers with a page for an error.
 func (v *visit) fails(err error) {
 	if out, ok := errors.AsType[*signedOut](err); ok {
-		v.toSignIn(out.why)
+		entrance{v}.toSignIn(out.why)
 		return
 	}
 	status, words := http.StatusServiceUnavailable, "This cannot be told now. Nothing was changed; try again."
@@ -239,7 +239,7 @@ func (v *visit) fails(err error) {
 		v.console.cfg.Log.WarnContext(v.r.Context(), "a page cannot be shown", "error", err)
 	}
 	if status == http.StatusUnauthorized { // the token was taken away since the request began
-		v.toSignIn(session.ErrRemoved)
+		entrance{v}.toSignIn(session.ErrRemoved)
 		return
 	}
 	v.console.refuse(v.w, v.r, v.token, status, words)

@@ -29,18 +29,21 @@ type entry struct {
 	Wrong string
 	// Lost says that something was sent that was not done.
 	Lost bool
-	// With is what people call the issuer with whose accounts they sign in; empty where there is none.
+	// With is the issuer with whose accounts people sign in, by its name; empty where there is none.
 	With string
 }
 
+// entrance is a visit of a person who signs in or out.
+type entrance struct{ *visit }
+
 // entry returns the page to sign in.
-func (v *visit) entry(e entry) entry {
+func (v entrance) entry(e entry) entry {
 	e.With = v.console.cfg.Login.Name
 	return e
 }
 
 // signInPage shows the form.
-func (v *visit) signInPage() error {
+func (v entrance) signInPage() error {
 	if v.token != nil {
 		http.Redirect(v.w, v.r, within(v.r.URL.Query().Get("next")), http.StatusSeeOther)
 		return nil
@@ -50,7 +53,7 @@ func (v *visit) signInPage() error {
 }
 
 // toSignIn answers a request without a session with the form, in place of what was asked for.
-func (v *visit) toSignIn(why error) {
+func (v entrance) toSignIn(why error) {
 	v.token = nil
 	page := entry{Next: Base, Why: why.Error(), Lost: v.r.Method != http.MethodGet}
 	if v.r.Method == http.MethodGet {
@@ -65,7 +68,7 @@ func (v *visit) toSignIn(why error) {
 }
 
 // signIn begins the session of a token.
-func (v *visit) signIn() error {
+func (v entrance) signIn() error {
 	if v.console.cfg.Own != nil {
 		return &signedOut{session.ErrNone}
 	}
@@ -93,7 +96,7 @@ func (v *visit) signIn() error {
 }
 
 // notSignedIn shows the form after a failure, with words for the person and for the log.
-func (v *visit) notSignedIn(next, wrong, why string) error {
+func (v entrance) notSignedIn(next, wrong, why string) error {
 	v.token = nil
 	// The token comes first: whoever has one that counts is not kept out by others who fail at the same address.
 	if wait := v.console.tries.Failed(v.r.RemoteAddr); wait > 0 {
@@ -105,7 +108,7 @@ func (v *visit) notSignedIn(next, wrong, why string) error {
 }
 
 // tooOften answers who has failed too often.
-func (v *visit) tooOften(next string, wait time.Duration) error {
+func (v entrance) tooOften(next string, wait time.Duration) error {
 	seconds := int(math.Ceil(wait.Seconds()))
 	v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return v.show(http.StatusTooManyRequests, "signin", "Sign in", v.entry(entry{Next: next, Wrong: fmt.Sprintf(
@@ -114,7 +117,7 @@ func (v *visit) tooOften(next string, wait time.Duration) error {
 }
 
 // logIn leads to the page of the issuer.
-func (v *visit) logIn() error {
+func (v entrance) logIn() error {
 	issuer, next := v.console.issuer, within(v.r.URL.Query().Get("next"))
 	if issuer == nil {
 		return &refusal{http.StatusNotFound, "People sign in with a token here."}
@@ -133,14 +136,14 @@ func (v *visit) logIn() error {
 }
 
 // setLogin gives a browser the cookie of a login under way.
-func (v *visit) setLogin(value string, lasts time.Duration) {
+func (v entrance) setLogin(value string, lasts time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name: login.Cookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(lasts.Seconds()),
 	})
 }
 
 // loggedIn begins the session of who comes back from the page of the issuer. A login ends once, well or not.
-func (v *visit) loggedIn() error {
+func (v entrance) loggedIn() error {
 	issuer := v.console.issuer
 	if issuer == nil {
 		return &refusal{http.StatusNotFound, "People sign in with a token here."}
@@ -174,7 +177,7 @@ func (v *visit) loggedIn() error {
 }
 
 // signOut has the browser forget its session.
-func (v *visit) signOut() error {
+func (v entrance) signOut() error {
 	v.console.setSession(v.w, "")
 	http.Redirect(v.w, v.r, Base+"sign-in", http.StatusSeeOther)
 	return nil
