@@ -109,6 +109,8 @@ type Verified struct {
 	// Conflicts are paths; then nothing was verified.
 	Conflicts []string `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
 
+	// Guarded says, a phrase each, why a person has to approve the change, besides by the paths that it touches.
+	Guarded []string `json:"guarded,omitempty" yaml:"guarded,omitempty"`
 	// Passed says that every command passed. It is left out where none ran.
 	Passed *bool `json:"passed,omitempty" yaml:"passed,omitempty"`
 	// Command is the first one that failed.
@@ -253,7 +255,7 @@ func (w *Work) AddRun(run int, steps []forge.StepRecord, adjustments []forge.Adj
 
 // VerifiedOf returns a report about a change on the tip of the base branch, without the time.
 func VerifiedOf(task forge.TaskID, step forge.Step, r *forge.Rebase) Verified {
-	v := Verified{Task: task, Step: step, Base: r.Base, Head: r.Head, Tree: r.Tree, PatchID: r.PatchID, Conflicts: r.Conflicts}
+	v := Verified{Task: task, Step: step, Base: r.Base, Head: r.Head, Tree: r.Tree, PatchID: r.PatchID, Conflicts: r.Conflicts, Guarded: r.Guarded}
 	v.Add(r.Verify)
 	return v
 }

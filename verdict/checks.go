@@ -3,6 +3,7 @@ package verdict
 import (
 	"crypto/sha256"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -111,4 +112,21 @@ func Strict(r *forge.VerifyReport) *forge.VerifyReport {
 		}
 	}
 	return r
+}
+
+// RegressionProof is the name of the run that is a regression proof: the tests of a change, without the change.
+const RegressionProof = "regression proof"
+
+// The phrase of FailsAsItWas.
+const asItWas, asItWasMiddle, asItWasEnd = "with ", " as it was, ", " fails"
+
+// FailsAsItWas returns the reason why a person has to look at a change that passes its own checks alone: with the files that
+// they run as these were before it, a command line fails.
+func FailsAsItWas(files, line string) string {
+	return asItWas + files + asItWasMiddle + strconv.Quote(line) + asItWasEnd
+}
+
+// IsFailsAsItWas reports whether a reason is one of FailsAsItWas.
+func IsFailsAsItWas(reason string) bool {
+	return strings.HasPrefix(reason, asItWas) && strings.Contains(reason, asItWasMiddle) && strings.HasSuffix(reason, asItWasEnd)
 }

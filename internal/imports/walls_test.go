@@ -191,6 +191,7 @@ var allowLists = []allowList{
 			"std", ".", "./document", "./internal/term", "./services/gateway/api", "./services/gateway/console/costs",
 			"./services/gateway/console/gantt", "./services/gateway/console/login", "./services/gateway/console/session",
 			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible", "./services/gateway/tokens",
+			"./verdict",
 			"github.com/nats-io/nuid",
 		},
 		never:  []string{"os/exec", "text/template"},

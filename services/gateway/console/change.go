@@ -13,6 +13,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // changePage has the data of the page on which a reviewer decides.
@@ -56,6 +57,12 @@ type proof struct {
 	Met, Claims int
 	// Protected says that it changes protected paths. Known is false where that is not known, or not yet.
 	Protected, Known bool
+	// AsItWas are the reasons to look that a check gives which the change alters and which fails as it was.
+	AsItWas []string
+	// Old counts requirements that are met by nothing but what was there before the change.
+	Old int
+	// Other is another review of the same commit that comes to another verdict; nil if there is none.
+	Other *document.Review
 	// Attempts counts implementations, and CostUSD adds up everything that the task cost.
 	Attempts int
 	CostUSD  float64
@@ -202,7 +209,18 @@ func (c *changePage) proof() (p proof) {
 			if c.Review.Claims[i].Met {
 				p.Met++
 			}
+			if old(c.Review.Claims[i]) {
+				p.Old++
+			}
 		}
+	}
+	for i := range c.Earlier {
+		if r := &c.Earlier[i]; p.Reviewed && r.Head == c.Review.Head && r.Verdict != c.Review.Verdict {
+			p.Other = r
+		}
+	}
+	if p.Verified != nil {
+		p.AsItWas = slices.DeleteFunc(slices.Clone(p.Verified.Guarded), func(s string) bool { return !verdict.IsFailsAsItWas(s) })
 	}
 	for _, a := range c.Rules {
 		p.Protected = p.Protected || a.Rule == "protected-paths" && a.Task == c.Task.ID
@@ -218,6 +236,14 @@ func (c *changePage) proof() (p proof) {
 	}
 	return p
 }
+
+// old reports whether a requirement is met by nothing but what was there before the change.
+func old(c document.Claim) bool {
+	return c.Met && c.Run == nil && len(c.Evidence) > 0 && !slices.ContainsFunc(c.Evidence, func(e document.Citation) bool { return !e.Unchanged })
+}
+
+// proves reports whether a run is a regression proof: it shows what the tests of a change say without the change.
+func proves(c document.Check) bool { return c.Name == verdict.RegressionProof }
 
 // current reports whether a patch, or a commit, is the newest change of the task, as far as the journal says: what was
 // found out about a former one says nothing about it. Put on another base, it is another commit and the same patch.

@@ -29,7 +29,8 @@ var pages embed.FS
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": visible.Reveal, "cut": visible.Cut, "words": words, "usd": costs.USD, "count": costs.Count, "plural": plural, "mark": mark,
-	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
+	"unnamed": func(f document.DiffFile) bool { return unnamed(&f) },
+	"old":     old, "proves": proves, "hidden": hiddenIn,
 	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
 	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },

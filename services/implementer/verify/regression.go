@@ -10,10 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
-
-// proofName is the name of the run that is a regression proof.
-const proofName = "regression proof"
 
 // typeFix is the type of intents whose changes are to come with a regression proof.
 const typeFix = "fix"
@@ -29,7 +27,7 @@ func wantsProof(j *jobs.Job) bool {
 // on the tip, by itself, and runs the verify commands there. They have to fail, while they passed on the
 // change. files are those that the change touches. The run says in Passed whether that is so.
 func regression(ctx context.Context, j *jobs.Job, head git.OID, files []string) (*forge.CheckRun, error) {
-	run := &forge.CheckRun{ID: "p1", Name: proofName}
+	run := &forge.CheckRun{ID: "p1", Name: verdict.RegressionProof}
 	var tests []string
 	for _, f := range files {
 		if pathpattern.Any(j.Config.Review.TestFiles, f) {

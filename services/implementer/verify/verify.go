@@ -78,7 +78,7 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 		return report, found.Reasons, err
 	}
 	if line := verdict.Failing(was); line != "" {
-		found.Reasons = append(found.Reasons, fmt.Sprintf("with %s as it was, %q fails", names, line))
+		found.Reasons = append(found.Reasons, verdict.FailsAsItWas(names, line))
 	}
 	return report, found.Reasons, nil
 }
@@ -117,7 +117,7 @@ func prove(ctx context.Context, j *jobs.Job, report *forge.VerifyReport, head gi
 		return err
 	}
 	if !report.Proof.Passed && j.Config.Review.Proof == config.ProofRequire {
-		report.Passed, report.Command = false, proofName
+		report.Passed, report.Command = false, verdict.RegressionProof
 		report.Output = report.Proof.Output + "\nA fix needs a test that fails without it and passes with it (review.proof)."
 	}
 	return nil

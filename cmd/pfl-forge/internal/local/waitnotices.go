@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -110,6 +111,9 @@ func (w *waitNotices) reasons(all []forge.Summary) string {
 // carried out.
 func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	what := "the project is " + s.Activity
+	if s.Activity == "" {
+		what = fmt.Sprintf("%s of %s", a.Step, cmp.Or(string(a.Task), "the project"))
+	}
 	if !s.Key.IsProject() {
 		who := string(s.Key.Intent)
 		if a.Task != "" {

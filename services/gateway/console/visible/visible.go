@@ -24,6 +24,12 @@ type Piece struct {
 // mostSpelled bounds the characters that are spelled out one by one where many hide in a row.
 const mostSpelled = 8
 
+// Tag characters are ASCII that cannot be seen: whoever reads them reads the letter. mostTags bounds those that are shown of a row.
+const (
+	firstTag, lastTag = 0xE0020, 0xE007E
+	mostTags          = 500
+)
+
 // Reveal splits a text of others so that all of it can be seen. It takes any string type. What
 // hides in a row is one piece, which counts what it does not spell out: a page stays small
 // whatever is on it.
@@ -46,11 +52,14 @@ func Reveal(value any) (list []Piece) {
 		if from < i {
 			list = append(list, Piece{Text: text[from:i]})
 		}
-		one := Piece{Hidden: true}
+		one, tags := Piece{Hidden: true}, ""
 		for i < len(text) {
 			r, n := utf8.DecodeRuneInString(text[i:])
 			if !term.Hides(r, before) {
 				break
+			}
+			if r >= firstTag && r <= lastTag && len(tags) < mostTags {
+				tags += string(r - firstTag + ' ')
 			}
 			if one.Count++; one.Count <= mostSpelled {
 				one.Text += fmt.Sprintf("<U+%04X>", r)
@@ -59,6 +68,9 @@ func Reveal(value any) (list []Piece) {
 		}
 		if more := one.Count - mostSpelled; more > 0 {
 			one.Text += fmt.Sprintf(" and %d more", more)
+		}
+		if tags != "" {
+			one.Text += fmt.Sprintf(" which an agent can read as %q", tags)
 		}
 		list, from = append(list, one), i
 	}
