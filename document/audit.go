@@ -266,7 +266,7 @@ func (r *AuditRequest) Wants(e *Audited, at time.Time) bool {
 // AuditPlace is the place of an event among all of its project. Readers hand it back as a word; one that was made up leads to
 // other events of the same project, or nowhere.
 type AuditPlace struct {
-	// Decided is the time of the decision, and not before that of any record before it in its stream, in nanoseconds since 1970.
+	// Decided is the time of the decision, and not before that of any record before it in its journal, in nanoseconds since 1970.
 	Decided int64
 	// Stream is 0 for the journals of projects, and 1 for those of intents. Seq is the sequence in the stream.
 	Stream int

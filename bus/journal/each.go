@@ -27,8 +27,9 @@ type Entry struct {
 
 // Each calls do with every message of the journals of a project, or of all projects if
 // the scope is empty; with an intent, of that intent and of its project. First come
-// those of projects, then those of intents, each in the order of their stream, and last
-// those of projects that were written meanwhile, as late ones. It changes nothing, and
+// those of projects, then those of intents, each journal in its order, and last
+// those of projects that were written meanwhile, as late ones. The newest message of a journal comes
+// when it is known that nothing sets it aside: after newer ones of others. It changes nothing, and
 // needs no more than the right to read. An error of do ends Each with that error.
 func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) error) error {
 	intents, err := subjects.IntentJournals(scope.Project)

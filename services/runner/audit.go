@@ -23,7 +23,7 @@ func Audit(ctx context.Context, b *bus.Bus, project forge.ProjectID, req documen
 		pager.Add(r.Add(e))
 		return nil
 	})
-	if err == nil && req.Intent != "" && !r.Has(req.Intent) {
+	if err == nil && req.Intent != "" && !r.Has(scope) {
 		err = bus.ErrNotFound
 	}
 	return pager.Page(r), err

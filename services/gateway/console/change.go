@@ -203,21 +203,7 @@ func (c *changePage) proof() (p proof) {
 		}
 	}
 	if c.Review != nil && c.current("", c.Review.Head) {
-		p.Reviewed = true
-		p.Claims = len(c.Review.Claims)
-		for i := range c.Review.Claims {
-			if c.Review.Claims[i].Met {
-				p.Met++
-			}
-			if old(c.Review.Claims[i]) {
-				p.Old++
-			}
-		}
-	}
-	for i := range c.Earlier {
-		if r := &c.Earlier[i]; p.Reviewed && r.Head == c.Review.Head && r.Verdict != c.Review.Verdict {
-			p.Other = r
-		}
+		p.reviewed(c.Review, c.Earlier)
 	}
 	if p.Verified != nil {
 		p.AsItWas = slices.DeleteFunc(slices.Clone(p.Verified.Guarded), func(s string) bool { return !verdict.IsFailsAsItWas(s) })
@@ -237,9 +223,35 @@ func (c *changePage) proof() (p proof) {
 	return p
 }
 
+// reviewed takes the last review of the change, and those before it.
+func (p *proof) reviewed(r *document.Review, earlier []document.Review) {
+	p.Reviewed, p.Claims = true, len(r.Claims)
+	for i := range r.Claims {
+		if r.Claims[i].Met {
+			p.Met++
+		}
+		if old(r.Claims[i]) {
+			p.Old++
+		}
+	}
+	for i := range earlier {
+		if o := &earlier[i]; o.Head == r.Head && o.Verdict != r.Verdict {
+			p.Other = o
+		}
+	}
+}
+
 // old reports whether a requirement is met by nothing but what was there before the change.
 func old(c document.Claim) bool {
 	return c.Met && c.Run == nil && len(c.Evidence) > 0 && !slices.ContainsFunc(c.Evidence, func(e document.Citation) bool { return !e.Unchanged })
+}
+
+// side says which of two changes that are compared has a file or line.
+func side(since string) string {
+	if said, known := map[string]string{"added": "in this one alone", "dropped": "in the former one alone"}[since]; known {
+		return said
+	}
+	return since
 }
 
 // proves reports whether a run is a regression proof: it shows what the tests of a change say without the change.

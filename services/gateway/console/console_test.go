@@ -53,19 +53,20 @@ func TestNoTextIsTrusted(t *testing.T) {
 // TestReveal: all of a text is there, and what cannot be seen is spelled out and marked.
 func TestReveal(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain":                               "plain",
-		"a\r\nb\tc":                           "a\nb\tc",
-		"x\u202ey":                            "x[<U+202E>]y",
-		"\u200bz":                             "[<U+200B>]z",
-		"a\rb":                                "a[<U+000D>]b",
-		"nul\x00":                             "nul[<U+0000>]",
-		"\xff":                                "\ufffd",
-		"wide\u00a0blank":                     "wide[<U+00A0>]blank",
-		"שלום 漢字 é":                           "שלום 漢字 é",
-		"☎\ufe0f a\ufe0f":                     "☎\ufe0f a[<U+FE0F>]",
-		"<U+202E>":                            "<U+202E>",
-		"\U000e0041\u2066 b":                  "[<U+E0041><U+2066>] b",
-		"a" + strings.Repeat("\u200b", 21845): "a[" + strings.Repeat("<U+200B>", 8) + " and 21837 more]",
+		"plain":              "plain",
+		"a\r\nb\tc":          "a\nb\tc",
+		"x\u202ey":           "x[<U+202E>]y",
+		"\u200bz":            "[<U+200B>]z",
+		"a\rb":               "a[<U+000D>]b",
+		"nul\x00":            "nul[<U+0000>]",
+		"\xff":               "\ufffd",
+		"wide\u00a0blank":    "wide[<U+00A0>]blank",
+		"שלום 漢字 é":          "שלום 漢字 é",
+		"☎\ufe0f a\ufe0f":    "☎\ufe0f a[<U+FE0F>]",
+		"<U+202E>":           "<U+202E>",
+		"\U000e0041\u2066 b": "[<U+E0041><U+2066> which an agent can read as \"A\"] b",
+		"a\U000e0041\U000e006c\U000e0073\U000e006f": `a[<U+E0041><U+E006C><U+E0073><U+E006F> which an agent can read as "Also"]`,
+		"a" + strings.Repeat("\u200b", 21845):       "a[" + strings.Repeat("<U+200B>", 8) + " and 21837 more]",
 	} {
 		got := ""
 		for _, p := range visible.Reveal(text) {

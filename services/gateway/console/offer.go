@@ -69,7 +69,8 @@ var offers = []offer{
 	},
 	{
 		Name: "approve", Label: "Approve", Verb: tokens.Approve, Key: "a",
-		Next: "Exactly this, with this hash, is approved. It is verified and reviewed already: when enough people have approved it, it is merged, " +
+		Next: "Exactly what is shown is approved: the hash is made of the patch of each change that waits. " +
+			"It is verified and reviewed already: when enough people have approved it, it is merged, " +
 			"and no person is asked once more unless it has to be changed for that.",
 		fits: made,
 	},

@@ -27,7 +27,7 @@ type Line struct {
 	Event document.CloudEvent[document.Audited]
 }
 
-// Compare orders places as their events were decided: by time, and within a stream by the records, also where the
+// Compare orders places as their events were decided: by time, and within a journal by the records, also where the
 // clock of a runner was behind.
 func Compare(a, b document.AuditPlace) int {
 	return cmp.Or(cmp.Compare(a.Decided, b.Decided), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index))
@@ -39,23 +39,26 @@ type Reader struct {
 	Chains *chain.Audit
 	// Newer counts records that this version does not understand.
 	Newer int
-	// seen has the intents that have a journal.
-	seen map[forge.IntentID]bool
-	// last is the time of the last decision of either stream.
-	last [2]time.Time
+	// last has the time of the last decision of each journal.
+	last map[forge.Key]time.Time
 }
 
 // NewReader returns a Reader of the journals of a scope.
 func NewReader(scope forge.Key) *Reader {
-	return &Reader{Chains: Chains(scope), seen: map[forge.IntentID]bool{}}
+	return &Reader{Chains: Chains(scope), last: map[forge.Key]time.Time{}}
 }
 
-// Has reports whether a journal of an intent was read.
-func (r *Reader) Has(id forge.IntentID) bool { return r.seen[id] }
+// Has reports whether a journal was read.
+func (r *Reader) Has(key forge.Key) bool {
+	_, read := r.last[key]
+	return read
+}
 
-// Add returns the lines of an entry.
+// Add returns the lines of an entry. Those of one journal have to come in their order; that of the journals among each other
+// is of no consequence, since the newest message of each is handed out late.
 func (r *Reader) Add(e *journal.Entry) (lines []Line) {
-	r.seen[e.Key.Intent] = true
+	last := r.last[e.Key]
+	defer func() { r.last[e.Key] = last }()
 	r.Chains.Add(&e.Link)
 	if e.Record == nil {
 		if e.Other == "" {
@@ -69,8 +72,8 @@ func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 	}
 	for i := range e.Record.Events {
 		ev := &e.Record.Events[i]
-		if ev.At.After(r.last[stream]) {
-			r.last[stream] = ev.At
+		if ev.At.After(last) {
+			last = ev.At
 		}
 		data, ok := Describe(ev)
 		if !ok {
@@ -80,7 +83,7 @@ func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 			Journal: e.Subject, Sequence: e.Seq, Hash: e.Hash.String(), Previous: e.Previous, Index: i, Event: ev.ID, Anchor: ev.Anchor,
 		}
 		data.Proof = proofOf(ev)
-		lines = append(lines, Line{document.AuditPlace{Decided: r.last[stream].UnixNano(), Stream: stream, Seq: e.Seq, Index: i}, cloudEvent(ev, data)})
+		lines = append(lines, Line{document.AuditPlace{Decided: last.UnixNano(), Stream: stream, Seq: e.Seq, Index: i}, cloudEvent(ev, data)})
 	}
 	return lines
 }

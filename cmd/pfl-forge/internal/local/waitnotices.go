@@ -111,15 +111,8 @@ func (w *waitNotices) reasons(all []forge.Summary) string {
 // carried out.
 func attemptReason(s *forge.Summary, a forge.Attempt, begun bool) string {
 	what := "the project is " + s.Activity
-	if s.Activity == "" {
-		what = fmt.Sprintf("%s of %s", a.Step, cmp.Or(string(a.Task), "the project"))
-	}
-	if !s.Key.IsProject() {
-		who := string(s.Key.Intent)
-		if a.Task != "" {
-			who = string(a.Task)
-		}
-		what = fmt.Sprintf("%s of %s", a.Step, who)
+	if !s.Key.IsProject() || s.Activity == "" {
+		what = fmt.Sprintf("%s of %s", a.Step, cmp.Or(string(a.Task), string(s.Key.Intent), "the project"))
 	}
 	if begun {
 		return what

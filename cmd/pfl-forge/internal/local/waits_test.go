@@ -44,12 +44,15 @@ func TestWaits(t *testing.T) {
 	w.noticeIfQuiet(later, reflecting)
 	w.noticeIfQuiet(later, working[1:])
 	w.noticeIfQuiet(later, reflecting[:1])
+	merge := forge.Attempt{Task: "one-001", Step: forge.StepMerge, Number: 1}
+	w.noticeIfQuiet(later, []forge.Summary{{Key: one.ProjectKey(), RunSummary: forge.RunSummary{Open: []forge.Attempt{merge}}}})
 
 	want := []string{
 		"still waiting: waits for the implementer: implement of one-001",
 		"still waiting: waits for the reflector: the project is reflecting on one",
 		"still waiting: the project is reflecting on one",
 		"still waiting: two waits for one",
+		"still waiting: waits for the implementer: merge of one-001",
 	}
 	if !slices.Equal(got.lines, want) {
 		t.Errorf("told %q, want %q", got.lines, want)

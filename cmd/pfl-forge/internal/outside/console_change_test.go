@@ -84,7 +84,7 @@ func TestConsoleChange(t *testing.T) {
 		t.Errorf("%d lines on %d pages", len(seen), pages+1)
 	}
 	viewer.get(consolePath(path)+"?step=implement&attempt=3&since=1").wants(t, "a comparison", http.StatusOK,
-		"Lines that this change or that of attempt 1 has alone", "dropped")
+		"Lines that this change or that of attempt 1 has alone", "in the former one alone")
 	for query, status := range map[string]int{"?task=none": 404, "?attempt=x": 400, "?attempt=99": 200, "?step=implement&after=x": 400, "?step=none": 400} {
 		viewer.get(consolePath(path)+query).wants(t, query, status)
 	}

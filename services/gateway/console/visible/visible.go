@@ -5,6 +5,7 @@ package visible
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -80,10 +81,13 @@ func Reveal(value any) (list []Piece) {
 	return list
 }
 
-// asText returns a value of any string type as a text.
+// asText returns a value of any string type, or a pointer to one, as a text.
 func asText(value any) string {
 	if s, ok := value.(string); ok {
 		return s
+	}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && !v.IsNil() {
+		return fmt.Sprint(v.Elem().Interface())
 	}
 	return fmt.Sprint(value)
 }

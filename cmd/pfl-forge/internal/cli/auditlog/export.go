@@ -61,7 +61,7 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 		return err
 	}
 	if key.Intent != "" {
-		if !c.Has(key.Intent) {
+		if !c.Has(key) {
 			return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
 		}
 		c.lines = slices.DeleteFunc(c.lines, func(l audit.Line) bool { return l.Event.Data.Intent != key.Intent })

@@ -1,0 +1,62 @@
+package console
+
+import (
+	"html"
+	"strings"
+	"testing"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// TestOddProofsAreSaid: what a hurried reviewer takes for a proof of the change, and is none, says so in the verdict line.
+func TestOddProofsAreSaid(t *testing.T) {
+	runs := func(c document.Check) document.Verified { return document.Verified{Runs: []document.Check{c}} }
+	reviews := func(was bool, verdicts ...forge.Verdict) (list []document.Review) {
+		for _, v := range verdicts {
+			list = append(list, document.Review{Task: "a-001", Head: "h1", Verdict: v, Claims: []document.Claim{
+				{Number: 1, Met: true, Evidence: []document.Citation{{Ref: "a:1", Resolved: true, Unchanged: was}}},
+			}})
+		}
+		return list
+	}
+	const altered, old, other = "passes the checks that it has altered itself", "1 of them by nothing that the change adds", "another review of this commit has"
+	cases := map[string]struct {
+		verified document.Verified
+		reviews  []document.Review
+	}{
+		"its tests fail without the fix": {verified: runs(document.Check{Name: verdict.RegressionProof, Passed: true, ExitCode: 1})},
+		"they pass also without it":      {verified: runs(document.Check{Name: verdict.RegressionProof, Output: "they pass also without it"})},
+		"coverage 88%":                   {verified: runs(document.Check{Command: "make test", Passed: true, Output: "coverage 88%"})},
+		altered:                          {verified: document.Verified{Guarded: []string{"go.mod", verdict.FailsAsItWas("check.sh", "./check.sh")}}},
+		old:                              {reviews: reviews(true, forge.VerdictApproved)},
+		other:                            {reviews: reviews(false, forge.VerdictApproved, forge.VerdictRejected)},
+		"of 1 requirement met":           {reviews: reviews(false, forge.VerdictApproved, forge.VerdictApproved)},
+	}
+	yes, answer := true, "with words"
+	for says, one := range cases {
+		d := document.Detail{}
+		one.verified.Task, one.verified.Head, one.verified.Passed = "a-001", "h1", &yes
+		d.Verified, d.Reviews = []document.Verified{one.verified}, one.reviews
+		d.PlanTasks = []document.Task{{ID: "a-001", Product: document.Product{Head: "h1"}}}
+		d.Questions = []document.Clarification{{Question: "How?", Answer: &answer}}
+		page := changePage{pending: &pending{Detail: d}}
+		if err := page.choose(""); err != nil {
+			t.Fatal(err)
+		}
+		page.look()
+		page.Proof = page.proof()
+		text := html.UnescapeString(shown(t, "change", &page))
+		for _, want := range []string{says, answer} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in %s", says, want, text)
+			}
+		}
+		for _, not := range []string{altered, old, other} {
+			if says != not && strings.Contains(text, not) {
+				t.Errorf("%s: it says %q", says, not)
+			}
+		}
+	}
+}
