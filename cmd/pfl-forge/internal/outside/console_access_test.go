@@ -135,7 +135,9 @@ func TestConsoleIsAccessible(t *testing.T) {
 	w.request("ada", http.MethodPost, approval+"/approve", `{"plan": "`+plan+`"}`).wants(t, "another person approves", http.StatusOK)
 	looks("a decision on a stale page", func() {
 		at("/console/board")()
-		reads(ctx, t, chromedp.Evaluate[bool](`document.body.insertAdjacentHTML("beforeend", `+strconv.Quote(form)+`), document.body.lastElementChild.submit(), true`))
+		reads(ctx, t, chromedp.Evaluate[bool](
+			"document.body.insertAdjacentHTML(`beforeend`, "+strconv.Quote(form)+"), document.body.lastElementChild.submit(), true",
+		))
 		acts(ctx, t, chromedp.WaitVisible("section.narrow"))
 	})
 }
