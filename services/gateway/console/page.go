@@ -39,13 +39,17 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"clock":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"age":      func(time.Time) string { return "" }, // a console has its own clock
+	"past":     func(time.Time) bool { return false },
 	"short":    func(s string) string { return s[:min(len(s), 12)] },
 	"risks":    func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
 func pagesOf(now func() time.Time) *template.Template {
-	return template.Must(templates.Clone()).Funcs(template.FuncMap{"age": func(at time.Time) string { return phrase.Age(now().Sub(at)) }})
+	return template.Must(templates.Clone()).Funcs(template.FuncMap{
+		"age":  func(at time.Time) string { return phrase.Age(now().Sub(at)) },
+		"past": func(at time.Time) bool { return !now().Before(at) },
+	})
 }
 
 // stampOf returns a hash of files.

@@ -55,7 +55,7 @@ func TestConsoleSettings(t *testing.T) {
 	}
 	for _, who := range []string{"ada", "every"} {
 		p := w.signIn(who).get("/console/settings?project=shop")
-		p.wants(t, who, http.StatusOK, "vic", "viewer", "auditor", "in every project", "2020-01-01")
+		p.wants(t, who, http.StatusOK, "vic", "viewer", "auditor", "in every project", "2020-01-01", `<b class="no">ended</b>`)
 		w.hides(who, p.text)
 		if strings.Contains(p.text, told) || strings.Contains(p.text, "banker") {
 			t.Errorf("%s is not told of people, or of those of another project", who)
