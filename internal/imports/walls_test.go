@@ -189,7 +189,7 @@ var allowLists = []allowList{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
 			"std", ".", "./document", "./internal/term", "./services/gateway/api", "./services/gateway/console/costs", "./services/gateway/console/phrase",
-			"./services/gateway/console/settings",
+			"./services/gateway/console/settings", "./services/gateway/console/folds",
 			"./services/gateway/console/gantt",
 			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible", "./services/gateway/tokens",
 			"github.com/nats-io/nuid",
