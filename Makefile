@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 
 # The real agent CLIs that some tests drive; installed by make agent-cli.
 AGENT_CLIS := @anthropic-ai/claude-code@2.1.330 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
+# What looks at the console's pages in the place of people who do not see them, or use no mouse; installed with those.
+AXE := axe-core@4.14.1
 CLAUDE_BIN := $(CURDIR)/.tools/node_modules/.bin/claude
 
 # Where make vuln looks for known vulnerabilities; also file:///path.
@@ -284,7 +286,7 @@ screenshots: browser ## take the pictures of the console anew, into docs/images;
 	PFL_FORGE_TEST=full PFL_FORGE_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 ./cmd/pfl-forge/internal/outside -run 'Test(Console|Demo).*InChromium'
 
 .PHONY: agent-cli
-agent-cli: ## install the agent CLIs that the tests drive into .tools
-	@[ "$$(cat .tools/.installed 2>/dev/null)" = "$(AGENT_CLIS)" ] || { \
-	  npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error $(AGENT_CLIS) && \
-	  echo "$(AGENT_CLIS)" > .tools/.installed; }
+agent-cli: ## install the agent CLIs that the tests drive, and axe-core, into .tools
+	@[ "$$(cat .tools/.installed 2>/dev/null)" = "$(AGENT_CLIS) $(AXE)" ] || { \
+	  npm install --prefix .tools --no-save --no-audit --no-fund --loglevel=error $(AGENT_CLIS) $(AXE) && \
+	  echo "$(AGENT_CLIS) $(AXE)" > .tools/.installed; }

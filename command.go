@@ -372,13 +372,19 @@ type Policy struct {
 	AnalyzeBeforeApproval string // whether the doubtful is analyzed unapproved: recipes (also if empty), always, never
 }
 
-// Numbers are settings of a policy that hold for single steps.
+// Setting is one setting of the project's file.
+type Setting struct {
+	Name, Value, By string // its path there, its value with an entry of a list a line, and who says so
+}
+
+// Numbers are settings of a policy that hold for single steps, and all of them as people see them.
 type Numbers struct {
 	MaxChecks     int         // the checks that a reviewer may ask for in one review
 	MergeParallel int         // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
 	MergeBatch    int         // the changes of the merge queue that one run verifies, at most; 0 stands for 1
 	VerifyInMerge bool        // whether the verify commands run on what lands alone, and not before the review as well
 	Pull          *PullPolicy // says how changes are merged by pull requests; nil where they are pushed
+	Settings      []Setting   // all settings that are not the defaults; no rule reads them
 }
 
 // SecondReview is the policy about a second reviewer.
@@ -443,13 +449,8 @@ func (b Budget) Shared() bool { return b.ProjectUSD > 0 || b.DayUSD > 0 }
 // DefaultPolicy is in force until an analysis has read the project's own.
 func DefaultPolicy() Policy {
 	return Policy{
-		MaxReviewRetries: 2,
-		MaxAgentRetries:  2,
-		RetryBackoff:     time.Second,
-		ClaimTimeout:     30 * time.Second,
-		AttemptTimeout:   time.Hour,
-		MaxDepth:         3, AnalyzeBeforeApproval: "recipes",
-		MinConfidence: DefaultMinConfidence,
-		Reflection:    ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+		MaxReviewRetries: 2, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second, AttemptTimeout: time.Hour,
+		MaxDepth: 3, AnalyzeBeforeApproval: "recipes", MinConfidence: DefaultMinConfidence,
+		Reflection: ReflectionPolicy{MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
 	}
 }

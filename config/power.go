@@ -110,15 +110,19 @@ func more(value, standard any) bool {
 // Powers returns the settings that run or weaken something, and differ from the default, those
 // that weaken first, otherwise in the order of their names.
 func (p *Project) Powers() []Power {
-	w := walk{}
-	w.structure(reflect.ValueOf(*p), reflect.ValueOf(*Default()), "", "")
-	slices.SortStableFunc(w.found, func(a, b Power) int {
+	var found []Power
+	walk(func(v, standard reflect.Value, path, pattern string) {
+		if one := power(v, standard, path, pattern); one != nil {
+			found = append(found, *one)
+		}
+	}).project(p)
+	slices.SortStableFunc(found, func(a, b Power) int {
 		if a.Weakens != b.Weakens {
 			return map[bool]int{true: -1, false: 1}[a.Weakens]
 		}
 		return strings.Compare(a.Setting, b.Setting)
 	})
-	return w.found
+	return found
 }
 
 // Digest returns the name under which these settings are trusted; empty where there are none.
@@ -136,11 +140,17 @@ func Digest(powers []Power) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// walk goes through all settings of a project beside those of another one.
-type walk struct{ found []Power }
+// walk is called with each setting of a project beside that of the default: its path, and its path with * in
+// place of names.
+type walk func(v, standard reflect.Value, path, pattern string)
+
+// project visits all settings of a project.
+func (w walk) project(p *Project) {
+	w.structure(reflect.ValueOf(*p), reflect.ValueOf(*Default()), "", "")
+}
 
 // structure visits the fields of a struct at a path; pattern has * in place of names.
-func (w *walk) structure(v, standard reflect.Value, path, pattern string) {
+func (w walk) structure(v, standard reflect.Value, path, pattern string) {
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("yaml")
 		if key == ",inline" {
@@ -152,7 +162,7 @@ func (w *walk) structure(v, standard reflect.Value, path, pattern string) {
 }
 
 // value visits one value. What a map or list of tables has is compared to an empty one.
-func (w *walk) value(v, standard reflect.Value, path, pattern string) {
+func (w walk) value(v, standard reflect.Value, path, pattern string) {
 	switch elem := v.Type(); {
 	case v.Kind() == reflect.Struct:
 		w.structure(v, standard, path+".", pattern+".")
@@ -165,27 +175,35 @@ func (w *walk) value(v, standard reflect.Value, path, pattern string) {
 			w.value(v.Index(i), reflect.Zero(elem.Elem()), path+"."+name(v.Index(i), i), pattern+".*")
 		}
 	default:
-		w.leaf(v, standard, path, pattern)
+		w(v, standard, path, pattern)
 	}
 }
 
 // name returns the name of an entry of a list: they are unique where the list is valid, and
-// the place makes sure.
+// the place makes sure. Some have no names.
 func name(entry reflect.Value, place int) string {
-	return strconv.Itoa(place) + ":" + entry.FieldByName("Name").String()
+	if f := entry.FieldByName("Name"); f.IsValid() {
+		return strconv.Itoa(place) + ":" + f.String()
+	}
+	return strconv.Itoa(place)
 }
 
-// leaf notes a setting that runs or weakens something. One that is in no class counts as one
+// power returns a setting that runs or weakens something; nil for all others. One that is in no class counts as one
 // that does.
-func (w *walk) leaf(v, standard reflect.Value, path, pattern string) {
+func power(v, standard reflect.Value, path, pattern string) *Power {
 	c, known := classes[pattern]
-	if known && c.means == "" || reflect.DeepEqual(v.Interface(), standard.Interface()) || v.Kind() == reflect.Slice && v.Len()+standard.Len() == 0 {
-		return
+	if known && c.means == "" || isDefault(v, standard) {
+		return nil
 	}
 	if c.stricter != nil && c.stricter(v.Interface(), standard.Interface()) {
-		return
+		return nil
 	}
-	w.found = append(w.found, Power{Setting: path, Means: c.means, Value: shown(v), Weakens: c.weakens, exact: exact(v)})
+	return &Power{Setting: path, Means: c.means, Value: shown(v), Weakens: c.weakens, exact: exact(v)}
+}
+
+// isDefault reports whether a value is that of the default. An empty list is as good as none.
+func isDefault(v, standard reflect.Value) bool {
+	return reflect.DeepEqual(v.Interface(), standard.Interface()) || v.Kind() == reflect.Slice && v.Len()+standard.Len() == 0
 }
 
 // shown returns a value as text: a text as it is, a list with an entry a line.

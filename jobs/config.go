@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
 // maxConfigs bounds the cache of parsed configurations.
@@ -78,5 +80,30 @@ func PolicyOf(j *Job) *forge.Policy {
 	if said := j.Config.Policy.Approvals.NotRequester; said != nil {
 		a.NotRequester = *said
 	}
+	policy.Settings = j.settings(a.NotRequester)
 	return policy
+}
+
+// settings returns the settings that are not the defaults, and those that are settled where the work is done, for people to see.
+func (j *Job) settings(notRequester bool) (list []forge.Setting) {
+	strict, loose := j.host.Sandbox == demand.Require, unconfined(j)
+	for _, s := range j.Config.Settings() {
+		tell := s.By != config.ByDefault
+		switch {
+		case s.Name == "base_branch" && s.Value == "":
+			s.Value, tell = j.known(), true
+		case s.Name == "policy.approvals.not_requester":
+			s.Value, tell = strconv.FormatBool(notRequester), true
+		case s.Name == "policy.sandbox" && loose:
+			s.Value, s.By, tell = string(demand.Unconfined), config.ByOperator, true
+		case s.Name == "policy.sandbox" && strict:
+			s.Value, s.By, tell = string(config.SandboxRequire), config.ByOperator, true
+		case strict && tell && (s.Name == "policy.sandbox_read" || s.Name == "policy.sandbox_write"):
+			s.Value, s.By = "", config.ByOperator
+		}
+		if tell {
+			list = append(list, s)
+		}
+	}
+	return list
 }

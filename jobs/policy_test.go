@@ -1,10 +1,15 @@
 package jobs_test
 
 import (
+	"log/slog"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/demand"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
@@ -30,6 +35,58 @@ func TestPolicyOf(t *testing.T) {
 		want.Commit = string(tip)
 		if got := jobs.PolicyOf(&jobs.Job{Repository: repo, Tip: tip, Config: c}).Approvals; got != want {
 			t.Errorf("%s: got %+v, want %+v", policy, got, want)
+		}
+	}
+}
+
+// TestPolicyTellsSettings says for people by which settings the work is done: what the file has beside the defaults, what is settled here,
+// and what the operator decided in spite of the file.
+func TestPolicyTellsSettings(t *testing.T) {
+	both := []forge.Setting{
+		{Name: "base_branch", Value: "main", By: "default"}, {Name: "policy.approvals.not_requester", Value: "true", By: "default"},
+	}
+	for _, test := range []struct {
+		file string
+		word demand.Demand
+		want []forge.Setting
+	}{
+		{"{}", demand.ByProject, both},
+		{"{}", demand.Unconfined, append(both, forge.Setting{Name: "policy.sandbox", Value: "unconfined", By: "operator"})},
+		{"{}", demand.Require, append(both, forge.Setting{Name: "policy.sandbox", Value: "require", By: "operator"})},
+		{"policy: {sandbox: require}", demand.Unconfined, append(both, forge.Setting{Name: "policy.sandbox", Value: "require", By: "repository"})},
+		{
+			"policy: {sandbox_read: [/opt/x], approvals: {not_requester: false}}", demand.Require,
+			[]forge.Setting{
+				both[0],
+				{Name: "policy.approvals.not_requester", Value: "false", By: "repository"},
+				{Name: "policy.sandbox", Value: "require", By: "operator"},
+				{Name: "policy.sandbox_read", By: "operator"},
+			},
+		},
+		{"verify: ['A=1 make']", demand.ByProject, append(both, forge.Setting{Name: "verify", Value: "A=… make", By: "repository"})},
+	} {
+		r := gittest.New(t, map[string]string{"pfl-forge.yaml": test.file + "\n"})
+		host := jobs.Host{StateDir: t.TempDir(), Sandbox: test.word, Log: slog.New(slog.DiscardHandler)}
+		host.Owner = process.NewOwner(host.StateDir)
+		set, err := jobs.OpenSet(t.Context(), host, []jobs.Source{{Project: repotest.Project, Path: r.Dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		repo := get(t, set)
+		tip, err := repo.Tip(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := repo.Config(t.Context(), tip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := jobs.PolicyOf(&jobs.Job{Repository: repo, Tip: tip, Config: c}).Settings
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, %q (-want +got):\n%s", test.file, test.word, diff)
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -169,6 +169,13 @@ func (r *Repository) Base(ctx context.Context) (git.Branch, error) {
 	return r.base, nil
 }
 
+// known returns the base branch if it is known by now.
+func (r *Repository) known() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.base)
+}
+
 // Tip fetches, and returns the commit that the base branch is at now.
 func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
 	if err := r.Store.Fetch(ctx); err != nil {

@@ -204,6 +204,7 @@ var pages = map[string]struct {
 	"timeline":   {"Ask for the records of an intent.", reflect.TypeFor[document.TimelineRequest](), reflect.TypeFor[document.Timeline]()},
 	"audit":      {"Ask who did what.", reflect.TypeFor[document.AuditRequest](), reflect.TypeFor[document.Audit]()},
 	"costs":      {"Ask what agents used.", reflect.TypeFor[document.CostsRequest](), reflect.TypeFor[document.Costs]()},
+	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[document.SettingsRequest](), reflect.TypeFor[document.ProjectSettings]()},
 }
 
 // wishes are what people ask for of an intent that exists.

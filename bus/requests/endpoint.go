@@ -61,6 +61,8 @@ type ServeConfig struct {
 	Timeline func(context.Context, forge.ProjectID, document.TimelineRequest) (document.Timeline, error)
 	// Audit returns a page of who did what in a project, with the same errors.
 	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
+	// Settings returns by which settings a project is worked on. Error: *RequestError.
+	Settings func(context.Context, forge.ProjectID, document.SettingsRequest) (document.ProjectSettings, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }
@@ -74,7 +76,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	}
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
 	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
-	costs := page(e, small[*document.CostsRequest], cfg.Costs)
+	costs, settings := page(e, small[*document.CostsRequest], cfg.Costs), page(e, nil, cfg.Settings)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
@@ -92,6 +94,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("audit-from", subjects.APIAuditFrom, "audit, for gateways", audit),
 		e.endpoint("costs", subjects.APICostsBy, "by, since, until, all optional; answers what agents used", costs),
 		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", costs),
+		e.endpoint("settings", subjects.APISettingsBy, "nothing; answers by which settings the project is worked on", settings),
+		e.endpoint("settings-from", subjects.APISettingsFrom, "settings, for systems", settings),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)

@@ -54,6 +54,8 @@ const (
 	APITimelineFrom   = "forge.api.*.from.*." + VerbTimeline
 	APIAuditBy        = "forge.api.*.by.*." + VerbAudit
 	APIAuditFrom      = "forge.api.*.from.*." + VerbAudit
+	APISettingsBy     = "forge.api.*.by.*." + VerbSettings
+	APISettingsFrom   = "forge.api.*.from.*." + VerbSettings
 	APIServicesBy     = "forge.api.*.by.*." + VerbServices
 	APIServicesFrom   = "forge.api.*.from.*." + VerbServices
 	APIRead           = "forge.api.*.by.*." + VerbRead
@@ -69,6 +71,7 @@ const (
 	VerbCosts      = "costs"
 	VerbTimeline   = "timeline"
 	VerbAudit      = "audit"
+	VerbSettings   = "settings"
 	VerbServices   = "services"
 	VerbRead       = "read"
 	VerbClean      = "clean"
@@ -89,6 +92,7 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbCosts:      {system: true, person: true},
 	VerbTimeline:   {system: true, person: true},
 	VerbAudit:      {system: true, person: true}, // of systems, the gateway has the right to it
+	VerbSettings:   {system: true, person: true},
 	VerbServices:   {system: true, person: true},
 	VerbRead:       {person: true},
 	VerbClean:      {person: true},

@@ -88,7 +88,16 @@ func TestMissingParametersBecomeQuestions(t *testing.T) {
 			{Question: "Which value for TO?", Param: "TO"},
 		},
 		Policy: &forge.Policy{
-			Numbers:          forge.Numbers{MergeParallel: 4},
+			Numbers: forge.Numbers{MergeParallel: 4, Settings: []forge.Setting{
+				{Name: "base_branch", Value: "main", By: config.ByDefault},
+				{Name: "max_review_retries", Value: "5", By: config.ByRepository},
+				{Name: "policy.approvals.not_requester", Value: "true", By: config.ByDefault},
+				{Name: "policy.trusted_origins", Value: "ci", By: config.ByRepository},
+				{Name: "recipes", Value: "fails\nfiles\nnone\nrename", By: config.ByRepository},
+				{Name: "timeouts.implement", Value: "20m", By: config.ByRepository},
+				{Name: "timeouts.verify", Value: "5m", By: config.ByRepository},
+				{Name: "worktree_setup", Value: "make deps\nmake more", By: config.ByRepository},
+			}},
 			MaxReviewRetries: 5, MaxAgentRetries: 2, RetryBackoff: time.Second, ClaimTimeout: 30 * time.Second,
 			AttemptTimeout: 40 * time.Minute, TrustedOrigins: []string{"ci"}, ProtectedPaths: config.Default().Policy.ProtectedPaths,
 			Approvals: forge.Approvals{Count: 1, NotRequester: true, Commit: string(r.Head("main"))},

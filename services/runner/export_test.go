@@ -9,3 +9,6 @@ import (
 func Snapshots(b *bus.Bus, every int) machine.Snapshots {
 	return newSnapshots(&Config{Bus: b, SnapshotEvery: every})
 }
+
+// PolicyOf has a test look for the newest policy of an intent.
+var PolicyOf = policyOf

@@ -90,6 +90,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}, cachedMachines),
 		snapshots: kept,
 		ballot:    newBallot(cfg.Rules),
+		notify:    cfg.Notify,
 	}
 	r.driver.Resume(kept)
 	r.driver.Obey(r.ballot.Active)
@@ -133,6 +134,8 @@ type runner struct {
 	snapshots *snapshots
 	// ballot has the version of the rules for new decisions.
 	ballot *ballot
+	// notify are the notifications, which settings name.
+	notify *notify.Config
 }
 
 // handle decides on one event and answers its sender. An event that cannot be decided

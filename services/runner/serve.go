@@ -81,8 +81,12 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	who := func(ctx context.Context, project forge.ProjectID, req document.AuditRequest) (document.Audit, error) {
 		return Audit(ctx, r.bus, project, req)
 	}
+	set := func(ctx context.Context, project forge.ProjectID, _ document.SettingsRequest) (document.ProjectSettings, error) {
+		return Settings(ctx, r.bus.Journal, project, r.notify, r.ballot.Active())
+	}
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
-		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Authors: authors,
+		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Settings: set,
+		Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

@@ -3935,6 +3935,7 @@ type Policy struct {
 	xxx_hidden_VerifyInMerge         bool                   `protobuf:"varint,22,opt,name=verify_in_merge,json=verifyInMerge"`
 	xxx_hidden_Pull                  *PullPolicy            `protobuf:"bytes,23,opt,name=pull"`
 	xxx_hidden_MergeBatch            int32                  `protobuf:"varint,24,opt,name=merge_batch,json=mergeBatch"`
+	xxx_hidden_Settings              *[]*Setting            `protobuf:"bytes,25,rep,name=settings"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -4141,14 +4142,23 @@ func (x *Policy) GetMergeBatch() int32 {
 	return 0
 }
 
+func (x *Policy) GetSettings() []*Setting {
+	if x != nil {
+		if x.xxx_hidden_Settings != nil {
+			return *x.xxx_hidden_Settings
+		}
+	}
+	return nil
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 25)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -4173,7 +4183,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -4186,7 +4196,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -4199,7 +4209,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -4216,17 +4226,17 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 25)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 25)
 }
 
 func (x *Policy) SetMergeParallel(v int32) {
 	x.xxx_hidden_MergeParallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 25)
 }
 
 func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
@@ -4235,7 +4245,7 @@ func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
 
 func (x *Policy) SetVerifyInMerge(v bool) {
 	x.xxx_hidden_VerifyInMerge = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 25)
 }
 
 func (x *Policy) SetPull(v *PullPolicy) {
@@ -4244,7 +4254,11 @@ func (x *Policy) SetPull(v *PullPolicy) {
 
 func (x *Policy) SetMergeBatch(v int32) {
 	x.xxx_hidden_MergeBatch = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 24)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+}
+
+func (x *Policy) SetSettings(v []*Setting) {
+	x.xxx_hidden_Settings = &v
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -4519,6 +4533,9 @@ type Policy_builder struct {
 	Pull *PullPolicy
 	// How many changes are verified by one run at most; 0 stands for 1.
 	MergeBatch *int32
+	// All settings that are not the defaults, for people to see; no rule reads
+	// them.
+	Settings []*Setting
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4526,11 +4543,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 25)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4539,45 +4556,194 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 25)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 25)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
 	if b.MergeParallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 25)
 		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	x.xxx_hidden_BestOfTwo = b.BestOfTwo
 	if b.VerifyInMerge != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 25)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
 	x.xxx_hidden_Pull = b.Pull
 	if b.MergeBatch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 24)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
 		x.xxx_hidden_MergeBatch = *b.MergeBatch
+	}
+	x.xxx_hidden_Settings = &b.Settings
+	return m0
+}
+
+// Setting is one setting of the project's file.
+type Setting struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Value       *string                `protobuf:"bytes,2,opt,name=value"`
+	xxx_hidden_By          *string                `protobuf:"bytes,3,opt,name=by"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_result_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Setting) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Setting) GetValue() string {
+	if x != nil {
+		if x.xxx_hidden_Value != nil {
+			return *x.xxx_hidden_Value
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Setting) GetBy() string {
+	if x != nil {
+		if x.xxx_hidden_By != nil {
+			return *x.xxx_hidden_By
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Setting) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *Setting) SetValue(v string) {
+	x.xxx_hidden_Value = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Setting) SetBy(v string) {
+	x.xxx_hidden_By = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *Setting) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Setting) HasValue() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Setting) HasBy() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Setting) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *Setting) ClearValue() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Value = nil
+}
+
+func (x *Setting) ClearBy() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_By = nil
+}
+
+type Setting_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// Its path in the file, such as policy.sandbox.
+	Name *string
+	// Its value; of a list, an entry a line.
+	Value *string
+	// Who says so: repository, operator, or default.
+	By *string
+}
+
+func (b0 Setting_builder) Build() *Setting {
+	m0 := &Setting{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Value != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Value = b.Value
+	}
+	if b.By != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_By = b.By
 	}
 	return m0
 }
@@ -4593,7 +4759,7 @@ type BestOfTwo struct {
 
 func (x *BestOfTwo) Reset() {
 	*x = BestOfTwo{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4771,7 @@ func (x *BestOfTwo) String() string {
 func (*BestOfTwo) ProtoMessage() {}
 
 func (x *BestOfTwo) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4678,7 +4844,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4690,7 +4856,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4766,7 +4932,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4778,7 +4944,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4883,7 +5049,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +5061,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5056,7 +5222,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5068,7 +5234,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5226,7 +5392,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[17]
+	mi := &file_forge_v1_result_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5238,7 +5404,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[17]
+	mi := &file_forge_v1_result_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5522,7 +5688,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xe7\b\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x96\t\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -5552,7 +5718,12 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x0fverify_in_merge\x18\x16 \x01(\bR\rverifyInMerge\x12(\n" +
 	"\x04pull\x18\x17 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12\x1f\n" +
 	"\vmerge_batch\x18\x18 \x01(\x05R\n" +
-	"mergeBatch\"C\n" +
+	"mergeBatch\x12-\n" +
+	"\bsettings\x18\x19 \x03(\v2\x11.forge.v1.SettingR\bsettings\"C\n" +
+	"\aSetting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"C\n" +
 	"\tBestOfTwo\x12\x12\n" +
 	"\x04when\x18\x01 \x03(\tR\x04when\x12\"\n" +
 	"\x02by\x18\x02 \x01(\v2\x12.forge.v1.StrongerR\x02by\"V\n" +
@@ -5599,7 +5770,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x15MERGE_OUTCOME_OVERDUE\x10\x0fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -5614,106 +5785,108 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
 	(*Reflection)(nil),            // 11: forge.v1.Reflection
 	(*Policy)(nil),                // 12: forge.v1.Policy
-	(*BestOfTwo)(nil),             // 13: forge.v1.BestOfTwo
-	(*SecondReview)(nil),          // 14: forge.v1.SecondReview
-	(*Stronger)(nil),              // 15: forge.v1.Stronger
-	(*Approvals)(nil),             // 16: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 17: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 18: forge.v1.Budget
-	(*Key)(nil),                   // 19: forge.v1.Key
-	(*Attempt)(nil),               // 20: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(*Usage)(nil),                 // 23: forge.v1.Usage
-	(*Observation)(nil),           // 24: forge.v1.Observation
-	(*Failure)(nil),               // 25: forge.v1.Failure
-	(*Review)(nil),                // 26: forge.v1.Review
-	(*Audit)(nil),                 // 27: forge.v1.Audit
-	(*Observed)(nil),              // 28: forge.v1.Observed
-	(*Abstraction)(nil),           // 29: forge.v1.Abstraction
-	(*Intake)(nil),                // 30: forge.v1.Intake
-	(*Summarization)(nil),         // 31: forge.v1.Summarization
-	(*Judgment)(nil),              // 32: forge.v1.Judgment
-	(*PullRequest)(nil),           // 33: forge.v1.PullRequest
-	(Executor)(0),                 // 34: forge.v1.Executor
-	(*Clarification)(nil),         // 35: forge.v1.Clarification
-	(Risk)(0),                     // 36: forge.v1.Risk
-	(Complexity)(0),               // 37: forge.v1.Complexity
-	(*FileWrite)(nil),             // 38: forge.v1.FileWrite
-	(*Execution)(nil),             // 39: forge.v1.Execution
-	(*Overlap)(nil),               // 40: forge.v1.Overlap
-	(*CheckRun)(nil),              // 41: forge.v1.CheckRun
-	(*Intent)(nil),                // 42: forge.v1.Intent
-	(*PullPolicy)(nil),            // 43: forge.v1.PullPolicy
-	(*Reviewer)(nil),              // 44: forge.v1.Reviewer
+	(*Setting)(nil),               // 13: forge.v1.Setting
+	(*BestOfTwo)(nil),             // 14: forge.v1.BestOfTwo
+	(*SecondReview)(nil),          // 15: forge.v1.SecondReview
+	(*Stronger)(nil),              // 16: forge.v1.Stronger
+	(*Approvals)(nil),             // 17: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 18: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 19: forge.v1.Budget
+	(*Key)(nil),                   // 20: forge.v1.Key
+	(*Attempt)(nil),               // 21: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*Usage)(nil),                 // 24: forge.v1.Usage
+	(*Observation)(nil),           // 25: forge.v1.Observation
+	(*Failure)(nil),               // 26: forge.v1.Failure
+	(*Review)(nil),                // 27: forge.v1.Review
+	(*Audit)(nil),                 // 28: forge.v1.Audit
+	(*Observed)(nil),              // 29: forge.v1.Observed
+	(*Abstraction)(nil),           // 30: forge.v1.Abstraction
+	(*Intake)(nil),                // 31: forge.v1.Intake
+	(*Summarization)(nil),         // 32: forge.v1.Summarization
+	(*Judgment)(nil),              // 33: forge.v1.Judgment
+	(*PullRequest)(nil),           // 34: forge.v1.PullRequest
+	(Executor)(0),                 // 35: forge.v1.Executor
+	(*Clarification)(nil),         // 36: forge.v1.Clarification
+	(Risk)(0),                     // 37: forge.v1.Risk
+	(Complexity)(0),               // 38: forge.v1.Complexity
+	(*FileWrite)(nil),             // 39: forge.v1.FileWrite
+	(*Execution)(nil),             // 40: forge.v1.Execution
+	(*Overlap)(nil),               // 41: forge.v1.Overlap
+	(*CheckRun)(nil),              // 42: forge.v1.CheckRun
+	(*Intent)(nil),                // 43: forge.v1.Intent
+	(*PullPolicy)(nil),            // 44: forge.v1.PullPolicy
+	(*Reviewer)(nil),              // 45: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	19, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	20, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	21, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	22, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	23, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	24, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	20, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	21, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	22, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	23, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	24, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	25, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	3,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	25, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	26, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	4,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	7,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	8,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	26, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	27, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
 	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
 	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	27, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	28, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	29, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	30, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	31, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	32, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	28, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	29, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	30, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	31, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	32, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	33, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	2,  // 20: forge.v1.Result.probed:type_name -> forge.v1.Probed
-	33, // 21: forge.v1.Result.pull_request:type_name -> forge.v1.PullRequest
+	34, // 21: forge.v1.Result.pull_request:type_name -> forge.v1.PullRequest
 	12, // 22: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	34, // 23: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	35, // 23: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	6,  // 24: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	35, // 25: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	36, // 26: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	36, // 25: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	37, // 26: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
 	12, // 27: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	5,  // 28: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	36, // 29: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	37, // 30: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	38, // 31: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	39, // 32: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	40, // 33: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	35, // 34: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	37, // 29: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	38, // 30: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	39, // 31: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	40, // 32: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	41, // 33: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	36, // 34: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
 	9,  // 35: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	40, // 36: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	41, // 37: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	41, // 38: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	41, // 39: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	41, // 40: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	41, // 36: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	42, // 37: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	42, // 38: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	42, // 39: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	42, // 40: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
 	0,  // 41: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
 	9,  // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	8,  // 43: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	33, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
+	34, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
 	8,  // 45: forge.v1.MergeResult.batch:type_name -> forge.v1.Rebase
-	42, // 46: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	22, // 47: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	22, // 48: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	22, // 49: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	18, // 50: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	17, // 51: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	16, // 52: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	15, // 53: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	15, // 54: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	14, // 55: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	13, // 56: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	43, // 57: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
-	15, // 58: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	44, // 59: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	36, // 60: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	43, // 46: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	23, // 47: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	23, // 48: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	23, // 49: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	19, // 50: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	18, // 51: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	17, // 52: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	16, // 53: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	16, // 54: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	15, // 55: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	14, // 56: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	44, // 57: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
+	13, // 58: forge.v1.Policy.settings:type_name -> forge.v1.Setting
+	16, // 59: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	45, // 60: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	37, // 61: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_result_proto_init() }
@@ -5752,7 +5925,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

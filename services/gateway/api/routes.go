@@ -77,6 +77,11 @@ func Routes() []Route {
 		},
 		{http.MethodGet, base + "/costs", tokens.Costs, "What the agents of a project used.", costQueries, []int{http.StatusOK}, (*call).costs},
 		{
+			http.MethodGet, base + "/settings", tokens.Settings, "By which settings a project is worked on, and where each comes from.", nil,
+			[]int{http.StatusOK},
+			(*call).settings,
+		},
+		{
 			http.MethodGet, base + "/intents/{intent}/timeline", tokens.Timeline, "The records of an intent, with its attempts and waits, a page at a time.",
 			timelinePages,
 			[]int{http.StatusOK},

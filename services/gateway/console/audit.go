@@ -43,12 +43,9 @@ var auditFilters = []string{"project", "intent", "actor", "action", "since", "un
 // auditPage has the data of the audit of a project.
 type auditPage struct {
 	document.Audit
-	Filter   filter
-	Project  forge.ProjectID
-	Projects []forge.ProjectID
-	Actions  []string
-	// Wide says that there may be projects that are not listed.
-	Wide bool
+	choice
+	Filter  filter
+	Actions []string
 	// Export is the address of a download of the filtered events. First and Later lead to other pages; empty where there is none.
 	Export, First, Later string
 	// Command verifies the same in a terminal, with the signatures.
@@ -94,7 +91,7 @@ func (v *visit) audit() error {
 // is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 	q := v.r.URL.Query()
-	page = auditPage{Filter: filter{url.Values{}}, Projects: v.console.auditable(v.token), Actions: document.AuditActions, Wide: v.token.Everywhere()}
+	page = auditPage{Filter: filter{url.Values{}}, Actions: document.AuditActions}
 	ask = url.Values{}
 	for name, values := range q {
 		if name != "after" && !slices.Contains(auditFilters, name) {
@@ -123,15 +120,8 @@ func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 			ask.Set(name, value)
 		}
 	}
-	named := page.Filter.Get("project")
-	if named == "" {
-		if len(page.Projects) == 0 {
-			return page, nil, &refusal{http.StatusForbidden, "Auditing takes the role auditor or operator in a project: /console/audit?project=NAME."}
-		}
-		named = string(page.Projects[0])
-		page.Filter.values.Set("project", named)
-	}
-	page.Project, err = project(named)
+	page.choice, err = v.choose(tokens.Audit, "Auditing takes the role auditor or operator in a project: /console/audit?project=NAME.")
+	page.Filter.values.Set("project", string(page.Project))
 	page.Projects = merged(page.Projects, []forge.ProjectID{page.Project})
 	return page, ask, err
 }

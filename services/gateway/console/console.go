@@ -123,6 +123,7 @@ func Routes() []Route {
 		{http.MethodGet, Base + "costs/export", false, (*visit).costsExport},
 		{http.MethodGet, Base + "audit", false, (*visit).audit},
 		{http.MethodGet, Base + "audit/export", false, (*visit).export},
+		{http.MethodGet, Base + "settings", false, (*visit).settings},
 		{http.MethodGet, Base + "projects/{project}/events", false, (*visit).events},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}", false, (*visit).change},
 		{http.MethodGet, Base + "projects/{project}/intents/{intent}/transcript", false, (*visit).transcript},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -17,10 +16,7 @@ import (
 // costsPage has the data of the costs of a project.
 type costsPage struct {
 	costs.Page
-	Project  forge.ProjectID
-	Projects []forge.ProjectID
-	// Wide says that there may be projects that are not listed.
-	Wide bool
+	choice
 	// Later says why there are no figures now; empty if there are.
 	Later string
 }
@@ -37,16 +33,7 @@ func (v *visit) costed() (page costsPage, err error) {
 	if page.Query, err = costs.ParseQuery(q); err != nil {
 		return page, &refusal{http.StatusBadRequest, sentence(err.Error())}
 	}
-	page.Wide = v.token.Everywhere()
-	page.Projects = slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, tokens.Costs) })
-	named := q.Get("project")
-	if named == "" {
-		if len(page.Projects) == 0 {
-			return page, &refusal{http.StatusForbidden, "Looking at costs takes a role in a project: /console/costs?project=NAME."}
-		}
-		named = string(page.Projects[0])
-	}
-	page.Project, err = project(named)
+	page.choice, err = v.choose(tokens.Costs, "Looking at costs takes a role in a project: /console/costs?project=NAME.")
 	return page, err
 }
 

@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -59,7 +60,7 @@ func orNone(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return `"` + words(s) + `"`
+	return `"` + phrase.State(s) + `"`
 }
 
 // stalePage says why a decision was not done.

@@ -99,3 +99,27 @@ func (v *visit) listable() []forge.ProjectID {
 func holds(text, words string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
 }
+
+// choice is the project that a page is about, beside the listed ones that it could be about.
+type choice struct {
+	Project  forge.ProjectID
+	Projects []forge.ProjectID
+	// Wide says that there may be projects that are not listed.
+	Wide bool
+}
+
+// choose reads the project of the address. Where that names none, it is the first one in which the holder has the verb; none says why
+// there is no such project.
+func (v *visit) choose(verb tokens.Verb, none string) (c choice, err error) {
+	c.Wide = v.token.Everywhere()
+	c.Projects = slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, verb) })
+	named := strings.TrimSpace(v.r.URL.Query().Get("project"))
+	if named == "" {
+		if len(c.Projects) == 0 {
+			return c, &refusal{http.StatusForbidden, none}
+		}
+		named = string(c.Projects[0])
+	}
+	c.Project, err = project(named)
+	return c, err
+}

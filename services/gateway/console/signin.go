@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 )
 
@@ -112,7 +113,7 @@ func (v entrance) tooOften(next string, wait time.Duration) error {
 	seconds := int(math.Ceil(wait.Seconds()))
 	v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	return v.show(http.StatusTooManyRequests, "signin", "Sign in", v.entry(entry{Next: next, Wrong: fmt.Sprintf(
-		"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", plural(seconds, "second"),
+		"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", phrase.Count(seconds, "second"),
 	)}))
 }
 

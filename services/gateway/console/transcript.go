@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/folds"
 )
 
 // transcriptPage has a page of what was done in an attempt.
@@ -13,22 +14,9 @@ type transcriptPage struct {
 	// Back leads to the intent.
 	Back string
 	// Blocks are the lines, in runs that are folded together.
-	Blocks []block
+	Blocks []folds.Block
 	// More leads to the next page, and First to the first one; empty where there is none.
 	More, First string
-}
-
-// block is a run of lines.
-type block struct {
-	// Head is the line that is shown; Lines follow it, folded.
-	Head  numbered
-	Lines []numbered
-}
-
-// numbered is a line with its place on the page, by which it can be linked.
-type numbered struct {
-	document.TranscriptLine
-	N int
 }
 
 // transcript shows what an agent or command did in an attempt, a page at a time.
@@ -62,19 +50,6 @@ func (v *visit) transcript() error {
 		ask.Set("after", next)
 		page.More = address(here, ask)
 	}
-	page.Blocks = blocks(page.Lines)
+	page.Blocks = folds.Of(page.Lines)
 	return v.show(http.StatusOK, "transcript", "Transcript", page)
-}
-
-// blocks puts the output of a command behind the line that says that it ran.
-func blocks(lines []document.TranscriptLine) (list []block) {
-	for i, l := range lines {
-		one := numbered{l, i + 1}
-		if n := len(list); n > 0 && (l.Kind == "output" || l.Kind == "usage" || l.Kind == "command_ended") {
-			list[n-1].Lines = append(list[n-1].Lines, one)
-			continue
-		}
-		list = append(list, block{Head: one})
-	}
-	return list
 }

@@ -123,6 +123,17 @@ func (b *Book) ByLogin(login string) (*Token, error) {
 	return b.counts(&list[i])
 }
 
+// In returns the entries that have roles in a project, in the order of their names, those that have expired as well. Whoever
+// tells of them leaves out their hashes.
+func (b *Book) In(p forge.ProjectID) (list []Token) {
+	for _, t := range b.current() {
+		if len(t.Roles(p)) > 0 {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 // counts returns an entry if its token counts now.
 func (b *Book) counts(t *Token) (*Token, error) {
 	switch {

@@ -70,6 +70,13 @@ func (t *Token) Sum() [sha256.Size]byte { return t.sum }
 // Everywhere reports whether the holder has roles in every project.
 func (t *Token) Everywhere() bool { return len(t.Projects[everyProject]) > 0 }
 
+// Roles returns the roles in a project, those in every project among them, sorted.
+func (t *Token) Roles(p forge.ProjectID) []Role {
+	list := slices.Concat(t.Projects[string(p)], t.Projects[everyProject])
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // Named returns the projects that the entry names, sorted.
 func (t *Token) Named() (list []forge.ProjectID) {
 	for _, p := range slices.Sorted(maps.Keys(t.Projects)) {

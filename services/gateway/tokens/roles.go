@@ -36,6 +36,7 @@ const (
 	Costs      Verb = "costs"
 	Timeline   Verb = "timeline"
 	Audit      Verb = "audit"
+	Settings   Verb = "settings"
 	Follow     Verb = "follow"
 	Submit     Verb = "submit"
 	Edit       Verb = "edit"
@@ -49,7 +50,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -62,7 +63,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

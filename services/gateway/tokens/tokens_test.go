@@ -17,15 +17,15 @@ import (
 )
 
 // verbs are all of them.
-var verbs = []Verb{List, Show, Diff, Transcript, Follow, Submit, Edit, Answer, Approve, Reject, Retry, Cancel, Pause, Resume}
+var verbs = []Verb{List, Show, Diff, Transcript, Settings, Follow, Submit, Edit, Answer, Approve, Reject, Retry, Cancel, Pause, Resume}
 
 // may says which role has which verbs, each spelled out.
 var may = map[Role][]Verb{
-	Viewer:    {List, Show, Diff, Transcript, Follow},
-	Auditor:   {List, Show, Diff, Transcript, Follow},
-	Requester: {List, Show, Diff, Transcript, Follow, Submit, Edit, Answer},
-	Approver:  {List, Show, Diff, Transcript, Follow, Answer, Approve, Reject},
-	Operator:  {List, Show, Diff, Transcript, Follow, Answer, Retry, Cancel, Pause, Resume},
+	Viewer:    {List, Show, Diff, Transcript, Settings, Follow},
+	Auditor:   {List, Show, Diff, Transcript, Settings, Follow},
+	Requester: {List, Show, Diff, Transcript, Settings, Follow, Submit, Edit, Answer},
+	Approver:  {List, Show, Diff, Transcript, Settings, Follow, Answer, Approve, Reject},
+	Operator:  {List, Show, Diff, Transcript, Settings, Follow, Answer, Retry, Cancel, Pause, Resume},
 }
 
 // TestWhoMayWhat holds each role to the table, for people and systems, in their project and in another one.

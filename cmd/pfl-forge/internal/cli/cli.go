@@ -7,7 +7,7 @@
 //	create, goal, audit    ask for a change
 //	run                    work on everything that can go on
 //	status, watch, web     lists, the live view, and the console in a browser
-//	show, history, logs, costs, auditlog
+//	show, history, logs, costs, auditlog, settings
 //	                       look at one intent, or back
 //	inbox, answer, control decide on what waits for a person
 //	clean, demo, intake, operator, admin

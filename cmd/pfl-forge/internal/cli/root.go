@@ -31,6 +31,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/rejudge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/replay"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/settings"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/trusting"
@@ -77,7 +78,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), diff.Command(a), logs.Command(a),
 			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
-			checks.Command(a), web.Command(a),
+			checks.Command(a), settings.Command(a), web.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

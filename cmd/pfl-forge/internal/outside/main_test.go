@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -40,6 +41,8 @@ type world struct {
 	metrics *telemetry.Recorder // of gateways; nil: none
 	// analysis is what the analyzer finds; nil: a risky task.
 	analysis func(*forge.Command) *forge.Analysis
+	// told are the notifications of the runner; nil: none.
+	told *notify.Config
 }
 
 // locked is a log that is written to by several.
@@ -132,7 +135,7 @@ func (w *world) decides(quotas quota.Limits) {
 	ready := make(chan struct{})
 	running.Go(func() {
 		err := runner.Run(ctx, runner.Config{
-			Bus: w.bus, Log: slog.New(slog.DiscardHandler), Serve: true, Quotas: quotas, Ready: func() { close(ready) },
+			Bus: w.bus, Log: slog.New(slog.DiscardHandler), Serve: true, Quotas: quotas, Ready: func() { close(ready) }, Notify: w.told,
 		})
 		if err != nil {
 			w.t.Error(err)

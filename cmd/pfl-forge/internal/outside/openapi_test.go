@@ -63,7 +63,7 @@ var ofContent = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, htt
 func answered(v tokens.Verb) string {
 	names := map[tokens.Verb]string{
 		tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Transcript: "transcript",
-		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Submit: "accepted",
+		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Settings: "settings", tokens.Submit: "accepted",
 	}
 	if name := names[v]; name != "" {
 		return name
@@ -78,6 +78,7 @@ func openAPI() doc {
 		"diff": schemaOf(reflect.TypeFor[document.Diff]()), "timeline": schemaOf(reflect.TypeFor[document.Timeline]()),
 		"audit":      schemaOf(reflect.TypeFor[document.Audit]()),
 		"costs":      schemaOf(reflect.TypeFor[document.Costs]()),
+		"settings":   schemaOf(reflect.TypeFor[document.ProjectSettings]()),
 		"transcript": schemaOf(reflect.TypeFor[document.Transcript]()),
 		"problem":    schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),

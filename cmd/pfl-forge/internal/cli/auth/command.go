@@ -28,7 +28,8 @@ all as a file for nats-server, and a certificate for it by an authority of its o
 Without --kubernetes the files go to the folder of --out, with an example nats.conf. With it
 they are Secrets, printed as YAML for kubectl, or written to the folder of --out.
 
-What exists is kept. --role renews the key of one account, or with "server" the certificate;
+What exists is kept. --role renews the key of one account, with "server" the certificate, or with "console" the
+key of the sessions of the gateway's console, which ends them all;
 --person, --system and --follower add accounts, a person's with --no-clean without that right;
 --logins lets in people who log in elsewhere, see auth serve; --backups adds the account that copies
 and restores all streams, whose key is worth as much as the server; --gateway adds the account of
@@ -99,7 +100,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	flags.StringVar(&o.namespace, "namespace", "pfl-forge", "`namespace` of the Secrets, and in the names of the server")
 	flags.StringVar(&o.out, "out", "", "`folder` to write to; it is made if it is missing")
 	flags.StringVar(&o.from, "from", "", "with --kubernetes: `file` with the Secrets that exist, as kubectl get -o json prints them; - for standard input")
-	kit.ListVar(flags, &o.renew, "role", nil, "renew the key of this `account`, or of \"server\" the certificate; may be repeated")
+	kit.ListVar(flags, &o.renew, "role", nil, "renew the key of this `account`, of \"server\" the certificate, of \"console\" its sessions'; may be repeated")
 	kit.ListVar(flags, &o.people, "person", nil, "add an account for a person of this `name`; may be repeated")
 	kit.ListVar(flags, &o.systems, "system", nil, "add an account for a system of this `name` that submits intents; may be repeated")
 	kit.ListVar(flags, &o.followers, "follower", nil, "add an account for a system of this `name` that follows changes; may be repeated")
@@ -131,7 +132,7 @@ func initCommand(a *kit.App) *cobra.Command {
 
 // renewable returns the names that --role takes in every installation.
 func renewable() []string {
-	names := []string{serverSecret, string(access.Operator), string(access.Submitter)}
+	names := []string{serverSecret, consoleRole, string(access.Operator), string(access.Submitter)}
 	for _, role := range access.Services() {
 		names = append(names, string(role))
 	}

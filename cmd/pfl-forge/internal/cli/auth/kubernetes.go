@@ -23,6 +23,8 @@ var namespaces = pattern.New(namespaceRule)
 const (
 	// secretPrefix begins the names of our Secrets.
 	secretPrefix = "forge-nats-" //nolint:gosec // the beginning of a name
+	// consoleObject is the Secret of consoleSecret.
+	consoleObject = "forge-gateway-console"
 	// partOf is the label of everything in an installation.
 	partOf = "app.kubernetes.io/part-of"
 	// secretBytes bounds the text in which the Secrets that exist are read.
@@ -99,7 +101,7 @@ func (c *cluster) parseList(r io.Reader) (secrets, error) {
 
 // readFolder reads Secrets that were written to the folder.
 func (c *cluster) readFolder() (secrets, error) {
-	names, err := filepath.Glob(filepath.Join(c.folder, secretPrefix+"*.yaml"))
+	names, err := filepath.Glob(filepath.Join(c.folder, "forge-*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
@@ -126,6 +128,9 @@ func (c *cluster) readFolder() (secrets, error) {
 // take adds a Secret to those that exist. Others than ours are left out.
 func (c *cluster) take(found secrets, s *secretObject) error {
 	name, ours := strings.CutPrefix(s.Metadata.Name, secretPrefix)
+	if s.Metadata.Name == consoleObject {
+		name, ours = consoleSecret, true
+	}
 	if !ours || s.Kind != "Secret" || s.Metadata.Namespace != c.namespace {
 		return nil
 	}
@@ -141,13 +146,21 @@ func (c *cluster) take(found secrets, s *secretObject) error {
 	return nil
 }
 
+// objectOf returns the name of a Secret.
+func objectOf(name string) string {
+	if name == consoleSecret {
+		return consoleObject
+	}
+	return secretPrefix + name
+}
+
 // write implements store.
 func (c *cluster) write(changed, _ secrets) ([]string, error) {
 	var written []string
 	for i, name := range slices.Sorted(maps.Keys(changed)) {
 		s := secretObject{
 			APIVersion: "v1", Kind: "Secret", Type: "Opaque", Data: map[string]string{},
-			Metadata: secretMetadata{Name: secretPrefix + name, Namespace: c.namespace, Labels: map[string]string{partOf: "pfl-forge"}},
+			Metadata: secretMetadata{Name: objectOf(name), Namespace: c.namespace, Labels: map[string]string{partOf: "pfl-forge"}},
 		}
 		for key, content := range changed[name] {
 			s.Data[key] = base64.StdEncoding.EncodeToString(content)

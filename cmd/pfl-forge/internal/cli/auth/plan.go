@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +28,10 @@ const (
 	// everybody commits and statements. It is no secret, but whoever may change it
 	// decides what is trusted.
 	signersSecret = "signers"
+	// consoleSecret has the key of the gateway's console. No account has a name like it.
+	consoleSecret = "gateway/console"
+	// consoleRole names that key for --role.
+	consoleRole = "console"
 )
 
 // The entries of secrets.
@@ -37,8 +43,12 @@ const (
 	entryCAKey    = "ca.key"
 	entrySeed     = "nkey"
 	entrySigners  = "allowed_signers"
+	entryConsole  = "console.key"
 	namespaceRule = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
 )
+
+// consoleBytes is the length of the key of a console.
+const consoleBytes = 32
 
 // store reads and writes secrets.
 type store interface {
@@ -85,7 +95,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	switch {
 	case !exists && len(o.renew) > 0:
 		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
-	case exists && len(added)+len(o.renew) == 0 && !o.force:
+	case exists && len(added)+len(o.renew) == 0 && !o.force && !(o.kubernetes && o.gateway && before[consoleSecret] == nil):
 		return nil, errors.New("credentials exist already: give --role to renew one of them, " +
 			"--person, --system, --follower, --logins, --backups or --gateway to add one, " +
 			"or --force to renew all")
@@ -93,6 +103,7 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if err := p.keys(o, added); err != nil {
 		return nil, err
 	}
+	p.console(o)
 	if !o.noTLS && (!exists || o.force || slices.Contains(o.renew, serverSecret)) {
 		if err := p.certify(o); err != nil {
 			return nil, err
@@ -112,6 +123,24 @@ func (p *plan) single(o *options) []access.Account {
 	}
 	slices.SortFunc(list, func(a, b access.Account) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// console makes the key by which the replicas of a gateway make sessions of its console, so that a session holds at each of them and
+// after a restart. A gateway whose settings are a file of its own machine makes that key itself.
+func (p *plan) console(o *options) {
+	if !o.kubernetes || access.Find(p.users, string(access.Gateway)) < 0 {
+		return
+	}
+	if p.whole[consoleSecret] == nil && (o.gateway || p.renewed[string(access.Gateway)]) || o.force || slices.Contains(o.renew, consoleRole) {
+		key := make([]byte, consoleBytes)
+		_, _ = rand.Read(key) // it never fails
+		p.entry(consoleSecret, entryConsole, []byte(hex.EncodeToString(key)+"\n"))
+	}
+}
+
+// special reports whether a name for --role stands for something else than the key of an account.
+func (p *plan) special(o *options, name string) bool {
+	return name == serverSecret || name == consoleRole && o.kubernetes && access.Find(p.users, string(access.Gateway)) >= 0
 }
 
 // basis returns the accounts that every installation has.
@@ -136,10 +165,10 @@ func (p *plan) keys(o *options, added []access.Account) error {
 		p.renewed[account.Name] = true
 	}
 	for _, name := range o.renew {
-		if access.Find(p.users, name) < 0 && name != serverSecret {
+		if access.Find(p.users, name) < 0 && !p.special(o, name) {
 			return fmt.Errorf("--role: there is no account %q", name)
 		}
-		p.renewed[name] = name != serverSecret
+		p.renewed[name] = access.Find(p.users, name) >= 0
 	}
 	for i := range p.users {
 		u := &p.users[i]

@@ -18,9 +18,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// notifications returns where this user wants to be told of what waits for people. It is the
+// Notifications returns where this user wants to be told of what waits for people. It is the
 // user's own file, since a repository must not have anything sent elsewhere.
-func notifications(a *kit.App) (*notify.Config, error) {
+func Notifications(a *kit.App) (*notify.Config, error) {
 	path := notify.UserFile(a.Getenv)
 	if path == "" {
 		return &notify.Config{}, nil
@@ -48,7 +48,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 		return nil, err
 	}
 	defer closeLog()
-	notify, err := notifications(a)
+	notify, err := Notifications(a)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,91 @@
+// Package settings is the command settings: it says by which settings a project is worked on, and where each comes from.
+package settings
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/services/runner"
+)
+
+const help = `Show by which settings the project is worked on, as its workers read them last, and where each
+comes from: the default, the repository's pfl-forge.yaml, or the operator, which is whoever runs
+the services.
+
+Of commands, the values of variables and of flags that are named like a secret are left out.`
+
+// Command returns the command settings.
+func Command(a *kit.App) *cobra.Command {
+	var changed bool
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:     "settings",
+		Short:   "show by which settings the project is worked on, and where each comes from",
+		Long:    help,
+		Example: "  pfl-forge settings\n  pfl-forge settings --changed\n  pfl-forge settings -o json",
+		Args:    kit.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return show(cmd.Context(), a, changed, format) },
+	}
+	cmd.Flags().BoolVar(&changed, "changed", false, "only those that are not the defaults")
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// show prints a row for each setting. The targets of notifications are those of this user, and are left out for an organisation: they are
+// in the files of its runners.
+func show(ctx context.Context, a *kit.App, changed bool, format render.Format) error {
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	var told *notify.Config
+	if !t.Remote {
+		if told, err = run.Notifications(a); err != nil {
+			return err
+		}
+	}
+	var j *journal.Journal
+	if t.Bus != nil {
+		j = t.Bus.Journal
+	}
+	s, err := runner.Settings(ctx, j, t.Project, told, 0)
+	if err != nil {
+		return err
+	}
+	if changed {
+		s.Settings = slices.DeleteFunc(s.Settings, func(one document.Setting) bool { return one.From == "default" })
+	}
+	names := kit.Names(s.Settings, func(one *document.Setting) string { return one.Name })
+	return a.Print(format, s, names, func() error { return table(a, &s) })
+}
+
+// table prints the settings as a table, and says where the file was read.
+func table(a *kit.App, s *document.ProjectSettings) error {
+	columns := render.Columns{Header: []string{"SETTING", "VALUE", "FROM"}, Shrink: 1}
+	for _, one := range s.Settings {
+		columns.Add(one.Name, strings.ReplaceAll(one.Value, "\n", ", "), one.From)
+	}
+	if err := a.Table(&columns); err != nil {
+		return err
+	}
+	if r := s.Read; r != nil {
+		a.Say("pfl-forge.yaml was read at commit %s for %s", r.Commit[:min(len(r.Commit), 12)], r.Intent)
+	} else {
+		a.Say("no analysis has read pfl-forge.yaml lately: these are the defaults")
+	}
+	for _, n := range s.Notifications {
+		a.Say("notification %s: by %s, of intents that are %s", n.Name, n.By, strings.Join(n.On, ", "))
+	}
+	return nil
+}
