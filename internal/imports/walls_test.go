@@ -188,8 +188,8 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
-			"std", ".", "./document", "./internal/term", "./services/gateway/api", "./services/gateway/console/costs",
-			"./services/gateway/console/gantt",
+			"std", ".", "./document", "./document/figures", "./internal/term", "./services/gateway/api", "./services/gateway/console/board", "./services/gateway/console/costs",
+			"./services/gateway/console/gantt", "./services/gateway/console/health",
 			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible", "./services/gateway/tokens",
 			"github.com/nats-io/nuid",
 		},

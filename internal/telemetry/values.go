@@ -30,11 +30,11 @@ var (
 	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
 	httpRoutes = []string{
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/api/v1/projects/{project}/audit",
-		"/api/v1/projects/{project}/costs", "/hooks/{name}",
+		"/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/queue", "/api/v1/projects/{project}/health", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/sign-out", "/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
-		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export",
+		"/console/costs", "/console/costs/export", "/console/health", "/console/health/export", "/console/audit", "/console/audit/export",
 		"/console/projects/{project}/events",
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",
 	}

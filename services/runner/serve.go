@@ -82,7 +82,8 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 		return Audit(ctx, r.bus, project, req)
 	}
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
-		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Authors: authors,
+		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal),
+		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

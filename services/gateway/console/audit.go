@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -43,7 +44,7 @@ var auditFilters = []string{"project", "intent", "actor", "action", "since", "un
 // auditPage has the data of the audit of a project.
 type auditPage struct {
 	document.Audit
-	Filter   filter
+	Filter   board.Filter
 	Project  forge.ProjectID
 	Projects []forge.ProjectID
 	Actions  []string
@@ -74,12 +75,12 @@ func (v *visit) audit() error {
 	if page.Audit, err = v.auditOf(page.Project, ask); err != nil {
 		return err
 	}
-	page.Export = address(Base+"audit/export", page.Filter.values)
+	page.Export = address(Base+"audit/export", page.Filter.Values)
 	if after != "" {
-		page.First = address(Base+"audit", page.Filter.values)
+		page.First = address(Base+"audit", page.Filter.Values)
 	}
 	if page.Next != "" {
-		q := maps.Clone(page.Filter.values)
+		q := maps.Clone(page.Filter.Values)
 		q.Set("after", page.Next)
 		page.Later = address(Base+"audit", q)
 	}
@@ -94,7 +95,7 @@ func (v *visit) audit() error {
 // is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 	q := v.r.URL.Query()
-	page = auditPage{Filter: filter{url.Values{}}, Projects: v.console.auditable(v.token), Actions: document.AuditActions, Wide: v.token.Everywhere()}
+	page = auditPage{Filter: board.Filter{Values: url.Values{}}, Projects: v.console.auditable(v.token), Actions: document.AuditActions, Wide: v.token.Everywhere()}
 	ask = url.Values{}
 	for name, values := range q {
 		if name != "after" && !slices.Contains(auditFilters, name) {
@@ -107,13 +108,13 @@ func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 		if value == "" || name == "after" {
 			continue
 		}
-		page.Filter.values.Set(name, value)
+		page.Filter.Values.Set(name, value)
 		switch name {
 		case "project":
 		case "since", "until":
-			at, err := sinceOf(value)
+			at, err := board.Since(value)
 			if err != nil {
-				return page, nil, err
+				return page, nil, &refusal{http.StatusBadRequest, err.Error()}
 			}
 			if name == "until" && len(value) == len(time.DateOnly) { // the day is meant as a whole
 				at = at.AddDate(0, 0, 1)
@@ -129,7 +130,7 @@ func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 			return page, nil, &refusal{http.StatusForbidden, "Auditing takes the role auditor or operator in a project: /console/audit?project=NAME."}
 		}
 		named = string(page.Projects[0])
-		page.Filter.values.Set("project", named)
+		page.Filter.Values.Set("project", named)
 	}
 	page.Project, err = project(named)
 	page.Projects = merged(page.Projects, []forge.ProjectID{page.Project})

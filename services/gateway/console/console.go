@@ -107,6 +107,8 @@ func Routes() []Route {
 		{http.MethodGet, Base + "board", false, (*visit).board},
 		{http.MethodGet, Base + "costs", false, (*visit).costs},
 		{http.MethodGet, Base + "costs/export", false, (*visit).costsExport},
+		{http.MethodGet, Base + "health", false, (*visit).health},
+		{http.MethodGet, Base + "health/export", false, (*visit).healthExport},
 		{http.MethodGet, Base + "audit", false, (*visit).audit},
 		{http.MethodGet, Base + "audit/export", false, (*visit).export},
 		{http.MethodGet, Base + "projects/{project}/events", false, (*visit).events},

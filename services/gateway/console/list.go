@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -95,7 +94,10 @@ func (v *visit) listable() []forge.ProjectID {
 	return slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, tokens.List) })
 }
 
-// holds reports whether a text has some words, whatever their case.
-func holds(text, words string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
+// address returns a path with a query.
+func address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/health"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -39,8 +40,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"clock":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"age":      func(time.Time) string { return "" }, // a console has its own clock
-	"short":    func(s string) string { return s[:min(len(s), 12)] },
-	"risks":    func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"flaky":    health.Flaky, "seconds": health.Words,
+	"pair":  func(a, b any) any { return struct{ First, Second any }{a, b} },
+	"sum":   func(a, b int) int { return a + b },
+	"short": func(s string) string { return s[:min(len(s), 12)] },
+	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.

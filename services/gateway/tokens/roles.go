@@ -34,6 +34,8 @@ const (
 	Diff       Verb = "diff"
 	Transcript Verb = "transcript"
 	Costs      Verb = "costs"
+	Queue      Verb = "queue"
+	Health     Verb = "health"
 	Timeline   Verb = "timeline"
 	Audit      Verb = "audit"
 	Follow     Verb = "follow"
@@ -49,7 +51,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Queue, Health, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -62,7 +64,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Queue, Health, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {
