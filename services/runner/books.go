@@ -13,6 +13,9 @@ import (
 // journalsRead bounds the time to read on in the journals for one request.
 const journalsRead = 4 * time.Second
 
+// Costs and health are two sums of the same records. Each is kept apart, because each is asked for by other people at
+// other times, and a sum that no one asks for takes neither memory nor time.
+
 // adder takes the records of the intents of a project, in the order of their journals.
 type adder interface {
 	Add(key forge.Key, rec *forge.Record)

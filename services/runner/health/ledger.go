@@ -4,6 +4,24 @@
 // It folds no machine. What is needed stands in the records as they are: the summary after each, the commands that were
 // issued and the results that ended them (package spans), and the requests to the project with their answers. So an attempt
 // that is reported twice, or too late, ends nothing a second time.
+//
+// # What counts
+//
+//	a run      when the status of its intent has become one that ends, done or not; a retry is another run
+//	a change   when an implement step reports one; it is made again if its task had one before
+//	a setback  when a review rejects, verify fails, or the change conflicts, in its own checkout or in its merge
+//	a step     from the worker's beginning to the result, for attempts that a worker ended
+//	a wait     for a worker: from the command to its beginning, also of a worker that was given up then;
+//	           for the merge queue and file locks: from the request to its answer, a withdrawn one not at all;
+//	           for a person, a budget or a pull request: while the summary of the intent says so
+//
+// All of these count in the week in which they end: what still goes on is in no figure, so a change that has waited since
+// Monday is not seen here before it is merged, but on the board.
+//
+// # Memory
+//
+// A ledger keeps the durations themselves, since percentiles of weeks cannot be put together from percentiles of days: eight bytes
+// for each attempt and wait of half a year, which is some megabytes for a project with a thousand changes a week.
 package health
 
 import (
@@ -221,7 +239,8 @@ func (l *Ledger) stands(u *under, s *forge.Summary, now time.Time) {
 	u.status = s.Status
 }
 
-// forget drops weeks that are too old.
+// forget drops weeks that are too old. It is seldom called in vain: there is at most one week more than are kept, unless a clock
+// was far ahead.
 func (l *Ledger) forget(now time.Time) {
 	if l.Keep == 0 || len(l.weeks) <= l.Keep {
 		return

@@ -14,6 +14,13 @@ type Pace struct {
 	Trial, Merge time.Duration
 }
 
+// # How it is laid out
+//
+// There are as many places as the queue verifies changes at once, and the merge under way has one of them. What is under
+// way ends when its kind takes the median, or at any moment if it has taken longer. Then the next changes that have no car
+// are tried in their order, a batch in one place, each when the first place is free. Changes land in the order of the queue:
+// each when its trial has ended, the one before has landed, and its own merge is done.
+
 // Left returns for each change of a line how long it takes until it is merged, if every trial and every merge takes as long as the
 // median, passes, and no other change comes first. What is said of those at pull requests means nothing.
 //

@@ -1,6 +1,12 @@
 // Package board makes the board out of answers of the API: the filter that an address stands for, the intents that it
 // selects, by state, and, of each project, what keeps its work waiting and the changes of its merge queue. It is pure: it
 // knows neither HTML nor HTTP, and has no clock.
+//
+// # What is not trusted
+//
+// An address is written by anybody: a parameter that is not known, is repeated or is no day is refused with a sentence, and a number of a
+// page may be as large as numbers get. Titles, and the words of accounts and origins, are texts of others; a template
+// shows them as such, cut.
 package board
 
 import (

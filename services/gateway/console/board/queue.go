@@ -47,7 +47,8 @@ type Car struct {
 	Left string
 }
 
-// Add adds the queue of a project. Titles are those of the intents that were read.
+// Add adds the queue of a project, after those that were added before: projects are told in their own order, each with
+// its facts first. Estimates are explained once, by those of the first project that has any. Titles are those of the intents that were read.
 func (q *Queues) Add(p forge.ProjectID, d *document.Queue, all []document.State) {
 	if d.Paused {
 		q.Facts = append(q.Facts, Fact{Project: p, Says: "is paused", Then: "Nothing of it goes on before it is resumed: pfl-forge resume --all."})

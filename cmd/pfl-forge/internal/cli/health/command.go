@@ -1,4 +1,7 @@
 // Package health is the command health: it says how well the work of a project went, by week.
+//
+// It reads the journals itself, as costs and checks do, so that it tells the same where no runner is up, and with the
+// ledger of a runner, so that a page of the console and this command never differ.
 package health
 
 import (
