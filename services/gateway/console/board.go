@@ -1,12 +1,15 @@
 package console
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 )
 
@@ -42,22 +45,89 @@ func (v *visit) board() error {
 		}
 		page.Projects = merged(page.Projects, nil)
 	}
-	told := queues(v.r.Context(), v, chosen[:min(len(chosen), mostProjects)])
-	all, err := v.collect(v.r.Context(), chosen, f.Ask())
+	v.live = chosen[:min(len(chosen), mostProjects)]
+	if !admitted(v) { // whoever may not see all of it is told so, or sees the rest
+		if err := page.fill(v.r.Context(), v, chosen); err != nil {
+			return err
+		}
+		return v.show(http.StatusOK, "board", "Board", &page)
+	}
+	body, own, err := v.console.boards.Do(v.r.Context(), page.key(chosen), page.maker(v, chosen))
+	if err != nil && !own && v.r.Context().Err() == nil { // it may be the other one's fault, whose role was taken away
+		body, err = page.maker(v, chosen)()
+	}
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	around := frameOf(v, "Board", nil)
+	if err := v.console.pages.ExecuteTemplate(&b, "head", around); err != nil {
+		return err
+	}
+	b.Write(body)
+	if err := v.console.pages.ExecuteTemplate(&b, "foot", around); err != nil {
+		return err
+	}
+	write(v.w, http.StatusOK, b.Bytes())
+	return nil
+}
+
+// A board costs a reading of all intents, and 50 people look at the same one: when something changes, all of them ask within some milliseconds.
+// So all that stands between the frame's head and foot is made once for everybody who asks for the same meanwhile (package together). It is the same
+// for all who may see all of it: nothing in it is of the person who looks. Each of them is admitted by the API first, and counted as if
+// it were asked for them alone.
+
+// admitted reports whether the API would answer everything of which the board of the visit's projects is made.
+func admitted(v *visit) bool {
+	for _, p := range v.live {
+		for _, rest := range []string{"/intents", "/queue"} {
+			if v.holder.Ask(v.r.Context(), api.Call{Method: http.MethodGet, Path: "/api/v1/projects/" + string(p) + rest, Admitted: true}, nil) != nil {
+				return false
+			}
+		}
+	}
+	return len(v.live) > 0
+}
+
+// key names everything that a board depends on besides the journals: two with the same key are the same.
+func (page *boardPage) key(chosen []forge.ProjectID) string {
+	return fmt.Sprintf("%q %q %q %t", page.Filter.Values.Encode(), chosen, page.Projects, page.Wide)
+}
+
+// maker returns a function that makes the body of a board. It goes on when the browser that asked for it has left, since others wait for it as well.
+func (page *boardPage) maker(v *visit, chosen []forge.ProjectID) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), 2*askTime)
+		defer cancel()
+		made := *page
+		if err := made.fill(ctx, v, chosen); err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err := v.console.pages.ExecuteTemplate(&b, "boardbody", &made)
+		return b.Bytes(), err
+	}
+}
+
+// fill reads the intents and queues of the projects.
+func (page *boardPage) fill(ctx context.Context, v *visit, chosen []forge.ProjectID) error {
+	live := chosen[:min(len(chosen), mostProjects)]
+	told := queues(ctx, v, live)
+	all, err := v.collect(ctx, chosen, page.Filter.Ask())
 	found := told()
 	if err != nil {
 		return err
 	}
 	page.More, page.Unread = all.More, all.Unread
-	for i, p := range v.live {
+	for i, p := range live {
 		if q := found[i]; q != nil {
 			page.Queues.Add(p, q, all.Intents)
 		} else {
 			page.Queues.Silent = append(page.Queues.Silent, p)
 		}
 	}
-	page.List = f.List(all.Intents)
-	return v.show(http.StatusOK, "board", "Board", page)
+	page.List = page.Filter.List(all.Intents)
+	return nil
 }
 
 // queues asks for the merge queues of projects. The function that it returns waits for the answers, one for each project: nil where

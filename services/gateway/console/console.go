@@ -14,6 +14,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/together"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/turns"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -57,8 +58,10 @@ type Console struct {
 	cfg      Config
 	sessions *sessions
 	// tries bounds how often signing in fails, and turns has people who write to one intent do so one after the other.
-	tries  *tries.Tries
-	turns  *turns.Turns
+	tries *tries.Tries
+	turns *turns.Turns
+	// boards has the boards that several look at made once.
+	boards together.Group[[]byte]
 	mux    *http.ServeMux
 	origin *http.CrossOriginProtection
 	// stamp is part of the addresses of static files, so that a new version is a new address.

@@ -41,7 +41,6 @@ type listed struct {
 func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query url.Values) (l listed, err error) {
 	l.More = len(projects) > mostProjects
 	projects = projects[:min(len(projects), mostProjects)]
-	v.live = projects
 	parts, errs := make([]listed, len(projects)), make([]error, len(projects))
 	var asked sync.WaitGroup
 	var count atomic.Int64

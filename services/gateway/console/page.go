@@ -87,8 +87,8 @@ type frame struct {
 	Page any
 }
 
-// show answers with a page.
-func (v *visit) show(status int, name, title string, page any) error {
+// frameOf returns the frame of a page.
+func frameOf(v *visit, title string, page any) frame {
 	f := frame{Title: term.Short(term.Visible(title), 120), Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
 	if own := v.console.cfg.Own; own != nil {
 		f.Own, f.Running = true, own.Running
@@ -98,14 +98,24 @@ func (v *visit) show(status int, name, title string, page any) error {
 		f.Token, f.Audits = v.token.Name, len(v.console.auditable(v.token)) > 0
 		f.Live, f.Unfollowed = v.live[:min(len(v.live), mostLive)], v.live[min(len(v.live), mostLive):]
 	}
+	return f
+}
+
+// show answers with a page.
+func (v *visit) show(status int, name, title string, page any) error {
 	var b bytes.Buffer
-	if err := v.console.pages.ExecuteTemplate(&b, name, f); err != nil {
+	if err := v.console.pages.ExecuteTemplate(&b, name, frameOf(v, title, page)); err != nil {
 		return err
 	}
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(b.Bytes()) // whoever asked may have gone
+	write(v.w, status, b.Bytes())
 	return nil
+}
+
+// write answers with the whole of a page.
+func write(w http.ResponseWriter, status int, page []byte) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // whoever asked may have gone
 }
 
 // refuse answers with a page that says why there is nothing else.

@@ -44,7 +44,7 @@ func BenchmarkBoard(b *testing.B) {
 	}
 	w.writeTokens(list)
 	wait.Until(b, "everybody is known", func() bool { return w.knows("looks0") })
-	paths := w.waiting(live + 2*b.N)
+	paths := w.waiting(live)
 
 	var seen []*watcher
 	following, leave := context.WithCancel(b.Context())
@@ -216,6 +216,7 @@ func (o *watcher) follow(ctx context.Context) {
 	}
 	defer func() { _ = events.Body.Close() }()
 	rng := rand.New(rand.NewPCG(1, 1))
+	var last time.Time
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{}
 	o.running.Go(func() {
@@ -234,22 +235,25 @@ func (o *watcher) follow(ctx context.Context) {
 			return
 		case <-changed:
 		}
-		// What the script does: it waits for more of the same, and asks once.
-		select {
-		case <-ctx.Done():
-			return
-		case <-wait.Moment(rng, pageWait, pageWait+time.Millisecond):
+		// What the script does: of several changes it waits for more of the same, and asks once.
+		if left := pageWait - time.Since(last); left > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wait.Moment(rng, left, left+time.Millisecond):
+			}
 		}
 		select {
 		case <-changed:
 		default:
 		}
+		last = time.Now()
 		o.look(ctx)
 	}
 }
 
-// pageWait is how long the script of pages waits after a change for more of them.
-const pageWait = 150 * time.Millisecond
+// pageWait is how long after a page the script of pages asks for the next one.
+const pageWait = 100 * time.Millisecond
 
 // look gets the board.
 func (o *watcher) look(ctx context.Context) {

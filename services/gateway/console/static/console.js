@@ -78,6 +78,7 @@
       document.getElementById("barred").hidden = false;
       return;
     }
+    if (answer.status >= 500) setTimeout(changed, 2000 + 2000 * Math.random()); // it is asked for again, and not by all at once
     if (!answer.ok) return;
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
@@ -114,13 +115,14 @@
     if (empty !== null && main.querySelector("[data-item]") !== null) empty.remove();
   };
 
-  // Of many changes at once, the page is asked for once, and once more at the end.
-  let asked = false, again = false;
+  // The page is asked for at the first change, and of many that follow at once every tenth of a second.
+  let asked = false, again = false, last = -Infinity;
   const changed = async () => {
     if (asked) { again = true; return; }
     asked = true;
-    await new Promise((then) => setTimeout(then, 150));
+    await new Promise((then) => setTimeout(then, last + 100 - performance.now()));
     again = false;
+    last = performance.now();
     try { await refresh(); } catch { /* the next change, or a reload, shows it */ }
     asked = false;
     if (again) changed();
