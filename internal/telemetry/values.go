@@ -39,7 +39,7 @@ var (
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",
 	}
 	httpStatuses = []string{
-		"200", "201", "202", "204", "303", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
+		"200", "201", "202", "204", "303", "304", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
 	}
 	reasons = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailDiskLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,

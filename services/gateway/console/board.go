@@ -68,7 +68,7 @@ func (v *visit) board() error {
 	if err := v.console.pages.ExecuteTemplate(&b, "foot", around); err != nil {
 		return err
 	}
-	write(v.w, http.StatusOK, b.Bytes())
+	write(v, http.StatusOK, b.Bytes())
 	return nil
 }
 

@@ -27,6 +27,9 @@ const Base = "/console/"
 // escaped, and the rest.
 const maxForm = 256 << 10
 
+// gather is how long a board waits for more who want to see it, before it is made.
+const gather = 15 * time.Millisecond
+
 // askTime is how long a page waits for an answer: a person looks at it.
 const askTime = 5 * time.Second
 
@@ -77,7 +80,7 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		tries: tries.New(cfg.Now), turns: turns.New(),
-		sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
+		boards: together.Group[[]byte]{Gather: gather}, sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
 	}
 	for _, one := range Routes() {
 		c.mux.Handle(one.Method+" "+one.Path, c.handler(one))

@@ -107,15 +107,23 @@ func (v *visit) show(status int, name, title string, page any) error {
 	if err := v.console.pages.ExecuteTemplate(&b, name, frameOf(v, title, page)); err != nil {
 		return err
 	}
-	write(v.w, status, b.Bytes())
+	write(v, status, b.Bytes())
 	return nil
 }
 
-// write answers with the whole of a page.
-func write(w http.ResponseWriter, status int, page []byte) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(page) // whoever asked may have gone
+// write answers with the whole of a page, or says that it is the one which the browser has: most of what changes in a project alters nothing of what
+// a person looks at, and then there is nothing to send, to read and to compare.
+func write(v *visit, status int, page []byte) {
+	sum := sha256.Sum256(page)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	v.w.Header().Set("ETag", tag)
+	if status == http.StatusOK && v.r.Header.Get("If-None-Match") == tag {
+		v.w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(page) // whoever asked may have gone
 }
 
 // refuse answers with a page that says why there is nothing else.

@@ -70,8 +70,10 @@
     }
   };
 
+  let tag = null;
   const refresh = async () => {
-    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
+    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store", headers: tag === null ? {} : { "If-None-Match": tag } });
+    if (answer.status === 304) return; // it is as it was
     if (answer.status === 401) { document.getElementById("ended").hidden = false; return; }
     if (answer.status === 403) { // the role was taken away: what is shown is not the person's to decide about
       for (const button of main.querySelectorAll("form button, form input")) button.disabled = true;
@@ -80,6 +82,7 @@
     }
     if (answer.status >= 500) setTimeout(changed, 2000 + 2000 * Math.random()); // it is asked for again, and not by all at once
     if (!answer.ok) return;
+    tag = answer.headers.get("ETag");
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
     if (page !== null) { // of the page of an intent, parts go together, or none does

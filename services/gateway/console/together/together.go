@@ -1,17 +1,21 @@
 // Package together has several who ask for the same at about the same time share one answer. It is pure but for its goroutines.
 //
 // An answer is never older than the question: who asks while an answer is being made gets the next one, which begins when that is ready,
-// together with all who asked meanwhile. So a thousand who ask at once cost two answers, and no answer is of a time before its
+// together with all who asked meanwhile; who asks before one has begun shares that. So a thousand who ask at once cost two answers, and no answer is of a time before its
 // question.
 package together
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Group has the answers that are being made, by keys. The zero value has none. It is safe for concurrent use.
 type Group[T any] struct {
+	// Gather is how long an answer waits before it begins, for more who ask: a change is told to all who look within some milliseconds.
+	Gather time.Duration
+
 	mu    sync.Mutex
 	under map[string]*answer[T]
 }
@@ -22,7 +26,9 @@ type answer[T any] struct {
 	value T
 	err   error
 	make  func() (T, error)
-	next  *answer[T] // nil if no one has asked since this one began
+	// begun says that it is being made, so that who asks now gets next, which is nil if no one has asked since.
+	begun bool
+	next  *answer[T]
 }
 
 // Do returns the value of f, or of the f of another one with the same key, and whether it was f. It is called after Do was; not by whoever asks, so that it goes on when
@@ -37,6 +43,8 @@ func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (val
 		}
 		g.under[key], own = a, true
 		go g.run(key, a)
+	case !under.begun:
+		a = under
 	case under.next == nil:
 		under.next, own = a, true
 	default:
@@ -54,6 +62,12 @@ func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (val
 // run makes an answer, and those that were asked for meanwhile.
 func (g *Group[T]) run(key string, a *answer[T]) {
 	for a != nil {
+		if g.Gather > 0 {
+			time.Sleep(g.Gather)
+		}
+		g.mu.Lock()
+		a.begun = true
+		g.mu.Unlock()
 		a.value, a.err = a.make()
 		close(a.ready)
 		g.mu.Lock()

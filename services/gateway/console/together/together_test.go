@@ -3,7 +3,6 @@ package together
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,7 @@ func TestDo(t *testing.T) {
 	var g Group[int]
 	var calls atomic.Int64
 	begun, release := make(chan struct{}, 10), make(chan struct{})
-	make := func() (int, error) {
+	maker := func() (int, error) {
 		n := int(calls.Add(1))
 		begun <- struct{}{}
 		<-release
@@ -27,7 +26,7 @@ func TestDo(t *testing.T) {
 	leaves, leave := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	first := func(ctx context.Context, want int, wrong error) {
-		if n, _, err := g.Do(ctx, "k", make); n < want || !errors.Is(err, wrong) {
+		if n, _, err := g.Do(ctx, "k", maker); n < want || !errors.Is(err, wrong) {
 			t.Errorf("%d, %v, want %d or later, %v", n, err, want, wrong)
 		}
 	}
@@ -42,7 +41,7 @@ func TestDo(t *testing.T) {
 		asking.Go(func() { first(ctx, 2, nil) })
 	}
 	wait.Until(t, "another one is asked for", asked)
-	if n, own, err := g.Do(ctx, "other", func() (int, error) { return 7, fmt.Errorf("wrong") }); n != 7 || !own || err == nil {
+	if n, own, err := g.Do(ctx, "other", func() (int, error) { return 7, errors.New("wrong") }); n != 7 || !own || err == nil {
 		t.Errorf("another key: %d, %v, %v", n, own, err)
 	}
 	leave()

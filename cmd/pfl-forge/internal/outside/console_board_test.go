@@ -1,0 +1,88 @@
+package outside
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestBoardIsMadeOnceForMany: those who ask for the same board at once share what is between its head and foot, each under their own name; other
+// filters are other boards, and who may not see the project gets nothing of it, whoever is looking meanwhile.
+func TestBoardIsMadeOnceForMany(t *testing.T) {
+	w := bookkeeping(t)
+	var made atomic.Int64
+	var blocks atomic.Bool
+	release, begun := make(chan struct{}), make(chan struct{}, 100)
+	w.goes(quarter, func() document.Queue {
+		if blocks.Load() {
+			made.Add(1)
+			begun <- struct{}{}
+			<-release
+		}
+		return line()
+	})
+	people := []*browser{w.signIn("viewer"), w.signIn("ada"), w.signIn("bob")}
+	names := []string{"vic", "ada", "bob"}
+	banker := w.signIn("banker")
+	blocks.Store(true)
+	var looking sync.WaitGroup
+	var answered atomic.Int64
+	look := func(n int) {
+		p := people[n%3].get("/console/board")
+		p.wants(t, "the board", http.StatusOK, "update-the-parser-1", `class="who"`, "<bdi>"+names[n%3]+"</bdi>")
+		if strings.Contains(p.text, "<bdi>"+names[(n+1)%3]+"</bdi>") {
+			t.Error("the board has the name of another person")
+		}
+		answered.Add(1)
+	}
+	looking.Go(func() { look(0) })
+	wait.For(t, begun)
+	for n := range 30 {
+		looking.Go(func() { look(n) })
+	}
+	banker.get("/console/board?project=shop").wants(t, "of another project", http.StatusForbidden)
+	if answered.Load() > 0 {
+		t.Error("a board is answered that is not made")
+	}
+	close(release)
+	looking.Wait()
+	if n := made.Load(); n < 2 || n > 10 { // the first, the one that all wait for, and those of other projects
+		t.Errorf("31 boards took %d answers", n)
+	}
+	p := people[0].get("/console/board?search=x")
+	p.wants(t, "another filter", http.StatusOK, `value="x"`)
+	if people[0].get("/console/board").text == p.text {
+		t.Error("another filter is the same board")
+	}
+}
+
+// TestPageIsNotSentTwice: a page that is as the browser has it is not sent again, to nobody else's tag, and never in place of an error.
+func TestPageIsNotSentTwice(t *testing.T) {
+	w := withConsole(t)
+	path, _ := w.proposed("tagged")
+	vic := w.signIn("viewer")
+	first := vic.get("/console/board")
+	tag := first.header.Get("ETag")
+	if !strings.HasPrefix(tag, `"`) || len(tag) < 20 {
+		t.Fatalf("the tag is %s", tag)
+	}
+	again := func(b *browser, path, tag string) page {
+		b.headers = map[string]string{"If-None-Match": tag}
+		defer func() { b.headers = nil }()
+		return b.get(path)
+	}
+	if p := again(vic, "/console/board", tag); p.status != http.StatusNotModified || p.text != "" {
+		t.Errorf("the same page: %d %s", p.status, p.text)
+	}
+	again(vic, "/console/board", `"another"`).wants(t, "another tag", http.StatusOK, "Risky")
+	again(w.signIn("ada"), "/console/board", tag).wants(t, "another person", http.StatusOK, "Risky")
+	again(vic, "/console/board?project=bank", tag).wants(t, "an error", http.StatusForbidden)
+	w.request("ada", http.MethodPost, path+"/cancel", "{}").wants(t, "cancel", http.StatusOK)
+	again(vic, "/console/board", tag).wants(t, "after a change", http.StatusOK, fmt.Sprintf(`ended otherwise <span class="count">%d</span>`, 1))
+}
