@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// HealthWeeks is the number of weeks that are told unless it is said, and MostHealthWeeks bounds it.
-	HealthWeeks, MostHealthWeeks = 8, 26
+	// HealthWeeks is the number of weeks that are told unless it is said.
+	HealthWeeks = 8
+	// MostHealthWeeks bounds the number of weeks that can be asked for.
+	MostHealthWeeks = 26
 	// checks bounds the commands of an answer, and commandText the text of each, in bytes.
 	checks, commandText = 100, 300
 )

@@ -101,8 +101,11 @@ func last(list []forge.Record) []forge.Record { return slices.Clone(list[max(0, 
 // that does not go on from where the machine is: then the machine has to be loaded anew.
 func (l *Loaded) GoOn(ctx context.Context, j Journal, key forge.Key, added func(*forge.Record)) (bool, error) {
 	newest, err := j.Last(ctx, key)
-	if err != nil || newest.Seq == l.Head.Seq {
-		return err != nil || newest.Hash == l.Head.Hash, err
+	if err != nil {
+		return true, fmt.Errorf("going on with %s: %w", key, err)
+	}
+	if newest.Seq == l.Head.Seq {
+		return newest.Hash == l.Head.Hash, nil
 	}
 	tail, err := j.After(ctx, key, l.Head.Seq)
 	if err != nil {

@@ -22,8 +22,9 @@ func ended(task forge.TaskID, outcome forge.MergeOutcome, took time.Duration) *f
 // end is not known holds the project up.
 func TestTell(t *testing.T) {
 	var r Reader
+	merging := forge.Attempt{Task: "a-001", Step: forge.StepMerge, Number: 1, Claim: 1}
 	line := mergequeue.Line{Parallel: 2, Batch: 1, Places: []mergequeue.Place{
-		{Intent: "a", Task: "a-001", Position: 1, Words: "is being merged", Merging: true, Attempt: forge.Attempt{Task: "a-001", Step: forge.StepMerge, Number: 1, Claim: 1}},
+		{Intent: "a", Task: "a-001", Position: 1, Words: "is being merged", Merging: true, Attempt: merging},
 		{Intent: "b", Task: "b-001", Position: 2, Words: "second", Trial: mergequeue.Trying, On: []forge.TaskID{"a-001"}},
 		{Intent: "c", Task: "c-001", Words: "pull request 7"},
 	}}
@@ -40,7 +41,7 @@ func TestTell(t *testing.T) {
 		r.Add(ended("z-001", forge.MergeConflict, time.Hour))
 		r.Add(ended("z-001", forge.MergeDone, 0))
 	}
-	begins := &forge.Record{Events: []forge.Event{{At: noon.Add(-4 * time.Second)}}, Effects: forge.Effects{Commands: []forge.Command{{Attempt: line.Places[0].Attempt}}}}
+	begins := &forge.Record{Events: []forge.Event{{At: noon.Add(-4 * time.Second)}}, Effects: forge.Effects{Commands: []forge.Command{{Attempt: merging}}}}
 	r.Add(begins)
 	begins.Events[0].At = noon
 	r.Add(begins) // a repetition after a crash does not begin it anew
@@ -59,7 +60,8 @@ func TestTell(t *testing.T) {
 	held := line
 	held.Held = true
 	closed := func(reason forge.FailureReason, until time.Time) *forge.Summary {
-		return &forge.Summary{Project: &forge.ProjectSummary{Closed: []forge.ClosedAccount{{Agent: "x", Reason: reason, Message: "words", Since: noon, Until: until}}}}
+		c := forge.ClosedAccount{Agent: "x", Reason: reason, Message: "words", Since: noon, Until: until}
+		return &forge.Summary{Project: &forge.ProjectSummary{Closed: []forge.ClosedAccount{c}}}
 	}
 	for name, q := range map[string]document.Queue{
 		"held":   r.Tell(&sum, held, noon),

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestHealthIsTold(t *testing.T) {
 	for _, of := range []string{"queue", "person", "implement", "budget"} {
 		p := vic.get("/console/health?weeks=4&of=" + of)
 		p.wants(t, of, http.StatusOK, "<title>Health of shop", `role="img"`, "2 (67%)", "100%", "go test ./...", h.Weeks[3].Week)
-		if n := strings.Count(p.text, `<svg class="chart"`); n != map[bool]int{true: 1, false: 2}[of == "budget"] || strings.Contains(p.text, " style=") {
+		if n := strings.Count(p.text, `<svg class="chart`); n != map[bool]int{true: 1, false: 2}[of == "budget"] || strings.Contains(p.text, " style=") {
 			t.Errorf("%s: %d drawings", of, n)
 		}
 	}
@@ -110,7 +111,8 @@ func (w *world) goes(health func(figures.HealthRequest) figures.Health, queue fu
 
 // quarter is the health of a project over some weeks.
 func quarter(r figures.HealthRequest) figures.Health {
-	h := figures.Health{Total: figures.HealthWeek{Done: 190, Failed: 21, Rejected: 4, Cancelled: 6, Made: 320, MadeAgain: 88, ReviewsRejected: 51, VerifyFailed: 30, Conflicts: 7}}
+	var h figures.Health
+	sum := &h.Total
 	lasts := func(key string, n int, p50 float64) figures.Durations {
 		return figures.Durations{Key: key, Count: n, P50: p50, P90: 3 * p50, P99: 7 * p50}
 	}
@@ -122,16 +124,19 @@ func quarter(r figures.HealthRequest) figures.Health {
 	for i := range max(r.Weeks, 1) {
 		n := 20 + i*i%17
 		week := figures.HealthWeek{
-			Week: time.Now().UTC().AddDate(0, 0, -7*(r.Weeks-1-i)).Format(time.DateOnly), Done: n, Failed: i % 5, Rejected: i % 2, Made: 2 * n, MadeAgain: n / 2,
+			Week: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).AddDate(0, 0, -7*(r.Weeks-1-i)).Format(time.DateOnly), Done: n, Failed: i % 5, Rejected: i % 2, Made: 2 * n, MadeAgain: n / 2,
 			ReviewsRejected: n / 3, VerifyFailed: n / 4, Conflicts: i % 3,
 		}
 		week.Waits, week.Steps = of(n, 1+float64(i*7%5)/4)
 		h.Weeks = append(h.Weeks, week)
+		sum.Done, sum.Failed, sum.Rejected = sum.Done+week.Done, sum.Failed+week.Failed, sum.Rejected+week.Rejected
+		sum.Made, sum.MadeAgain, sum.Conflicts = sum.Made+week.Made, sum.MadeAgain+week.MadeAgain, sum.Conflicts+week.Conflicts
+		sum.ReviewsRejected, sum.VerifyFailed = sum.ReviewsRejected+week.ReviewsRejected, sum.VerifyFailed+week.VerifyFailed
 	}
 	h.Checks = []figures.CheckStat{
 		{Command: "go test -race ./...", Runs: 420, Failed: 33, Verified: 380, Flaky: 6, Red: 1, MedianSeconds: 58, FlakyAt: time.Now().Add(-30 * time.Hour)},
 		{Command: "go vet ./...", Runs: 400, Failed: 4, Verified: 380, MedianSeconds: 4},
-		{Name: "end-to-end " + evil + hides, Command: "make e2e " + evil + hides, Runs: 40, Failed: 9, Verified: 38, MedianSeconds: 190},
+		{Name: "end-to-end", Command: "make e2e", Runs: 40, Failed: 9, Verified: 38, MedianSeconds: 190},
 	}
 	return h
 }
@@ -147,13 +152,13 @@ func line() document.Queue {
 	return document.Queue{
 		Parallel: 4, Batch: 2, Basis: &document.QueueBasis{Trials: 20, TrialSeconds: 60, Merges: 20, MergeSeconds: 2},
 		Facts: []document.Fact{
-			{Fact: forge.FailQuota, Of: "claude", Why: "five-hour limit reached " + evil + hides, Since: time.Now().Add(-20 * time.Minute), Until: &until},
+			{Fact: forge.FailQuota, Of: "claude", Why: "five-hour limit reached", Since: time.Now().Add(-20 * time.Minute), Until: &until},
 		},
 		Changes: []document.QueuedChange{
 			change(1, document.QueueMerging, "is being merged", 2),
 			change(2, document.QueuePassed, "second in the merge queue, passed on top of update-the-parser-1-001", 4),
 			change(3, document.QueueRiding, "third in the merge queue, is tried together with later ones on top of update-the-parser-2-001", 44),
-			change(4, document.QueueTrying, "fourth in the merge queue, is tried, and decides about those before it in its batch, on top of update-the-parser-2-001, update-the-parser-3-001 "+evil+hides, 46),
+			change(4, document.QueueTrying, "fourth in the merge queue, is tried, and decides about those before it in its batch, on top of update-the-parser-2-001, update-the-parser-3-001", 46),
 			change(5, document.QueueStopped, "fifth in the merge queue, did not pass on top of update-the-parser-4-001; its merge finds out why", 108),
 			change(6, document.QueueQueued, "sixth in the merge queue", 110),
 		},
@@ -166,18 +171,34 @@ func TestConsoleHealthInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := bookkeeping(t)
-	w.goes(quarter, line)
+	var hostile atomic.Bool
+	w.goes(func(r figures.HealthRequest) figures.Health {
+		h := quarter(r)
+		if hostile.Load() {
+			h.Checks[2].Name, h.Checks[2].Command = "e2e "+evil+hides, "make e2e "+evil+hides
+		}
+		return h
+	}, func() document.Queue {
+		q := line()
+		if hostile.Load() {
+			q.Facts[0].Why, q.Changes[3].Words = "limit "+evil+hides, "fourth "+evil+hides
+		}
+		return q
+	})
 	acts(ctx, t, chromedp.Navigate(w.base+"/console/sign-in?next=/console/health"), chromedp.WaitVisible("#token"),
 		chromedp.SendKeys("#token", w.secrets["viewer"]), chromedp.Submit("#token"), chromedp.WaitVisible("svg.chart"))
 	for _, one := range []view{
-		{"console-health", "/console/health?weeks=26&of=review", "light", 1100, 1500},
+		{"console-health", "/console/health?of=review", "light", 1100, 1720},
+		{"console-queue", "/console/board", "light", 1100, 800},
+		{"", "/console/health?weeks=26&of=queue", "light", 1100, 1500},
 		{"", "/console/health?of=person", "dark", 1100, 1500},
 		{"", "/console/health?of=merge_queue", "dark", 320, 2600},
 		{"", "/console/health", "light", 3840, 1500},
-		{"console-queue", "/console/board", "light", 1100, 800},
+		{"", "/console/board", "light", 1100, 800},
 		{"", "/console/board", "dark", 320, 1900},
 	} {
 		one.picture(ctx, t, w.base)
+		hostile.Store(one.name == "console-queue" || hostile.Load()) // the pictures of the documents are those of a peaceful project
 		if wide := reads(ctx, t, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); int64(wide) > one.width {
 			t.Errorf("%s at %d has %d", one.address, one.width, wide)
 		}

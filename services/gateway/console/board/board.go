@@ -11,7 +11,6 @@ package board
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -36,11 +35,16 @@ var (
 // handed are those that the API has as well.
 var handed = []string{"status", "waiting", "type", "label", "requester"}
 
-// The errors of an address are sentences that a page shows.
-var (
-	errName  = errors.New("The board has no filter of this name.") //nolint:staticcheck // a person reads it as it is
-	errTwice = errors.New("A filter is given twice.")              //nolint:staticcheck // the same
-	errSince = errors.New("Since: give a day such as 2026-03-01.") //nolint:staticcheck // the same
+// sentence is an error of an address, as a page shows it.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
+// The errors of an address.
+const (
+	errName  sentence = "The board has no filter of this name."
+	errTwice sentence = "A filter is given twice."
+	errSince sentence = "Since: give a day such as 2026-03-01."
 )
 
 // Filter chooses the intents of the board, as its address has it.
