@@ -62,7 +62,8 @@ type HealthWeek struct {
 	// Made counts the changes that were made, and MadeAgain those of them that were not the first of their task.
 	Made      int `json:"made"       yaml:"made"`
 	MadeAgain int `json:"made_again" yaml:"made_again"`
-	// ReviewsRejected, VerifyFailed and Conflicts count results that sent a change back.
+	// ReviewsRejected, VerifyFailed and Conflicts count results that sent a change back. A verify that failed because a check is
+	// flaky, or the base branch red, is none.
 	ReviewsRejected int `json:"reviews_rejected" yaml:"reviews_rejected"`
 	VerifyFailed    int `json:"verify_failed"    yaml:"verify_failed"`
 	Conflicts       int `json:"conflicts"        yaml:"conflicts"`

@@ -190,7 +190,8 @@ var allowLists = []allowList{
 		may: []string{
 			"std", ".", "./document", "./document/figures", "./internal/term", "./services/gateway/api", "./services/gateway/console/board", "./services/gateway/console/costs",
 			"./services/gateway/console/gantt", "./services/gateway/console/health",
-			"./services/gateway/console/together", "./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible", "./services/gateway/tokens",
+			"./services/gateway/console/together", "./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
+			"./services/gateway/console/wording", "./services/gateway/tokens",
 			"github.com/nats-io/nuid",
 		},
 		never:  []string{"os/exec", "text/template"},

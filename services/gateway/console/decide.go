@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/wording"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -58,7 +59,7 @@ func orNone(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return `"` + words(s) + `"`
+	return `"` + wording.State(s) + `"`
 }
 
 // stalePage says why a decision was not done.

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -20,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/health"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/wording"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -29,7 +29,7 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": visible.Reveal, "cut": visible.Cut, "words": words, "usd": costs.USD, "count": costs.Count, "plural": plural, "mark": mark,
+	"reveal": visible.Reveal, "cut": visible.Cut, "words": wording.State, "usd": costs.USD, "count": costs.Count, "plural": wording.Plural, "mark": mark,
 	"unnamed":   func(f document.DiffFile) bool { return unnamed(&f) },
 	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
 	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
@@ -49,7 +49,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
 func pagesOf(now func() time.Time) *template.Template {
-	return template.Must(templates.Clone()).Funcs(template.FuncMap{"age": func(at time.Time) string { return age(now().Sub(at)) }})
+	return template.Must(templates.Clone()).Funcs(template.FuncMap{"age": func(at time.Time) string { return wording.Age(now().Sub(at)) }})
 }
 
 // stampOf returns a hash of files.
@@ -133,42 +133,6 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, t *tokens.Token
 		c.cfg.Log.ErrorContext(r.Context(), "a page cannot be made", "error", err)
 		http.Error(w, words, status)
 	}
-}
-
-// wording has the names of states on pages, where they differ from those of the API.
-var wording = map[string]string{
-	"approval": "needs approval", "clarification": "has questions", "failed": "failed", "dirty": "files are in the way", "base": "base branch is red",
-	"budget": "over budget", "pull_request": "pull request changed", "paused": "paused", "med": "medium", "executing": "in progress", "error": "error",
-}
-
-// words returns the name of a status, or of the act that an intent waits for.
-func words(value any) string {
-	s := fmt.Sprint(value)
-	if w := wording[s]; w != "" {
-		return w
-	}
-	return strings.ReplaceAll(s, "_", " ")
-}
-
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// age returns how long ago something was.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
 // merged returns the projects of two lists, sorted, each once.

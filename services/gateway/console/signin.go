@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/wording"
 )
 
 // maxSecret bounds a token, and maxNext an address to go on to, in bytes.
@@ -82,7 +84,7 @@ func (v *visit) signIn() error {
 		seconds := int(math.Ceil(wait.Seconds()))
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 		return v.show(http.StatusTooManyRequests, "signin", "Sign in", entry{Next: next, Wrong: fmt.Sprintf(
-			"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", plural(seconds, "second"),
+			"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", wording.Plural(seconds, "second"),
 		)})
 	}
 	// What was typed is not in the line: it may be a token with a letter too many.

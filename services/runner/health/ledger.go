@@ -9,7 +9,7 @@
 //
 //	a run      when the status of its intent has become one that ends, done or not; a retry is another run
 //	a change   when an implement step reports one; it is made again if its task had one before
-//	a setback  when a review rejects, verify fails, or the change conflicts, in its own checkout or in its merge
+//	a setback  when a review rejects, verify fails by the change's own fault, or the change conflicts, in its own checkout or in its merge
 //	a step     from the worker's beginning to the result, for attempts that a worker ended
 //	a wait     for a worker: from the command to its beginning, also of a worker that was given up then;
 //	           for the merge queue and file locks: from the request to its answer, a withdrawn one not at all;
@@ -36,6 +36,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
 	"github.com/pfl-forge/pfl-forge/services/runner/spans"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // Ledger has the figures of some weeks of a project. The zero value is empty and keeps everything. It is not safe for
@@ -160,7 +161,9 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 		case "rejected":
 			w.ReviewsRejected++
 		case "verify_failed":
-			w.VerifyFailed++
+			if faulty(m) {
+				w.VerifyFailed++
+			}
 		case "conflict":
 			w.Conflicts++
 		}
@@ -172,6 +175,20 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 	case *forge.FilesLocked:
 		l.answered(u, request{document.SpanLocks, m.Task, m.Number}, at)
 	default:
+	}
+}
+
+// faulty reports whether a change did not pass by itself: not where a check is flaky, or the base branch is red.
+func faulty(m *forge.Result) bool {
+	rb := forge.As[*forge.Rebase](m.Output)
+	if rb == nil || rb.Verify == nil || len(rb.Verify.Trials) == 0 {
+		return true
+	}
+	switch verdict.Blame(rb.Verify, rb.Verify.Trials[0].Tree) {
+	case verdict.FaultOfCheck, verdict.FaultOfBase:
+		return false
+	default:
+		return true
 	}
 }
 

@@ -4,7 +4,7 @@
 //
 // # What is not trusted
 //
-// An address is written by anybody: a parameter that is not known, is repeated or is no day is refused with a sentence, and a number of a
+// Whoever likes makes up an address: a parameter that is not known, is repeated or is no day is refused with a sentence, and a number of a
 // page may be as large as numbers get. Titles, and the words of accounts and origins, are texts of others; a template
 // shows them as such, cut.
 package board
