@@ -95,7 +95,8 @@ func (v *visit) audit() error {
 // is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 	q := v.r.URL.Query()
-	page = auditPage{Filter: board.Filter{Values: url.Values{}}, Projects: v.console.auditable(v.token), Actions: document.AuditActions, Wide: v.token.Everywhere()}
+	page = auditPage{Projects: v.console.auditable(v.token), Actions: document.AuditActions, Wide: v.token.Everywhere()}
+	page.Filter.Values = url.Values{}
 	ask = url.Values{}
 	for name, values := range q {
 		if name != "after" && !slices.Contains(auditFilters, name) {

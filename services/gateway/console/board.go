@@ -46,7 +46,11 @@ func (v *visit) board() error {
 		page.Projects = merged(page.Projects, nil)
 	}
 	v.live = chosen[:min(len(chosen), mostProjects)]
-	if !admitted(v) { // whoever may not see all of it is told so, or sees the rest
+	err = admitted(v)
+	if status := statusOf(err); status == http.StatusTooManyRequests { // a second try would not be counted
+		return err
+	}
+	if err != nil { // whoever may not see all of it is told so, or sees the rest
 		if err := page.fill(v.r.Context(), v, chosen); err != nil {
 			return err
 		}
@@ -77,16 +81,17 @@ func (v *visit) board() error {
 // for all who may see all of it: nothing in it is of the person who looks. Each of them is admitted by the API first, and counted as if
 // it were asked for them alone.
 
-// admitted reports whether the API would answer everything of which the board of the visit's projects is made.
-func admitted(v *visit) bool {
+// admitted returns nil if the API would answer everything of which the board of the visit's projects is made, and else why it does not.
+func admitted(v *visit) error {
 	for _, p := range v.live {
 		for _, rest := range []string{"/intents", "/queue"} {
-			if v.holder.Ask(v.r.Context(), api.Call{Method: http.MethodGet, Path: "/api/v1/projects/" + string(p) + rest, Admitted: true}, nil) != nil {
-				return false
+			call := api.Call{Method: http.MethodGet, Path: "/api/v1/projects/" + string(p) + rest, Admitted: true}
+			if err := v.holder.Ask(v.r.Context(), call, nil); err != nil {
+				return err
 			}
 		}
 	}
-	return len(v.live) > 0
+	return nil
 }
 
 // key names everything that a board depends on besides the journals: two with the same key are the same.

@@ -80,7 +80,7 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		tries: tries.New(cfg.Now), turns: turns.New(),
-		boards: together.Group[[]byte]{Gather: gather}, sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
+		boards: together.Group[[]byte]{Gather: func() { <-time.After(gather) }}, sessions: &sessions{key: cfg.Key, book: cfg.Tokens, now: cfg.Now},
 	}
 	for _, one := range Routes() {
 		c.mux.Handle(one.Method+" "+one.Path, c.handler(one))

@@ -45,7 +45,9 @@ func TestLedger(t *testing.T) {
 	tells(&l, 70*time.Second, working, forge.Effects{}, made) // comes twice
 	review := forge.Attempt{Task: "a-001", Step: forge.StepReview, Number: 1, Claim: 1}
 	tells(&l, 70*time.Second, working, issued(review))
-	rejected := &forge.Result{Attempt: review, StartedAt: noon.AddDate(-1, 0, 0), Duration: 1000 * time.Hour, Output: &forge.Review{Verdict: forge.VerdictRejected}}
+	rejected := &forge.Result{
+		Attempt: review, StartedAt: noon.AddDate(-1, 0, 0), Duration: 1000 * time.Hour, Output: &forge.Review{Verdict: forge.VerdictRejected},
+	}
 	tells(&l, 80*time.Second, working, forge.Effects{}, rejected)
 	again := a
 	again.Number = 2
@@ -55,7 +57,9 @@ func TestLedger(t *testing.T) {
 	tells(&l, 90*time.Second, working, issued(moved))
 	late := &forge.Result{Attempt: again, StartedAt: noon, Duration: time.Second, Output: &forge.Implementation{Commits: 1}}
 	tells(&l, 91*time.Second, working, forge.Effects{}, late) // of a claim that was given up
-	tells(&l, 100*time.Second, working, forge.Effects{}, &forge.Result{Attempt: moved, StartedAt: noon.Add(95 * time.Second), Duration: 5 * time.Second, Output: &forge.Implementation{Commits: 1}})
+	tells(&l, 100*time.Second, working, forge.Effects{}, &forge.Result{
+		Attempt: moved, StartedAt: noon.Add(95 * time.Second), Duration: 5 * time.Second, Output: &forge.Implementation{Commits: 1},
+	})
 	void := forge.Attempt{Task: "a-002", Step: forge.StepImplement, Number: 1, Claim: 1}
 	tells(&l, 100*time.Second, working, issued(void))
 	tells(&l, 101*time.Second, working, forge.Effects{Cancels: []forge.Attempt{void}})
@@ -83,7 +87,8 @@ func TestLedger(t *testing.T) {
 		t.Fatalf("%+v", h.Weeks)
 	}
 	w := h.Weeks[0]
-	if got := fmt.Sprint(w.Done, w.Failed, w.Rejected, w.Cancelled, w.Made, w.MadeAgain, w.ReviewsRejected, w.VerifyFailed, w.Conflicts); got != "1 0 0 0 2 1 1 0 2" {
+	got := fmt.Sprint(w.Done, w.Failed, w.Rejected, w.Cancelled, w.Made, w.MadeAgain, w.ReviewsRejected, w.VerifyFailed, w.Conflicts)
+	if got != "1 0 0 0 2 1 1 0 2" {
 		t.Errorf("counted %s", got)
 	}
 	if got := fmt.Sprint(w.Steps); got != "[{implement 2 5 30 30} {review 1 10 10 10}]" {
@@ -143,7 +148,8 @@ func TestWeeks(t *testing.T) {
 	for i := range 10 {
 		tells(&l, time.Duration(7*24*i)*time.Hour, forge.Summary{Status: forge.StatusDone}, forge.Effects{})
 	}
-	if h := l.Health(figures.HealthRequest{Weeks: figures.MostHealthWeeks}, noon.AddDate(0, 0, 63)); len(l.weeks) != 3 || h.Total.Done != 3 || len(h.Weeks) != 26 {
+	h := l.Health(figures.HealthRequest{Weeks: figures.MostHealthWeeks}, noon.AddDate(0, 0, 63))
+	if len(l.weeks) != 3 || h.Total.Done != 3 || len(h.Weeks) != 26 {
 		t.Errorf("%d weeks, %+v", len(l.weeks), h.Total)
 	}
 }
@@ -165,5 +171,26 @@ func TestPercentiles(t *testing.T) {
 		if got := fmt.Sprint(figures.DurationsOf("x", some)); got != want {
 			t.Errorf("of %d: %s, want %s", n, got, want)
 		}
+	}
+}
+
+// TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change.
+func TestNoFault(t *testing.T) {
+	var l Ledger
+	trial := func(of, command string) forge.CheckRun {
+		return forge.CheckRun{Name: of, Tree: "t", Passed: command == "", Command: command}
+	}
+	for i, trials := range [][]forge.CheckRun{
+		{trial("change", "vet"), trial("change", "vet"), trial("base", "vet"), trial("base", "vet")}, // red
+		nil,
+		{trial("change", "vet"), trial("change", "vet"), trial("base", ""), trial("base", "")},
+	} {
+		a := forge.Attempt{Task: "a-001", Step: forge.StepRebase, Number: i + 1, Claim: 1}
+		tells(&l, 0, forge.Summary{Status: forge.StatusExecuting}, issued(a))
+		failed := &forge.Rebase{Verify: &forge.VerifyReport{Command: "vet", Trials: trials}}
+		tells(&l, time.Second, forge.Summary{Status: forge.StatusExecuting}, forge.Effects{}, &forge.Result{Attempt: a, Duration: time.Second, Output: failed})
+	}
+	if got := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total.VerifyFailed; got != 2 {
+		t.Errorf("%d failed", got)
 	}
 }

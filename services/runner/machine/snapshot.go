@@ -111,7 +111,8 @@ func (l *Loaded) GoOn(ctx context.Context, j Journal, key forge.Key, added func(
 	if err != nil {
 		return true, fmt.Errorf("going on with %s: %w", key, err)
 	}
-	if tail.At.Seq != l.Head.Seq || tail.At.Hash != l.Head.Hash || tail.Head.Broken != nil {
+	whole := tail.Head.Broken == nil
+	if !whole || tail.At.Seq != l.Head.Seq || tail.At.Hash != l.Head.Hash {
 		return false, nil
 	}
 	fold(l.Machine, tail.Records)

@@ -37,7 +37,7 @@ func place(n int, text string) (mergequeue.Place, time.Duration) {
 func TestPace(t *testing.T) {
 	for name, one := range map[string]struct {
 		parallel, batch int
-		trial           time.Duration
+		trial           int // in seconds
 		line            []string
 		want            string
 	}{
@@ -60,7 +60,7 @@ func TestPace(t *testing.T) {
 			p, elapsed := place(i, text)
 			l.Places, since[p.Attempt] = append(l.Places, p), elapsed
 		}
-		pace, got := Pace{Trial: one.trial * time.Second, Merge: 10 * time.Second}, []int{}
+		pace, got := Pace{Trial: time.Duration(one.trial) * time.Second, Merge: 10 * time.Second}, []int{}
 		for _, left := range pace.Left(l, func(a forge.Attempt) time.Duration { return since[a] }) {
 			got = append(got, int(left.Seconds()))
 		}

@@ -138,6 +138,7 @@ func stateOf(p *mergequeue.Place) document.QueueState {
 		return document.QueuePassed
 	case mergequeue.Stopped:
 		return document.QueueStopped
+	case mergequeue.Untested, "":
 	}
 	return document.QueueQueued
 }

@@ -3,6 +3,7 @@ package outside
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
 // TestBoardIsMadeOnceForMany: those who ask for the same board at once share what is between its head and foot, each under their own name; other
@@ -46,6 +48,10 @@ func TestBoardIsMadeOnceForMany(t *testing.T) {
 	for n := range 30 {
 		looking.Go(func() { look(n) })
 	}
+	looking.Go(func() {
+		people[0].get("/console/board?search=nothing").wants(t, "another filter", http.StatusOK, `value="nothing"`, "<bdi>vic</bdi>")
+	})
+	wait.For(t, begun) // it is another board, and does not wait for the first
 	banker.get("/console/board?project=shop").wants(t, "of another project", http.StatusForbidden)
 	if answered.Load() > 0 {
 		t.Error("a board is answered that is not made")
@@ -85,4 +91,36 @@ func TestPageIsNotSentTwice(t *testing.T) {
 	again(vic, "/console/board?project=bank", tag).wants(t, "an error", http.StatusForbidden)
 	w.request("ada", http.MethodPost, path+"/cancel", "{}").wants(t, "cancel", http.StatusOK)
 	again(vic, "/console/board", tag).wants(t, "after a change", http.StatusOK, fmt.Sprintf(`ended otherwise <span class="count">%d</span>`, 1))
+}
+
+// TestSharedBoardsAreCounted: a person who is answered together with others is counted all the same, and told when their token asks too often.
+func TestSharedBoardsAreCounted(t *testing.T) {
+	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}, PerSecond: 0.001, Burst: 5})
+	var blocks atomic.Bool
+	release, begun := make(chan struct{}), make(chan struct{}, 100)
+	w.goes(quarter, func() document.Queue {
+		if blocks.Load() {
+			begun <- struct{}{}
+			<-release
+		}
+		return line()
+	})
+	bob := w.signIn("bob")
+	blocks.Store(true)
+	var looking sync.WaitGroup
+	var refused atomic.Int64
+	for range 20 {
+		looking.Go(func() {
+			if bob.get("/console/board").status == http.StatusTooManyRequests {
+				refused.Add(1)
+			}
+		})
+	}
+	wait.For(t, begun)
+	wait.Until(t, "those above the bound are told", func() bool { return refused.Load() == 15 })
+	close(release)
+	looking.Wait()
+	if n := refused.Load(); n != 15 {
+		t.Errorf("%d of 20 are refused", n)
+	}
 }

@@ -105,14 +105,15 @@ func (w *world) goes(health func(figures.HealthRequest) figures.Health, queue fu
 	})
 	w.t.Cleanup(func() { cancel(); running.Wait() })
 	wait.Until(w.t, "the runner answers", func() bool {
-		return w.request("viewer", http.MethodGet, "/api/v1/projects/shop/queue", "").status == http.StatusOK
+		_, err := w.bus.Submissions.Page(wait.Context(w.t), "shop", "gateway", "queue", document.QueueRequest{})
+		return err == nil
 	})
 }
 
 // quarter is the health of a project over some weeks.
 func quarter(r figures.HealthRequest) figures.Health {
 	var h figures.Health
-	sum := &h.Total
+	sum, monday := &h.Total, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 	lasts := func(key string, n int, p50 float64) figures.Durations {
 		return figures.Durations{Key: key, Count: n, P50: p50, P90: 3 * p50, P99: 7 * p50}
 	}
@@ -124,7 +125,7 @@ func quarter(r figures.HealthRequest) figures.Health {
 	for i := range max(r.Weeks, 1) {
 		n := 20 + i*i%17
 		week := figures.HealthWeek{
-			Week: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).AddDate(0, 0, -7*(r.Weeks-1-i)).Format(time.DateOnly), Done: n, Failed: i % 5, Rejected: i % 2, Made: 2 * n, MadeAgain: n / 2,
+			Week: monday.AddDate(0, 0, -7*(r.Weeks-1-i)).Format(time.DateOnly), Done: n, Failed: i % 5, Rejected: i % 2, Made: 2 * n, MadeAgain: n / 2,
 			ReviewsRejected: n / 3, VerifyFailed: n / 4, Conflicts: i % 3,
 		}
 		week.Waits, week.Steps = of(n, 1+float64(i*7%5)/4)
@@ -158,7 +159,8 @@ func line() document.Queue {
 			change(1, document.QueueMerging, "is being merged", 2),
 			change(2, document.QueuePassed, "second in the merge queue, passed on top of update-the-parser-1-001", 4),
 			change(3, document.QueueRiding, "third in the merge queue, is tried together with later ones on top of update-the-parser-2-001", 44),
-			change(4, document.QueueTrying, "fourth in the merge queue, is tried, and decides about those before it in its batch, on top of update-the-parser-2-001, update-the-parser-3-001", 46),
+			change(4, document.QueueTrying, "fourth in the merge queue, is tried, and decides about those before it in its batch, on top of "+
+				"update-the-parser-2-001, update-the-parser-3-001", 46),
 			change(5, document.QueueStopped, "fifth in the merge queue, did not pass on top of update-the-parser-4-001; its merge finds out why", 108),
 			change(6, document.QueueQueued, "sixth in the merge queue", 110),
 		},

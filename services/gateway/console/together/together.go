@@ -1,20 +1,19 @@
 // Package together has several who ask for the same at about the same time share one answer. It is pure but for its goroutines.
 //
 // An answer is never older than the question: who asks while an answer is being made gets the next one, which begins when that is ready,
-// together with all who asked meanwhile; who asks before one has begun shares that. So a thousand who ask at once cost two answers, and no answer is of a time before its
-// question.
+// together with all who asked meanwhile; who asks before one has begun shares that. So a thousand who ask at once cost two answers, and no answer is of a time
+// before its question.
 package together
 
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // Group has the answers that are being made, by keys. The zero value has none. It is safe for concurrent use.
 type Group[T any] struct {
-	// Gather is how long an answer waits before it begins, for more who ask: a change is told to all who look within some milliseconds.
-	Gather time.Duration
+	// Gather, if not nil, waits before an answer begins, for more who ask: a change is told to all who look within some milliseconds.
+	Gather func()
 
 	mu    sync.Mutex
 	under map[string]*answer[T]
@@ -31,8 +30,8 @@ type answer[T any] struct {
 	next  *answer[T]
 }
 
-// Do returns the value of f, or of the f of another one with the same key, and whether it was f. It is called after Do was; not by whoever asks, so that it goes on when
-// they leave: f bounds itself. The error is that of f, or of ctx.
+// Do returns the value of f, or of the f of another one with the same key, and whether it was f. It is called after Do was; not by whoever asks, so
+// that it goes on when they leave: f bounds itself. The error is that of f, or of ctx.
 func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (value T, own bool, err error) {
 	g.mu.Lock()
 	a := &answer[T]{ready: make(chan struct{}), make: f}
@@ -62,8 +61,8 @@ func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (val
 // run makes an answer, and those that were asked for meanwhile.
 func (g *Group[T]) run(key string, a *answer[T]) {
 	for a != nil {
-		if g.Gather > 0 {
-			time.Sleep(g.Gather)
+		if g.Gather != nil {
+			g.Gather()
 		}
 		g.mu.Lock()
 		a.begun = true

@@ -16,7 +16,7 @@ func TestDo(t *testing.T) {
 	var g Group[int]
 	var calls atomic.Int64
 	begun, release := make(chan struct{}, 10), make(chan struct{})
-	maker := func() (int, error) {
+	maker := func() (int, error) { //nolint:unparam // as Do wants it
 		n := int(calls.Add(1))
 		begun <- struct{}{}
 		<-release
@@ -51,4 +51,38 @@ func TestDo(t *testing.T) {
 		t.Errorf("%d answers were made", n)
 	}
 	wait.Until(t, "nothing is kept", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.under) == 0 })
+}
+
+// TestGather: who asks before an answer has begun shares it.
+func TestGather(t *testing.T) {
+	begins := make(chan struct{})
+	g := Group[int]{Gather: func() { <-begins }}
+	var calls atomic.Int64
+	ask := func(ctx context.Context) (int, bool, error) {
+		return g.Do(ctx, "k", func() (int, error) { return int(calls.Add(1)), nil })
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if n, own, err := ask(wait.Context(t)); n != 1 || !own || err != nil {
+			t.Errorf("the first: %d, %v, %v", n, own, err)
+		}
+	})
+	wait.Until(t, "one has asked", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.under) == 1 })
+	for range 3 { // they share, and leave
+		if n, own, err := ask(canceled(t)); n != 0 || own || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d, %v, %v", n, own, err)
+		}
+	}
+	close(begins)
+	asking.Wait()
+	if calls.Load() != 1 {
+		t.Errorf("%d answers were made", calls.Load())
+	}
+}
+
+// canceled returns a context that is over.
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
