@@ -82,6 +82,7 @@ func TestGather(t *testing.T) {
 
 // canceled returns a context that is over.
 func canceled(t *testing.T) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
