@@ -101,7 +101,9 @@ func runner(all []Account) []Right {
 				subjects.APISubmit, subjects.APISubmitFrom, subjects.APIListBy, subjects.APIListFrom, subjects.APIShowBy, subjects.APIShowFrom,
 				subjects.APIDiffBy, subjects.APIDiffFrom, subjects.APITranscriptBy, subjects.APITranscriptFrom,
 				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
-				subjects.APICostsBy, subjects.APICostsFrom, subjects.APISettingsBy, subjects.APISettingsFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APICostsBy, subjects.APICostsFrom, subjects.APISettingsBy, subjects.APISettingsFrom,
+				subjects.APIQueueBy, subjects.APIQueueFrom,
+				subjects.APIHealthBy, subjects.APIHealthFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{
@@ -222,7 +224,7 @@ func gateway() []Right {
 	var looks []string
 	for _, verb := range []string{
 		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbServices,
+		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
 	} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
@@ -296,7 +298,7 @@ func (a Account) operator() []Right {
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
 			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbServices,
+			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}

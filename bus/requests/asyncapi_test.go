@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/messages"
 )
@@ -204,6 +205,8 @@ var pages = map[string]struct {
 	"timeline":   {"Ask for the records of an intent.", reflect.TypeFor[document.TimelineRequest](), reflect.TypeFor[document.Timeline]()},
 	"audit":      {"Ask who did what.", reflect.TypeFor[document.AuditRequest](), reflect.TypeFor[document.Audit]()},
 	"costs":      {"Ask what agents used.", reflect.TypeFor[document.CostsRequest](), reflect.TypeFor[document.Costs]()},
+	"queue":      {"Ask for the merge queue.", reflect.TypeFor[document.QueueRequest](), reflect.TypeFor[document.Queue]()},
+	"health":     {"Ask how the work went, by week.", reflect.TypeFor[figures.HealthRequest](), reflect.TypeFor[figures.Health]()},
 	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[document.SettingsRequest](), reflect.TypeFor[document.ProjectSettings]()},
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/figures"
 )
 
 const (
@@ -57,6 +58,10 @@ type ServeConfig struct {
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Costs adds up the usage of the agents of a project. Error: *RequestError.
 	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
+	// Health tells how well the work of a project goes. Error: *RequestError.
+	Health func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error)
+	// Queue tells the merge queue of a project. Error: *RequestError.
+	Queue func(context.Context, forge.ProjectID, document.QueueRequest) (document.Queue, error)
 	// Timeline returns a page of the records of an intent, with the same errors.
 	Timeline func(context.Context, forge.ProjectID, document.TimelineRequest) (document.Timeline, error)
 	// Audit returns a page of who did what in a project, with the same errors.
@@ -77,6 +82,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
 	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
 	costs, settings := page(e, small[*document.CostsRequest], cfg.Costs), page(e, nil, cfg.Settings)
+	queue, health := page(e, small[*document.QueueRequest], cfg.Queue), page(e, small[*figures.HealthRequest], cfg.Health)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
@@ -96,6 +102,10 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", costs),
 		e.endpoint("settings", subjects.APISettingsBy, "nothing; answers by which settings the project is worked on", settings),
 		e.endpoint("settings-from", subjects.APISettingsFrom, "settings, for systems", settings),
+		e.endpoint("queue", subjects.APIQueueBy, "nothing; answers the merge queue, and what keeps all work waiting", queue),
+		e.endpoint("queue-from", subjects.APIQueueFrom, "queue, for systems", queue),
+		e.endpoint("health", subjects.APIHealthBy, "weeks, optional; answers how the work went, by week", health),
+		e.endpoint("health-from", subjects.APIHealthFrom, "health, for systems", health),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)

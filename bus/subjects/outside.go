@@ -50,6 +50,10 @@ const (
 	APITranscriptFrom = "forge.api.*.from.*." + VerbTranscript
 	APICostsBy        = "forge.api.*.by.*." + VerbCosts
 	APICostsFrom      = "forge.api.*.from.*." + VerbCosts
+	APIQueueBy        = "forge.api.*.by.*." + VerbQueue
+	APIQueueFrom      = "forge.api.*.from.*." + VerbQueue
+	APIHealthBy       = "forge.api.*.by.*." + VerbHealth
+	APIHealthFrom     = "forge.api.*.from.*." + VerbHealth
 	APITimelineBy     = "forge.api.*.by.*." + VerbTimeline
 	APITimelineFrom   = "forge.api.*.from.*." + VerbTimeline
 	APIAuditBy        = "forge.api.*.by.*." + VerbAudit
@@ -69,6 +73,8 @@ const (
 	VerbDiff       = "diff"
 	VerbTranscript = "transcript"
 	VerbCosts      = "costs"
+	VerbQueue      = "queue"
+	VerbHealth     = "health"
 	VerbTimeline   = "timeline"
 	VerbAudit      = "audit"
 	VerbSettings   = "settings"
@@ -90,6 +96,8 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbDiff:       {system: true, person: true},
 	VerbTranscript: {system: true, person: true},
 	VerbCosts:      {system: true, person: true},
+	VerbQueue:      {system: true, person: true},
+	VerbHealth:     {system: true, person: true},
 	VerbTimeline:   {system: true, person: true},
 	VerbAudit:      {system: true, person: true}, // of systems, the gateway has the right to it
 	VerbSettings:   {system: true, person: true},

@@ -188,11 +188,11 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
-			"std", ".", "./document", "./internal/term", "./services/gateway/api", "./services/gateway/console/costs", "./services/gateway/console/phrase",
-			"./services/gateway/console/settings", "./services/gateway/console/folds",
-			"./services/gateway/console/gantt", "./services/gateway/console/login", "./services/gateway/console/session",
-			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible", "./services/gateway/tokens",
-			"./verdict",
+			"std", ".", "./document", "./document/figures", "./internal/term", "./services/gateway/api", "./services/gateway/console/board",
+			"./services/gateway/console/costs", "./services/gateway/console/folds", "./services/gateway/console/gantt", "./services/gateway/console/health",
+			"./services/gateway/console/login", "./services/gateway/console/phrase", "./services/gateway/console/session", "./services/gateway/console/settings",
+			"./services/gateway/console/together", "./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
+			"./services/gateway/tokens", "./verdict",
 			"github.com/nats-io/nuid",
 		},
 		never:  []string{"os/exec", "text/template"},

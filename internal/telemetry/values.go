@@ -30,17 +30,19 @@ var (
 	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
 	httpRoutes = []string{
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/api/v1/projects/{project}/audit",
-		"/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/settings", "/hooks/{name}",
+		"/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/settings",
+		"/api/v1/projects/{project}/queue", "/api/v1/projects/{project}/health", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "reject", wishRoute + "retry", wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/log-in", "/console/logged-in", "/console/sign-out",
 		"/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
 		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export", "/console/settings",
+		"/console/health", "/console/health/export",
 		"/console/projects/{project}/events",
 		consoleIntent, consoleIntent + "/transcript", consoleIntent + "/timeline", consoleIntent + "/records", consoleIntent + "/decide",
 	}
 	httpStatuses = []string{
-		"200", "201", "202", "204", "303", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
+		"200", "201", "202", "204", "303", "304", "400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429", "500", "503", "504",
 	}
 	reasons = []forge.FailureReason{
 		forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailDiskLimit, forge.FailCrashed, forge.FailInvalidOutput, forge.FailAuth,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -31,18 +32,8 @@ func Facts(j *journal.Journal) func(context.Context) ([]service.Fact, error) {
 		}
 		known, at = nil, time.Now()
 		for i := range projects {
-			if projects[i].Project == nil { // a former version wrote it
-				continue
-			}
-			for _, c := range projects[i].Project.Closed {
-				f := service.Fact{Project: projects[i].Key.Project, Fact: c.Reason, Of: c.Agent, Why: c.Message, Since: c.Since}
-				if !c.Until.IsZero() {
-					if c.Until.Before(at) {
-						continue // a quota is over by its time, without any event
-					}
-					f.Until = &c.Until
-				}
-				known = append(known, f)
+			for _, f := range document.FactsOf(&projects[i], at) {
+				known = append(known, service.Fact{Project: projects[i].Key.Project, Fact: f.Fact, Of: f.Of, Why: f.Why, Since: f.Since, Until: f.Until})
 			}
 		}
 		return known, nil

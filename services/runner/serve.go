@@ -86,7 +86,7 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	}
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
 		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Settings: set,
-		Authors: authors,
+		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

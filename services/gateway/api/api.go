@@ -152,7 +152,7 @@ func (a *API) handler(route Route) http.Handler {
 		c := &call{api: a, w: w, r: r, route: &route, id: nuid.Next()}
 		w.Header().Set("Request-Id", c.id)
 		err := c.admit()
-		if err == nil {
+		if err == nil && !onlyAdmitted(r) {
 			err = c.serve()
 		}
 		if err == nil {

@@ -38,7 +38,15 @@ type Call struct {
 	Key string
 	// Content is sent as JSON; nil for none.
 	Content any
+	// Admitted asks whether it would be answered, and for nothing else: it is admitted and counted as any other, and not served.
+	Admitted bool
 }
+
+// admittedKey is in the context of a request that is only admitted.
+type admittedKey struct{}
+
+// onlyAdmitted reports whether a request asks for nothing else. None from outside does.
+func onlyAdmitted(r *http.Request) bool { return r.Context().Value(admittedKey{}) != nil }
 
 // holderKey has the Holder in the context of a request. No request from outside has one.
 type holderKey struct{}
@@ -76,6 +84,9 @@ func (h *Holder) Ask(ctx context.Context, c Call, into any) error {
 		if body, err = json.Marshal(c.Content); err != nil {
 			return err
 		}
+	}
+	if c.Admitted {
+		ctx = context.WithValue(ctx, admittedKey{}, true)
 	}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, holderKey{}, h), c.Method, c.Path, bytes.NewReader(body))
 	if err != nil {

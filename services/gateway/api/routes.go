@@ -82,6 +82,17 @@ func Routes() []Route {
 			(*call).settings,
 		},
 		{
+			http.MethodGet, base + "/health", tokens.Health, "How the work of a project went, by week: ends, rework, durations, waits and flaky commands.",
+			healthQueries,
+			[]int{http.StatusOK},
+			(*call).health,
+		},
+		{
+			http.MethodGet, base + "/queue", tokens.Queue, "The merge queue of a project, with estimates, and what keeps all its work waiting.", nil,
+			[]int{http.StatusOK},
+			(*call).queue,
+		},
+		{
 			http.MethodGet, base + "/intents/{intent}/timeline", tokens.Timeline, "The records of an intent, with its attempts and waits, a page at a time.",
 			timelinePages,
 			[]int{http.StatusOK},

@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -44,7 +45,7 @@ var auditFilters = []string{"project", "intent", "actor", "action", "since", "un
 type auditPage struct {
 	document.Audit
 	choice
-	Filter  filter
+	Filter  board.Filter
 	Actions []string
 	// Export is the address of a download of the filtered events. First and Later lead to other pages; empty where there is none.
 	Export, First, Later string
@@ -71,12 +72,12 @@ func (v *visit) audit() error {
 	if page.Audit, err = v.auditOf(page.Project, ask); err != nil {
 		return err
 	}
-	page.Export = address(Base+"audit/export", page.Filter.values)
+	page.Export = address(Base+"audit/export", page.Filter.Values)
 	if after != "" {
-		page.First = address(Base+"audit", page.Filter.values)
+		page.First = address(Base+"audit", page.Filter.Values)
 	}
 	if page.Next != "" {
-		q := maps.Clone(page.Filter.values)
+		q := maps.Clone(page.Filter.Values)
 		q.Set("after", page.Next)
 		page.Later = address(Base+"audit", q)
 	}
@@ -91,7 +92,8 @@ func (v *visit) audit() error {
 // is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 	q := v.r.URL.Query()
-	page = auditPage{Filter: filter{url.Values{}}, Actions: document.AuditActions}
+	page = auditPage{Actions: document.AuditActions}
+	page.Filter.Values = url.Values{}
 	ask = url.Values{}
 	for name, values := range q {
 		if name != "after" && !slices.Contains(auditFilters, name) {
@@ -104,13 +106,13 @@ func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 		if value == "" || name == "after" {
 			continue
 		}
-		page.Filter.values.Set(name, value)
+		page.Filter.Values.Set(name, value)
 		switch name {
 		case "project":
 		case "since", "until":
-			at, err := sinceOf(value)
+			at, err := board.Since(value)
 			if err != nil {
-				return page, nil, err
+				return page, nil, &refusal{http.StatusBadRequest, err.Error()}
 			}
 			if name == "until" && len(value) == len(time.DateOnly) { // the day is meant as a whole
 				at = at.AddDate(0, 0, 1)
@@ -121,7 +123,7 @@ func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 		}
 	}
 	page.choice, err = v.choose(tokens.Audit, "Auditing takes the role auditor or operator in a project: /console/audit?project=NAME.")
-	page.Filter.values.Set("project", string(page.Project))
+	page.Filter.Values.Set("project", string(page.Project))
 	page.Projects = merged(page.Projects, []forge.ProjectID{page.Project})
 	return page, ask, err
 }

@@ -12,6 +12,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -25,7 +26,7 @@ type changePage struct {
 	Hidden int
 	// Task is the one that is looked at; nil before there is a plan. Tasks leads to the others.
 	Task  *document.Task
-	Tasks []tab
+	Tasks []board.Tab
 	// Proof says how far the change of the task is proven.
 	Proof proof
 	// Review is the last verdict on it, and Earlier are the ones before.
@@ -78,7 +79,7 @@ type changeView struct {
 	// More leads to the next page, and First to the first one; empty where there is none.
 	More, First string
 	// Former are the attempts with which it can be compared.
-	Former []tab
+	Former []board.Tab
 }
 
 // fileName is a file of a change, with the page that begins with its lines.
@@ -147,7 +148,7 @@ func (c *changePage) choose(name string) error {
 		i = max(slices.IndexFunc(list, func(t document.Task) bool { return t.Status != forge.TaskDone }), 0)
 	}
 	for n := range list {
-		c.Tasks = append(c.Tasks, tab{
+		c.Tasks = append(c.Tasks, board.Tab{
 			Name: list[n].Title, Address: address(c.Path(), url.Values{"task": {string(list[n].ID)}}), Count: n + 1, Here: n == i,
 		})
 	}
@@ -341,7 +342,7 @@ func (d *changeView) lead(c *changePage, ask url.Values) {
 			q.Set("since", strconv.Itoa(since))
 		}
 		here := d.Since == nil && since == 0 || d.Since != nil && d.Since.Attempt == since
-		d.Former = append(d.Former, tab{Name: name, Address: address(c.Path(), q) + "#diff", Here: here})
+		d.Former = append(d.Former, board.Tab{Name: name, Address: address(c.Path(), q) + "#diff", Here: here})
 	}
 	for i := range c.Steps {
 		s := &c.Steps[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/together"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/turns"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -30,6 +31,9 @@ const BackPath = Base + "logged-in"
 // maxForm bounds a form, in bytes: the longest text that a person types, with every character
 // escaped, and the rest.
 const maxForm = 256 << 10
+
+// gather is how long a board waits for more who want to see it, before it is made.
+const gather = 15 * time.Millisecond
 
 // askTime is how long a page waits for an answer: a person looks at it.
 const askTime = 5 * time.Second
@@ -66,8 +70,10 @@ type Console struct {
 	// issuer is where people sign in with their account; nil where they do not.
 	issuer *login.Issuer
 	// tries bounds how often signing in fails, and turns has people who write to one intent do so one after the other.
-	tries  *tries.Tries
-	turns  *turns.Turns
+	tries *tries.Tries
+	turns *turns.Turns
+	// boards has the boards that several look at made once.
+	boards together.Group[[]byte]
 	mux    *http.ServeMux
 	origin *http.CrossOriginProtection
 	// stamp is part of the addresses of static files, so that a new version is a new address.
@@ -83,7 +89,7 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		tries: tries.New(cfg.Now), turns: turns.New(),
-		sessions: session.New(cfg.Key, cfg.Tokens, cfg.Login.From, cfg.Now),
+		boards: together.Group[[]byte]{Gather: func() { <-time.After(gather) }}, sessions: session.New(cfg.Key, cfg.Tokens, cfg.Login.From, cfg.Now),
 	}
 	if cfg.Login.Site != nil {
 		c.issuer = login.New(cfg.Login, c.sessions.MAC, cfg.Now)
@@ -121,6 +127,8 @@ func Routes() []Route {
 		{http.MethodGet, Base + "board", false, (*visit).board},
 		{http.MethodGet, Base + "costs", false, (*visit).costs},
 		{http.MethodGet, Base + "costs/export", false, (*visit).costsExport},
+		{http.MethodGet, Base + "health", false, (*visit).health},
+		{http.MethodGet, Base + "health/export", false, (*visit).healthExport},
 		{http.MethodGet, Base + "audit", false, (*visit).audit},
 		{http.MethodGet, Base + "audit/export", false, (*visit).export},
 		{http.MethodGet, Base + "settings", false, (*visit).settings},

@@ -16,6 +16,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -134,8 +135,10 @@ func TestBoardIsBounded(t *testing.T) {
 	for name, text := range long {
 		seen := map[string]bool{}
 		for n := 1; n <= 20; n++ {
-			p := boardPage{Filter: filter{url.Values{"page": {fmt.Sprint(n)}}}, Projects: []forge.ProjectID{"shop"}}
-			p.fill(all(text))
+			p := boardPage{Filter: board.Filter{Values: url.Values{"page": {fmt.Sprint(n)}}}, Projects: []forge.ProjectID{"shop"}}
+			intents := all(text)
+			p.Queues.Add("shop", queueOf(intents, text), intents)
+			p.List = p.Filter.List(intents)
 			page := shown(t, "board", p)
 			if size := len(page); size > 100_000 || size < 10_000 {
 				t.Errorf("%s: page %d has %d bytes", name, n, size)
@@ -244,46 +247,19 @@ func TestUnprovenIsSaid(t *testing.T) {
 	}
 }
 
-// TestBoardFilters selects by what the address says, and counts by state.
-func TestBoardFilters(t *testing.T) {
-	one := func(id, title string, status forge.Status, waiting forge.Waiting, risk forge.Risk) document.State {
-		s := document.State{Project: "shop", Intent: forge.IntentID(id)}
-		s.Title, s.Status, s.Waiting, s.Risk, s.Requester = title, status, waiting, risk, "ada"
-		return s
+// queueOf returns a merge queue of some intents, and everything that can hold a project up, with the same text everywhere.
+func queueOf(intents []document.State, text string) *document.Queue {
+	until := time.Now()
+	q := &document.Queue{Paused: true, Parallel: 8, Batch: 4, Basis: &document.QueueBasis{Trials: 20, TrialSeconds: 40, Merges: 20, MergeSeconds: 1}}
+	for _, f := range []forge.FailureReason{forge.FailOrigin, forge.FailPush, forge.FailBase, forge.FailQuota, forge.FailAuth} {
+		q.Facts = append(q.Facts, document.Fact{Fact: f, Of: text, Why: text, Since: until, Until: &until})
 	}
-	for query, want := range map[string]string{
-		"":                         "asks fails done works",
-		"search=PARSER":            "works",
-		"search=ada":               "asks fails done works",
-		"risk=high":                "asks",
-		"risk=high&risk=low":       "asks done",
-		"state=waits+for+a+person": "asks fails",
-		"state=in+progress":        "works",
-		"state=done":               "done",
-		"state=ended+otherwise":    "",
-	} {
-		q, err := url.ParseQuery(query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := boardFilter(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := boardPage{Filter: f}
-		p.fill([]document.State{
-			one("works", "The parser", forge.StatusExecuting, "", forge.RiskMed), one("done", "A", forge.StatusDone, "", forge.RiskLow),
-			one("asks", "B", forge.StatusProposed, forge.WaitingApproval, forge.RiskHigh), one("fails", "C", forge.StatusError, forge.WaitingFailed, ""),
+	for i := range intents {
+		seconds := 40 * i
+		q.Changes = append(q.Changes, document.QueuedChange{
+			Intent: intents[i].Intent, Task: forge.TaskID(intents[i].Intent + "-001"), Position: i + 1, State: document.QueueTrying, Words: text, Seconds: &seconds,
 		})
-		var got []string
-		for i := range p.Rows {
-			got = append(got, string(p.Rows[i].Intent))
-		}
-		if fmt.Sprint(got) != "["+want+"]" {
-			t.Errorf("%s: %v, want %s", query, got, want)
-		}
-		if query == "" && fmt.Sprint(p.Tabs[0].Count, p.Tabs[1].Count, p.Tabs[2].Count, p.Tabs[4].Count) != "4 2 1 1" {
-			t.Errorf("the states are %+v", p.Tabs)
-		}
 	}
+	q.Bound()
+	return q
 }

@@ -27,8 +27,8 @@ func (p *costsPage) Address(q url.Values) string { return address(Base+"costs", 
 // Export returns the address of a download of the table.
 func (p *costsPage) Export() string { return address(Base+"costs/export", p.Values(p.Project)) }
 
-// costed reads the address of a page of costs. Where that names no project, it is the first one that may be looked at.
-func (v *visit) costed() (page costsPage, err error) {
+// costed reads the address of a page of costs.
+func costed(v *visit) (page costsPage, err error) {
 	q := v.r.URL.Query()
 	if page.Query, err = costs.ParseQuery(q); err != nil {
 		return page, &refusal{http.StatusBadRequest, sentence(err.Error())}
@@ -38,20 +38,20 @@ func (v *visit) costed() (page costsPage, err error) {
 }
 
 // costsBy asks for the costs of some days.
-func (v *visit) costsBy(p forge.ProjectID, by document.CostGroup, days int) (c document.Costs, err error) {
+func costsBy(v *visit, p forge.ProjectID, by document.CostGroup, days int) (c document.Costs, err error) {
 	return c, v.ask(v.r.Context(), p, "/costs?"+costs.Ask(by, days, v.console.cfg.Now()).Encode(), &c)
 }
 
 // costs shows what the agents of a project used.
 func (v *visit) costs() error {
-	page, err := v.costed()
+	page, err := costed(v)
 	if err != nil {
 		return err
 	}
-	days, err := v.costsBy(page.Project, document.CostsByDay, costs.Longest)
+	days, err := costsBy(v, page.Project, document.CostsByDay, costs.Longest)
 	var table document.Costs
 	if err == nil {
-		table, err = v.costsBy(page.Project, page.By, page.Days)
+		table, err = costsBy(v, page.Project, page.By, page.Days)
 	}
 	status := http.StatusOK
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusServiceUnavailable {
@@ -66,11 +66,11 @@ func (v *visit) costs() error {
 
 // costsExport downloads the answer of the API from which the table is made.
 func (v *visit) costsExport() error {
-	page, err := v.costed()
+	page, err := costed(v)
 	if err != nil {
 		return err
 	}
-	c, err := v.costsBy(page.Project, page.By, page.Days)
+	c, err := costsBy(v, page.Project, page.By, page.Days)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,9 @@ func (p *pending) Cut() (list []document.Truncated) {
 // inbox shows what waits for whoever is signed in, oldest first.
 func (v *visit) inbox() error {
 	ctx, ask := v.r.Context(), url.Values{"waiting": document.Waits}
-	all, err := v.collect(ctx, v.listable(), ask)
+	projects := v.listable()
+	v.live = projects[:min(len(projects), mostProjects)]
+	all, err := v.collect(ctx, projects, ask)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,6 @@ type listed struct {
 func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query url.Values) (l listed, err error) {
 	l.More = len(projects) > mostProjects
 	projects = projects[:min(len(projects), mostProjects)]
-	v.live = projects
 	parts, errs := make([]listed, len(projects)), make([]error, len(projects))
 	var asked sync.WaitGroup
 	var count atomic.Int64
@@ -95,9 +94,12 @@ func (v *visit) listable() []forge.ProjectID {
 	return slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, tokens.List) })
 }
 
-// holds reports whether a text has some words, whatever their case.
-func holds(text, words string) bool {
-	return strings.Contains(strings.ToLower(text), strings.ToLower(words))
+// address returns a path with a query.
+func address(path string, q url.Values) string {
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
 }
 
 // choice is the project that a page is about, beside the listed ones that it could be about.

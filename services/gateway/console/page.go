@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/health"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -41,8 +42,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"clock":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	"age":      func(time.Time) string { return "" }, // a console has its own clock
 	"past":     func(time.Time) bool { return false },
-	"short":    func(s string) string { return s[:min(len(s), 12)] },
-	"risks":    func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
+	"flaky":    health.Flaky, "seconds": health.Words,
+	"pair":  func(a, b any) any { return struct{ First, Second any }{a, b} },
+	"sum":   func(a, b int) int { return a + b },
+	"short": func(s string) string { return s[:min(len(s), 12)] },
+	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
 // pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
@@ -88,8 +92,8 @@ type frame struct {
 	Page any
 }
 
-// show answers with a page.
-func (v *visit) show(status int, name, title string, page any) error {
+// frameOf returns the frame of a page.
+func frameOf(v *visit, title string, page any) frame {
 	f := frame{Title: term.Short(term.Visible(title), 120), Here: v.r.URL.Path, Stamp: v.console.stamp, Page: page}
 	if own := v.console.cfg.Own; own != nil {
 		f.Own, f.Running = true, own.Running
@@ -99,14 +103,32 @@ func (v *visit) show(status int, name, title string, page any) error {
 		f.Token, f.Audits = v.token.Name, len(v.console.auditable(v.token)) > 0
 		f.Live, f.Unfollowed = v.live[:min(len(v.live), mostLive)], v.live[min(len(v.live), mostLive):]
 	}
+	return f
+}
+
+// show answers with a page.
+func (v *visit) show(status int, name, title string, page any) error {
 	var b bytes.Buffer
-	if err := v.console.pages.ExecuteTemplate(&b, name, f); err != nil {
+	if err := v.console.pages.ExecuteTemplate(&b, name, frameOf(v, title, page)); err != nil {
 		return err
+	}
+	write(v, status, b.Bytes())
+	return nil
+}
+
+// write answers with the whole of a page, or says that it is the one which the browser has: most of what changes in a project alters nothing of what
+// a person looks at, and then there is nothing to send, to read and to compare.
+func write(v *visit, status int, page []byte) {
+	sum := sha256.Sum256(page)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	v.w.Header().Set("ETag", tag)
+	if status == http.StatusOK && v.r.Header.Get("If-None-Match") == tag {
+		v.w.WriteHeader(http.StatusNotModified)
+		return
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(b.Bytes()) // whoever asked may have gone
-	return nil
+	_, _ = v.w.Write(page) // whoever asked may have gone
 }
 
 // refuse answers with a page that says why there is nothing else.

@@ -34,6 +34,8 @@ const (
 	Diff       Verb = "diff"
 	Transcript Verb = "transcript"
 	Costs      Verb = "costs"
+	Queue      Verb = "queue"
+	Health     Verb = "health"
 	Timeline   Verb = "timeline"
 	Audit      Verb = "audit"
 	Settings   Verb = "settings"
@@ -50,7 +52,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -63,7 +65,7 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {

@@ -264,5 +264,8 @@ func (p *Project) Knows(about string) []forge.Knowledge {
 	return p.state.Knowledge.About(about)
 }
 
+// Line returns the changes of the merge queue, in the order of their merges.
+func (p *Project) Line() mergequeue.Line { return mergequeue.LineOf(&p.state.Queue) }
+
 // Active returns the intents that have not ended, by id.
 func (p *Project) Active() []forge.IntentID { return slices.Clone(p.state.Scheduler.Active) }

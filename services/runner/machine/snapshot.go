@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -53,8 +54,9 @@ type Loaded struct {
 	Head chain.Head
 	// Messages counts those of the journal.
 	Messages uint64
-	// Folded counts the records that were read and folded.
+	// Folded counts the records that were read and folded, and Recent has the last of these, at most a few hundred.
 	Folded int
+	Recent []forge.Record
 	// Whole says why the journal was folded from its beginning, for a person; empty if it was not.
 	Whole string
 }
@@ -86,7 +88,39 @@ func (d *Driver) Load(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if !Intact(m, tail.Records) {
 		return nil, fmt.Errorf("%s: %w", key, ErrDamaged)
 	}
-	return &Loaded{Machine: m, Head: tail.Head, Messages: tail.Behind, Folded: len(tail.Records), Whole: whole}, nil
+	return &Loaded{Machine: m, Head: tail.Head, Messages: tail.Behind, Folded: len(tail.Records), Recent: last(tail.Records), Whole: whole}, nil
+}
+
+// recent bounds Loaded.Recent.
+const recent = 500
+
+// last returns the last of some records, apart from the others, which may go.
+func last(list []forge.Record) []forge.Record { return slices.Clone(list[max(0, len(list)-recent):]) }
+
+// GoOn has the machine go on with the records that its journal has by now, and calls added with each. It reports false for a journal
+// that does not go on from where the machine is: then the machine has to be loaded anew.
+func (l *Loaded) GoOn(ctx context.Context, j Journal, key forge.Key, added func(*forge.Record)) (bool, error) {
+	newest, err := j.Last(ctx, key)
+	if err != nil {
+		return true, fmt.Errorf("going on with %s: %w", key, err)
+	}
+	if newest.Seq == l.Head.Seq {
+		return newest.Hash == l.Head.Hash, nil
+	}
+	tail, err := j.After(ctx, key, l.Head.Seq)
+	if err != nil {
+		return true, fmt.Errorf("going on with %s: %w", key, err)
+	}
+	whole := tail.Head.Broken == nil
+	if !whole || tail.At.Seq != l.Head.Seq || tail.At.Hash != l.Head.Hash {
+		return false, nil
+	}
+	fold(l.Machine, tail.Records)
+	for i := range tail.Records {
+		added(&tail.Records[i])
+	}
+	l.Head, l.Messages = tail.Head, l.Messages+tail.Behind
+	return Intact(l.Machine, tail.Records), nil
 }
 
 // unfit is the error that a snapshot cannot be gone on with, so that the whole journal has to be folded.
@@ -130,7 +164,7 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if tail.Head.Broken != nil || !Intact(m, tail.Records) { // a fold of all says what is damaged
 		return nil, &unfit{"what follows on the snapshot does not fit it"}
 	}
-	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records)}, nil
+	return &Loaded{Machine: m, Head: tail.Head, Messages: s.Messages + tail.Behind, Folded: len(tail.Records), Recent: last(tail.Records)}, nil
 }
 
 // errSilent says that the store of snapshots is not asked.

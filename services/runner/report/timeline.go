@@ -13,15 +13,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
+	"github.com/pfl-forge/pfl-forge/services/runner/spans"
 )
 
 // Timeline returns all records of an intent, with its attempts and waits, by their beginning.
 //
-// A span begins and ends where the journal says so. What a worker says of its own times counts as far as it lies between
-// the command and the answer, so that a clock that is wrong puts nothing where it cannot have been.
+// Package spans says which times of workers count.
 func Timeline(key forge.Key, records []forge.Record) document.Timeline {
 	f := NewFilm(key, false)
-	c := clock{attempts: map[forge.Attempt]*document.Span{}, waits: map[wait]*document.Span{}}
+	c := clock{waits: map[wait]*document.Span{}}
+	c.attempts.Begin = func(s *document.Span) { c.spans = append(c.spans, s) }
 	for i := range records {
 		rec := &records[i]
 		f.Add(rec)
@@ -31,10 +32,10 @@ func Timeline(key forge.Key, records []forge.Record) document.Timeline {
 		c.now = rec.Events[len(rec.Events)-1].At.UTC()
 		for j := range rec.Events {
 			if r, ok := rec.Events[j].Message.(*forge.Result); ok {
-				c.result(r, rec.Events[j].At.UTC())
+				c.attempts.Result(r, rec.Events[j].At.UTC(), Outcome(r))
 			}
 		}
-		c.effects(&rec.Effects)
+		c.attempts.Effects(&rec.Effects, c.now)
 		c.wait(waitsOf(f.intent))
 	}
 	list := make([]document.Span, len(c.spans))
@@ -61,9 +62,8 @@ type wait struct {
 type clock struct {
 	now   time.Time
 	spans []*document.Span
-	// attempts are the open spans of commands that were issued, by attempts without a claim: of each the wait for a
-	// worker, and then the attempt itself. waits are the other open ones.
-	attempts map[forge.Attempt]*document.Span
+	// attempts follows those, with the waits for a worker. waits are the other open spans.
+	attempts spans.Attempts
 	waits    map[wait]*document.Span
 }
 
@@ -71,71 +71,6 @@ type clock struct {
 func (c *clock) begin(s document.Span) *document.Span {
 	c.spans = append(c.spans, &s)
 	return &s
-}
-
-// within returns a time of a worker's clock, which may be wrong, as one between two that the journal knows.
-func within(at, from, to time.Time) time.Time {
-	if to.Before(from) {
-		to = from
-	}
-	switch at = at.UTC(); {
-	case at.Before(from):
-		return from
-	case at.After(to):
-		return to
-	}
-	return at
-}
-
-// effects begins a span for each attempt that a record issued, and ends those of attempts that it gave up. A command that
-// is issued once more under the same claim is a repetition after a crash, and changes nothing.
-func (c *clock) effects(e *forge.Effects) {
-	for i := range e.Commands {
-		a := e.Commands[i].Attempt
-		claim := a.Claim
-		a.Claim = 0
-		if was := c.attempts[a]; was != nil {
-			if was.Claim == claim { // it is repeated
-				continue
-			}
-			was.To, was.Outcome = c.now, "given to another worker"
-		}
-		c.attempts[a] = c.begin(document.Span{
-			Kind: document.SpanQueue, Task: a.Task, Step: a.Step, Attempt: a.Number, Claim: claim, From: c.now, Detail: "no worker has begun it",
-		})
-	}
-	for _, a := range e.Cancels {
-		claim := a.Claim
-		a.Claim = 0
-		if was := c.attempts[a]; was != nil && was.Claim == claim { // else the same record gave it to another worker
-			was.To, was.Outcome = c.now, "not needed any more"
-			delete(c.attempts, a)
-		}
-	}
-}
-
-// result ends the wait for a worker and, unless the worker reports its start alone, the attempt. Reports of claims that
-// were given to another worker add nothing.
-func (c *clock) result(r *forge.Result, at time.Time) {
-	a := r.Attempt
-	a.Claim = 0
-	s := c.attempts[a]
-	if s == nil || s.Claim != r.Attempt.Claim { // one that was given up
-		return
-	}
-	if s.Kind == document.SpanQueue {
-		began := within(r.StartedAt, s.From, at)
-		s.To, s.Detail = began, "until a worker began it"
-		s = c.begin(document.Span{
-			Kind: document.SpanAttempt, Task: a.Task, Step: a.Step, Attempt: a.Number, Claim: r.Attempt.Claim, From: began, Detail: "by " + string(r.Replica),
-		})
-		c.attempts[a] = s
-	}
-	if r.IsStart() {
-		return
-	}
-	s.To, s.Outcome = within(s.From.Add(r.Duration), s.From, at), Outcome(r)
-	delete(c.attempts, a)
 }
 
 // wait ends the waits that are not among those of now, and begins those that are new. The words of a wait are those with

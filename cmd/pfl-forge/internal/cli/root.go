@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/demo"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/diff"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/health"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/inbox"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/intake"
@@ -28,6 +29,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/operator"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/queue"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/rejudge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/replay"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
@@ -78,7 +80,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), diff.Command(a), logs.Command(a),
 			costs.Command(a), history.Command(a), knowledge.Command(a), auditlog.Command(a), replay.Command(a), rejudge.Command(a),
-			checks.Command(a), settings.Command(a), web.Command(a),
+			checks.Command(a), settings.Command(a), health.Command(a), queue.Command(a), web.Command(a),
 		},
 		groupDecide: {
 			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),

@@ -41,7 +41,7 @@ var described = sync.OnceValues(func() (doc, error) {
 
 // conforms checks an answer against the description: its status is listed for the route, and its content fits the schema there. What is answered
 // where there is no route is a problem.
-func conforms(t *testing.T, r *http.Request, a *answer) {
+func conforms(t testing.TB, r *http.Request, a *answer) {
 	t.Helper()
 	d, err := described()
 	if err != nil {

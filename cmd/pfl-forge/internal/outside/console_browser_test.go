@@ -21,7 +21,7 @@ import (
 )
 
 // chromium returns the program; the test is skipped without one, and fails in CI.
-func chromium(t *testing.T) string {
+func chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("PFL_FORGE_CHROMIUM"), "/usr/bin/chromium"} {
 		if _, err := os.Stat(name); name != "" && err == nil {
@@ -37,7 +37,7 @@ func chromium(t *testing.T) string {
 }
 
 // openBrowser starts a browser with an empty profile, which ends with the test.
-func openBrowser(t *testing.T) context.Context {
+func openBrowser(t testing.TB) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900),
@@ -51,7 +51,7 @@ func openBrowser(t *testing.T) context.Context {
 }
 
 // acts carries out steps in a browser.
-func acts(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+func acts(ctx context.Context, t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func acts(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.V
 }
 
 // reads returns a value of the page.
-func reads[T any](ctx context.Context, t *testing.T, a chromedp.Action[T]) T {
+func reads[T any](ctx context.Context, t testing.TB, a chromedp.Action[T]) T {
 	t.Helper()
 	value, err := chromedp.Run(ctx, a)
 	if err != nil {

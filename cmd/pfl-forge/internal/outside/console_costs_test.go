@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -45,6 +46,9 @@ func (w *world) accounts(costs func(forge.ProjectID, document.CostsRequest) (doc
 		err := w.bus.Submissions.Serve(ctx, requests.ServeConfig{
 			Costs: func(_ context.Context, p forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
 				return costs(p, r)
+			},
+			Queue: func(context.Context, forge.ProjectID, document.QueueRequest) (document.Queue, error) {
+				return document.Queue{}, errors.New("this one tells of no queue")
 			},
 		})
 		if err != nil {
@@ -255,7 +259,7 @@ func TestConsoleCostsInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := bookkeeping(t)
-	w.accounts(figures)
+	w.accounts(month)
 	acts(ctx, t, chromedp.Navigate(w.base+"/console/sign-in?next=/console/costs"), chromedp.WaitVisible("#token"),
 		chromedp.SendKeys("#token", w.secrets["viewer"]), chromedp.Submit("#token"), chromedp.WaitVisible("svg.chart"))
 	for _, one := range []struct {
@@ -288,8 +292,8 @@ func TestConsoleCostsInChromium(t *testing.T) {
 	}
 }
 
-// figures are those of a month in which no agent was called on weekends.
-func figures(p forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
+// month has the costs of a month in which no agent was called on weekends.
+func month(p forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
 	row := func(key string, usd float64) document.CostRow {
 		n := int64(usd * 1000)
 		return document.CostRow{

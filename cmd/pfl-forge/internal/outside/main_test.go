@@ -30,7 +30,7 @@ import (
 // world is an installation: a server, a runner, an analyzer that finds one risky task, and a
 // gateway.
 type world struct {
-	t    *testing.T
+	t    testing.TB
 	nats *bustest.Server
 	bus  *bus.Bus // of the runner
 	// base is where the gateway is, secrets the tokens by the names of their entries.
@@ -75,7 +75,7 @@ var entries = map[string]string{
 }
 
 // start starts an installation without a runner.
-func start(t *testing.T, settings gateway.Settings) *world {
+func start(t testing.TB, settings gateway.Settings) *world {
 	t.Helper()
 	w := &world{t: t, nats: bustest.StartServer(t), secrets: map[string]string{}, file: filepath.Join(t.TempDir(), "tokens.yaml"), log: &locked{}}
 	w.bus = w.nats.Connect(t)
@@ -207,7 +207,7 @@ func (w *world) send(r *http.Request) answer {
 }
 
 // wants checks the status of an answer, and that its text has something.
-func (a answer) wants(t *testing.T, about string, status int, texts ...string) {
+func (a answer) wants(t testing.TB, about string, status int, texts ...string) {
 	t.Helper()
 	if a.status != status {
 		t.Errorf("%s: %d %s, want %d", about, a.status, a.text, status)

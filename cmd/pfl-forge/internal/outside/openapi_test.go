@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -63,7 +64,8 @@ var ofContent = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, htt
 func answered(v tokens.Verb) string {
 	names := map[tokens.Verb]string{
 		tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Transcript: "transcript",
-		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Settings: "settings", tokens.Submit: "accepted",
+		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Settings: "settings",
+		tokens.Queue: "queue", tokens.Health: "health", tokens.Submit: "accepted",
 	}
 	if name := names[v]; name != "" {
 		return name
@@ -79,6 +81,8 @@ func openAPI() doc {
 		"audit":      schemaOf(reflect.TypeFor[document.Audit]()),
 		"costs":      schemaOf(reflect.TypeFor[document.Costs]()),
 		"settings":   schemaOf(reflect.TypeFor[document.ProjectSettings]()),
+		"health":     schemaOf(reflect.TypeFor[figures.Health]()),
+		"queue":      schemaOf(reflect.TypeFor[document.Queue]()),
 		"transcript": schemaOf(reflect.TypeFor[document.Transcript]()),
 		"problem":    schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),

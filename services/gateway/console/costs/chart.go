@@ -1,17 +1,11 @@
 package costs
 
 import (
-	"math"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/document"
-)
-
-// The chart's height, in pixels, from the line of the highest amount to that of zero, and the room above it.
-const (
-	chartHeight = 140.0
-	chartTop    = 10.0
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/bars"
 )
 
 // lowest is the least amount of the highest line: half of it is a cent.
@@ -56,7 +50,7 @@ type Mark struct {
 // Days makes a chart of the days from one to another, both included. Rows that are not about one of them are left out; an
 // amount that is none, below zero or infinite, has no height.
 func Days(rows []document.CostRow, from, to time.Time) Chart {
-	c := Chart{Foot: chartTop + chartHeight, Height: chartTop + chartHeight + 20}
+	c := Chart{Foot: bars.Top + bars.Height, Height: bars.Top + bars.Height + bars.Below}
 	n := int(to.Sub(from)/(24*time.Hour)) + 1
 	if n < 1 || n > 10*Longest {
 		return c
@@ -72,21 +66,21 @@ func Days(rows []document.CostRow, from, to time.Time) Chart {
 			b.USD, b.Calls = row.CostUSD, row.Calls
 		}
 		c.Bars = append(c.Bars, b)
-		most = max(most, drawn(b.USD))
+		most = max(most, bars.Drawn(b.USD))
 	}
 	c.Marks = marks(c.Bars)
 	if most == 0 {
 		return c
 	}
-	top := max(round(most), lowest)
-	c.Lines = []Line{{top, chartTop}, {top / 2, chartTop + chartHeight/2}}
+	top := max(bars.Round(most), lowest)
+	c.Lines = []Line{{top, bars.Top}, {top / 2, bars.Top + bars.Height/2}}
 	for i := range c.Bars {
 		b := &c.Bars[i]
-		amount := drawn(b.USD)
+		amount := bars.Drawn(b.USD)
 		if amount == 0 {
 			continue
 		}
-		b.Height = max(1, amount/top*chartHeight)
+		b.Height = bars.Tall(amount, top)
 		b.Y = c.Foot - b.Height
 		if amount == most {
 			c.Highest = b
@@ -95,35 +89,16 @@ func Days(rows []document.CostRow, from, to time.Time) Chart {
 	return c
 }
 
-// drawn returns an amount as far as it can be drawn.
-func drawn(usd float64) float64 {
-	if math.IsNaN(usd) || math.IsInf(usd, 0) || usd < 0 {
-		return 0
-	}
-	return usd
-}
-
-// round returns the next of 1, 2, 5 and 10 times a power of ten that is not below an amount.
-func round(usd float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(usd)))
-	for _, n := range []float64{1, 2, 5, 10} {
-		if top := n * power; top >= usd && !math.IsInf(top, 0) {
-			return top
-		}
-	}
-	return usd // it is as large, or as small, as numbers get
-}
-
 // marks names the first day, the one in the middle and the last: there is room for three on a phone.
-func marks(bars []Bar) []Mark {
-	last := len(bars) - 1
-	at := func(i int) float64 { return bars[i].X + bars[i].Width/2 }
-	list := []Mark{{bars[0].Day, bars[0].X, "start"}}
+func marks(list []Bar) []Mark {
+	last := len(list) - 1
+	at := func(i int) float64 { return list[i].X + list[i].Width/2 }
+	named := []Mark{{list[0].Day, list[0].X, "start"}}
 	if last > 2 {
-		list = append(list, Mark{bars[last/2].Day, at(last / 2), "middle"})
+		named = append(named, Mark{list[last/2].Day, at(last / 2), "middle"})
 	}
 	if last > 0 {
-		list = append(list, Mark{bars[last].Day, bars[last].X + bars[last].Width, "end"})
+		named = append(named, Mark{list[last].Day, list[last].X + list[last].Width, "end"})
 	}
-	return list
+	return named
 }

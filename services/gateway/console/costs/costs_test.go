@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/bars"
 )
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -64,7 +65,7 @@ func TestDays(t *testing.T) {
 	if l := Days([]document.CostRow{day(0, 0.001)}, noon, noon).Lines; l[0].Label() != "$0.02" || l[1].Label() != "$0.01" {
 		t.Errorf("the lines of little are %+v", l)
 	}
-	if high := c.Bars[5]; math.Abs(high.Height-chartHeight*3/5) > 1e-9 || c.Bars[0].Height*2 != high.Height {
+	if high := c.Bars[5]; math.Abs(high.Height-bars.Height*3/5) > 1e-9 || c.Bars[0].Height*2 != high.Height {
 		t.Errorf("heights are not in proportion: %+v", c.Bars)
 	}
 }
@@ -77,7 +78,7 @@ func TestChartStaysOnItsSheet(t *testing.T) {
 			for _, n := range []int{1, 2, 3, 7, 30, 90} {
 				c := Days([]document.CostRow{day(0, x), day(1, y)}, noon.AddDate(0, 0, 1-n), noon)
 				for _, b := range c.Bars {
-					if !(b.X >= 0 && b.Width > 0 && b.X+b.Width < 100.001 && b.Y >= chartTop-0.001 && b.Height >= 0 && b.Y+b.Height <= c.Foot+0.001) {
+					if !(b.X >= 0 && b.Width > 0 && b.X+b.Width < 100.001 && b.Y >= bars.Top-0.001 && b.Height >= 0 && b.Y+b.Height <= c.Foot+0.001) {
 						t.Fatalf("%g, %g: %+v", x, y, b)
 					}
 					if (b.Height > 0) != (b.USD > 0 && !math.IsInf(b.USD, 0)) {

@@ -70,15 +70,19 @@
     }
   };
 
+  let tag = null;
   const refresh = async () => {
-    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store" });
+    const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store", headers: tag === null ? {} : { "If-None-Match": tag } });
+    if (answer.status === 304) return; // it is as it was
     if (answer.status === 401) { document.getElementById("ended").hidden = false; return; }
     if (answer.status === 403) { // the role was taken away: what is shown is not the person's to decide about
       for (const button of main.querySelectorAll("form button, form input")) button.disabled = true;
       document.getElementById("barred").hidden = false;
       return;
     }
+    if (answer.status >= 500) setTimeout(changed, 2000 + 2000 * Math.random()); // it is asked for again, and not by all at once
     if (!answer.ok) return;
+    tag = answer.headers.get("ETag");
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
     if (page !== null) { // of the page of an intent, parts go together, or none does
@@ -114,13 +118,14 @@
     if (empty !== null && main.querySelector("[data-item]") !== null) empty.remove();
   };
 
-  // Of many changes at once, the page is asked for once, and once more at the end.
-  let asked = false, again = false;
+  // The page is asked for at the first change, and of many that follow at once every tenth of a second.
+  let asked = false, again = false, last = -Infinity;
   const changed = async () => {
     if (asked) { again = true; return; }
     asked = true;
-    await new Promise((then) => setTimeout(then, 150));
+    await new Promise((then) => setTimeout(then, last + 100 - performance.now()));
     again = false;
+    last = performance.now();
     try { await refresh(); } catch { /* the next change, or a reload, shows it */ }
     asked = false;
     if (again) changed();

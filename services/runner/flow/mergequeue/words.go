@@ -20,18 +20,11 @@ func (s *State) Places() map[string]string {
 	n := 0
 	if m := s.Current; m != nil {
 		n++
-		switch places[string(m.Task)] = "is being merged"; {
-		case m.Stopped:
-			places[string(m.Task)] = "first in the merge queue, waits for the origin"
-		case m.IsPaused():
-			places[string(m.Task)] = "first in the merge queue, tried again after a failure"
-		default:
-			places[string(m.Task)] += m.moved()
-		}
+		places[string(m.Task)] = m.words()
 	}
 	for _, q := range s.Queued[:min(len(s.Queued), maxPlaces)] {
 		n++
-		places[string(q.Task)] = fmt.Sprintf("%s in the merge queue%s", ordinal(n), s.waitsFor(q)+q.moved())
+		places[string(q.Task)] = words(s, q, n)
 	}
 	for _, q := range s.Proposed[:min(len(s.Proposed), maxPlaces)] {
 		places[string(q.Task)] = s.Tasks[q.Intent][q.Task].Pull.words()
@@ -40,6 +33,22 @@ func (s *State) Places() map[string]string {
 		return nil
 	}
 	return places
+}
+
+// words says how far the merge that is under way is.
+func (m *Merge) words() string {
+	switch {
+	case m.Stopped:
+		return "first in the merge queue, waits for the origin"
+	case m.IsPaused():
+		return "first in the merge queue, tried again after a failure"
+	}
+	return "is being merged" + m.moved()
+}
+
+// words says that a request is the n-th in the queue, and what it waits for.
+func words(s *State, q *Request, n int) string {
+	return fmt.Sprintf("%s in the merge queue%s", ordinal(n), s.waitsFor(q)+q.moved())
 }
 
 // words says what the pull request waits for.

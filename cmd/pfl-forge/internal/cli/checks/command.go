@@ -20,6 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/document/figures"
+	"github.com/pfl-forge/pfl-forge/services/runner/health"
 )
 
 const help = `List the commands that decide over changes, verify commands and checks, with what the journals say
@@ -60,7 +62,7 @@ func list(ctx context.Context, a *kit.App, since time.Time, format render.Format
 		return err
 	}
 	defer t.Close()
-	book := Book{Since: since}
+	book := health.Book{Since: since}
 	if t.Bus != nil {
 		err := t.Bus.Journal.Each(ctx, forge.Key{Project: t.Project}, func(e *journal.Entry) error {
 			if e.Record != nil {
@@ -73,7 +75,7 @@ func list(ctx context.Context, a *kit.App, since time.Time, format render.Format
 		}
 	}
 	rows := book.Rows()
-	names := kit.Names(rows, func(r *Row) string { return cmp.Or(r.Name, r.Command) })
+	names := kit.Names(rows, func(r *figures.CheckStat) string { return cmp.Or(r.Name, r.Command) })
 	return a.Print(format, rows, names, func() error {
 		if len(rows) == 0 {
 			a.Say("no verify command or check has run yet")

@@ -1,4 +1,4 @@
-package checks
+package health
 
 import (
 	"cmp"
@@ -6,31 +6,13 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Row is a command that decides over changes, as programs read it.
-type Row struct {
-	// Command is the command line. Secrets in it were taken out before it was reported.
-	// Name is that of a check in pfl-forge.yaml, and empty for a verify command.
-	Command string `json:"command"        yaml:"command"`
-	Name    string `json:"name,omitempty" yaml:"name,omitempty"`
-	// Runs are all, trials included, and Failed those that failed: for whatever reason, be it a change that
-	// was broken.
-	Runs   int `json:"runs"   yaml:"runs"`
-	Failed int `json:"failed" yaml:"failed"`
-	// Verified counts the times that a change met the command, however often it ran for it. Flaky are those in
-	// which it gave both answers on one tree and failed without the change, too; Red those in which it
-	// failed without the change each time.
-	Verified  int     `json:"verified"   yaml:"verified"`
-	Flaky     int     `json:"flaky"      yaml:"flaky"`
-	FlakyRate float64 `json:"flaky_rate" yaml:"flaky_rate"` // Flaky of Verified
-	Red       int     `json:"red"        yaml:"red"`
-	// MedianSeconds is that of the runs that passed; 0 if none did.
-	MedianSeconds float64 `json:"median_seconds" yaml:"median_seconds"`
-	// FlakyAt and FlakyCommit are of the newest time that it was flaky.
-	FlakyAt     time.Time `json:"flaky_at,omitzero"      yaml:"flaky_at,omitempty"`
-	FlakyCommit string    `json:"flaky_commit,omitempty" yaml:"flaky_commit,omitempty"`
+// row is a command that decides over changes.
+type row struct {
+	figures.CheckStat
 
 	// took has the durations of the runs that passed. One that fails may end early, or run into its
 	// time limit, and says little of how long the command takes.
@@ -42,7 +24,7 @@ type Book struct {
 	// Since bounds the time of a result; zero: nothing does.
 	Since time.Time
 
-	rows map[[2]string]*Row
+	rows map[[2]string]*row
 }
 
 // Add adds the next record of an intent's journal. Merges are told to the intents, too, so that those
@@ -121,7 +103,7 @@ func (b *Book) trials(v *forge.VerifyReport) {
 }
 
 // run counts one run.
-func (b *Book) run(r *forge.CheckRun) *Row {
+func (b *Book) run(r *forge.CheckRun) *row {
 	row := b.row(r.Name, r.Command)
 	row.Runs++
 	if r.Passed {
@@ -134,13 +116,13 @@ func (b *Book) run(r *forge.CheckRun) *Row {
 
 // row returns the row of a command. A named check and a verify command with the same line are two: they
 // run at other times, and for other reasons.
-func (b *Book) row(name, command string) *Row {
+func (b *Book) row(name, command string) *row {
 	key := [2]string{name, command}
 	if b.rows == nil {
-		b.rows = map[[2]string]*Row{}
+		b.rows = map[[2]string]*row{}
 	}
 	if b.rows[key] == nil {
-		b.rows[key] = &Row{Name: name, Command: command}
+		b.rows[key] = &row{CheckStat: figures.CheckStat{Name: name, Command: command}}
 	}
 	return b.rows[key]
 }
@@ -155,17 +137,27 @@ func first(trials []forge.CheckRun) string {
 	return ""
 }
 
+// Merge adds the runs of another book.
+func (b *Book) Merge(o *Book) {
+	for key, other := range o.rows {
+		r := b.row(key[0], key[1])
+		r.Runs, r.Failed, r.Verified, r.Flaky, r.Red = r.Runs+other.Runs, r.Failed+other.Failed, r.Verified+other.Verified, r.Flaky+other.Flaky, r.Red+other.Red
+		r.took = append(r.took, other.took...)
+		if other.FlakyAt.After(r.FlakyAt) {
+			r.FlakyAt, r.FlakyCommit = other.FlakyAt, other.FlakyCommit
+		}
+	}
+}
+
 // Rows returns the commands, the flakiest first, then those that failed most.
-func (b *Book) Rows() []Row {
-	list := []Row{}
+func (b *Book) Rows() []figures.CheckStat {
+	list := []figures.CheckStat{}
 	for _, r := range b.rows {
 		r.FlakyRate = float64(r.Flaky) / float64(max(r.Verified, 1))
-		if slices.Sort(r.took); len(r.took) > 0 {
-			r.MedianSeconds = r.took[(len(r.took)-1)/2].Seconds()
-		}
-		list = append(list, *r)
+		r.MedianSeconds = figures.DurationsOf("", r.took).P50
+		list = append(list, r.CheckStat)
 	}
-	slices.SortFunc(list, func(a, b Row) int {
+	slices.SortFunc(list, func(a, b figures.CheckStat) int {
 		return cmp.Or(cmp.Compare(b.FlakyRate, a.FlakyRate), cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Command, b.Command))
 	})
 	return list

@@ -1,0 +1,95 @@
+package runner
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+)
+
+// journalsRead bounds the time to read on in the journals for one request.
+const journalsRead = 4 * time.Second
+
+// Costs and health are two sums of the same records. Each is kept apart, because each is asked for by other people at
+// other times, and a sum that no one asks for takes neither memory nor time.
+
+// adder takes the records of the intents of a project, in the order of their journals.
+type adder interface {
+	Add(key forge.Key, rec *forge.Record)
+}
+
+// books keeps something in memory that the journals of a project's intents add up to. Each project has one from its first request on, and
+// only what was decided since is read for the next one.
+type books[T adder] struct {
+	journal *journal.Journal
+	// empty returns one of before the first record.
+	empty func() T
+
+	mu       sync.Mutex
+	projects map[forge.ProjectID]*book[T]
+}
+
+// book is that of one project. Whoever has put something into free may use it.
+type book[T adder] struct {
+	of   T
+	free chan struct{}
+	next uint64 // the sequence to read from
+}
+
+func newBooks[T adder](j *journal.Journal, empty func() T) *books[T] {
+	return &books[T]{journal: j, empty: empty, projects: map[forge.ProjectID]*book[T]{}}
+}
+
+// open returns the sum of the journals of a project as they are now, for the caller alone until release is called. A request that meets long journals
+// for the first time may be told to come again: what was read by then is kept. Errors: *requests.RequestError.
+func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, release func(), err error) {
+	b.mu.Lock()
+	one := b.projects[project]
+	if one == nil {
+		one = &book[T]{of: b.empty(), free: make(chan struct{}, 1)}
+		b.projects[project] = one
+	}
+	b.mu.Unlock()
+	select {
+	case one.free <- struct{}{}:
+	case <-ctx.Done():
+		return of, nil, refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
+	}
+	release = func() { <-one.free }
+	if err := one.readOn(ctx, b.journal, project); err != nil {
+		release()
+		return of, nil, err
+	}
+	if one.next == 0 { // whoever may ask for any project can make up as many as they like
+		b.mu.Lock()
+		delete(b.projects, project)
+		b.mu.Unlock()
+	}
+	return one.of, release, nil
+}
+
+// readOn reads the records that came since the last time.
+func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	done := false
+	err := j.Follow(reading, project, b.next, journal.Follower{
+		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
+			b.of.Add(key, &rec)
+			b.next = seq + 1
+			return nil
+		},
+		CaughtUp: func() error {
+			done = true
+			stop()
+			return nil
+		},
+	})
+	if err == nil && !done {
+		return refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
+	}
+	return err
+}

@@ -1,0 +1,328 @@
+// Package health adds up, from the journals of a project, how well its work goes: how runs of intents ended, how often changes
+// were made again, how long steps took, what was waited for, and which commands are flaky, by week.
+//
+// It folds no machine. What is needed stands in the records as they are: the summary after each, the commands that were
+// issued and the results that ended them (package spans), and the requests to the project with their answers. So an attempt
+// that is reported twice, or too late, ends nothing a second time.
+//
+// # What counts
+//
+//	a run      when the status of its intent has become one that ends, done or not; a retry is another run
+//	a change   when an implement step reports one; it is made again if its task had one before
+//	a setback  when a review rejects, verify fails by the change's own fault, or the change conflicts, in its own checkout or in its merge
+//	a step     from the worker's beginning to the result, for attempts that a worker ended
+//	a wait     for a worker: from the command to its beginning, also of a worker that was given up then;
+//	           for the merge queue and file locks: from the request to its answer, a withdrawn one not at all;
+//	           for a person, a budget or a pull request: while the summary of the intent says so
+//
+// All of these count in the week in which they end: what still goes on is in no figure, so a change that has waited since
+// Monday is not seen here before it is merged, but on the board.
+//
+// # Memory
+//
+// A ledger keeps the durations themselves, since percentiles of weeks cannot be put together from percentiles of days: eight bytes
+// for each attempt and wait of half a year, which is some megabytes for a project with a thousand changes a week.
+package health
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/figures"
+	"github.com/pfl-forge/pfl-forge/services/runner/report"
+	"github.com/pfl-forge/pfl-forge/services/runner/spans"
+	"github.com/pfl-forge/pfl-forge/verdict"
+)
+
+// Ledger has the figures of some weeks of a project. The zero value is empty and keeps everything. It is not safe for
+// concurrent use.
+type Ledger struct {
+	// Keep is how many weeks are kept, by the time of the newest record; 0 keeps all.
+	Keep int
+
+	weeks map[time.Time]*week
+	open  map[forge.Key]*under
+}
+
+// week has the figures of one week.
+type week struct {
+	figures.HealthWeek
+
+	steps, waits map[string][]time.Duration
+	book         Book
+}
+
+// under has the attempts, waits and requests of one intent that are under way. That of an intent is dropped when its run has ended.
+type under struct {
+	attempts spans.Attempts
+	// status and waiting are those of the last record, and since is when it began to wait.
+	status  forge.Status
+	waiting forge.Waiting
+	since   time.Time
+	// asked has the requests to the project that are not answered yet.
+	asked map[request]time.Time
+}
+
+// request is one of a task to the project.
+type request struct {
+	kind   document.SpanKind
+	task   forge.TaskID
+	number int
+}
+
+// weekOf returns the Monday of a time, in UTC.
+func weekOf(at time.Time) time.Time {
+	day := at.UTC().Truncate(24 * time.Hour)
+	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+}
+
+// in returns the week of a time.
+func (l *Ledger) in(at time.Time) *week {
+	monday := weekOf(at)
+	if l.weeks == nil {
+		l.weeks = map[time.Time]*week{}
+	}
+	w := l.weeks[monday]
+	if w == nil {
+		w = &week{steps: map[string][]time.Duration{}, waits: map[string][]time.Duration{}}
+		l.weeks[monday] = w
+	}
+	return w
+}
+
+// Add adds the next record of an intent's journal. Those of projects are left out: what became of a merge is told to the intent, and the
+// time of a merge is part of the wait for the merge queue.
+func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
+	if key.IsProject() || len(rec.Events) == 0 {
+		return
+	}
+	now := rec.Events[len(rec.Events)-1].At.UTC()
+	u := l.under(key)
+	for i := range rec.Events {
+		l.event(u, &rec.Events[i])
+	}
+	u.attempts.Effects(&rec.Effects, now)
+	l.in(now).book.Add(key, rec)
+	u.asks(&rec.Effects, now)
+	l.stands(u, &rec.Summary, now)
+	if rec.Summary.Status.Ended() && rec.Summary.Waiting == "" {
+		delete(l.open, key)
+	}
+	l.forget(now)
+}
+
+// under returns that of an intent, an empty one if there is none.
+func (l *Ledger) under(key forge.Key) *under {
+	if l.open == nil {
+		l.open = map[forge.Key]*under{}
+	}
+	u := l.open[key]
+	if u == nil {
+		u = &under{asked: map[request]time.Time{}}
+		u.attempts.Ended = l.spent
+		l.open[key] = u
+	}
+	return u
+}
+
+// spent takes a span that has ended.
+func (l *Ledger) spent(s *document.Span) {
+	w, took := l.in(s.To), s.To.Sub(s.From)
+	switch {
+	case s.Kind == document.SpanQueue && s.Outcome != spans.Void:
+		w.waits[string(document.SpanQueue)] = append(w.waits[string(document.SpanQueue)], took)
+	case s.Kind == document.SpanAttempt && s.Outcome != spans.Moved && s.Outcome != spans.Void:
+		w.steps[string(s.Step)] = append(w.steps[string(s.Step)], took)
+	}
+}
+
+// event takes the result of an attempt, or the answer to a request.
+func (l *Ledger) event(u *under, ev *forge.Event) {
+	at := ev.At.UTC()
+	switch m := ev.Message.(type) {
+	case *forge.Result:
+		outcome := report.Outcome(m)
+		if !u.attempts.Result(m, at, outcome) {
+			return
+		}
+		w := l.in(at)
+		if made := forge.As[*forge.Implementation](m.Output); made != nil && m.Attempt.Step == forge.StepImplement {
+			w.Made++
+			if m.Attempt.Number > 1 {
+				w.MadeAgain++
+			}
+		}
+		switch outcome {
+		case "rejected":
+			w.ReviewsRejected++
+		case "verify_failed":
+			if faulty(m) {
+				w.VerifyFailed++
+			}
+		case "conflict":
+			w.Conflicts++
+		}
+	case *forge.MergeEnded:
+		l.answered(u, request{document.SpanMerge, m.Task, m.Number}, at)
+		if m.Result != nil && m.Result.Outcome == forge.MergeConflict {
+			l.in(at).Conflicts++
+		}
+	case *forge.FilesLocked:
+		l.answered(u, request{document.SpanLocks, m.Task, m.Number}, at)
+	default:
+	}
+}
+
+// faulty reports whether a change did not pass by itself: not where a check is flaky, or the base branch is red.
+func faulty(m *forge.Result) bool {
+	rb := forge.As[*forge.Rebase](m.Output)
+	if rb == nil || rb.Verify == nil || len(rb.Verify.Trials) == 0 {
+		return true
+	}
+	switch verdict.Blame(rb.Verify, rb.Verify.Trials[0].Tree) {
+	case verdict.FaultOfCheck, verdict.FaultOfBase:
+		return false
+	default:
+		return true
+	}
+}
+
+// answered ends a wait for the project.
+func (l *Ledger) answered(u *under, r request, at time.Time) {
+	from, asked := u.asked[r]
+	if !asked {
+		return
+	}
+	delete(u.asked, r)
+	w := l.in(at)
+	w.waits[string(r.kind)] = append(w.waits[string(r.kind)], max(at.Sub(from), 0))
+}
+
+// asks notes the requests to the project that a record sent. One that is repeated began with the first; one that was withdrawn, or
+// followed by another one of its task, is not answered any more.
+func (u *under) asks(e *forge.Effects, now time.Time) {
+	for i := range e.Outbox {
+		var r request
+		switch m := e.Outbox[i].Message.(type) {
+		case *forge.QueueMerge:
+			r = request{document.SpanMerge, m.Task, m.Number}
+		case *forge.LockFiles:
+			r = request{document.SpanLocks, m.Task, m.Number}
+		case *forge.WithdrawRequests:
+			maps.DeleteFunc(u.asked, func(r request, _ time.Time) bool { return r.task == m.Task })
+			continue
+		default:
+			continue
+		}
+		if _, known := u.asked[r]; known {
+			continue
+		}
+		maps.DeleteFunc(u.asked, func(old request, _ time.Time) bool { return old.task == r.task && old.kind == r.kind })
+		u.asked[r] = now
+	}
+}
+
+// ofWaiting has the kinds of what an intent waits for; all others are for a person.
+var ofWaiting = map[forge.Waiting]document.SpanKind{forge.WaitingBudget: document.SpanBudget, forge.WaitingPull: document.SpanForge}
+
+// stands compares the state of an intent with that of before: what it waited for, and whether its run has ended.
+func (l *Ledger) stands(u *under, s *forge.Summary, now time.Time) {
+	if u.waiting != s.Waiting {
+		if u.waiting != "" {
+			kind := string(cmp.Or(ofWaiting[u.waiting], document.SpanPerson))
+			w := l.in(now)
+			w.waits[kind] = append(w.waits[kind], max(now.Sub(u.since), 0))
+		}
+		u.waiting, u.since = s.Waiting, now
+	}
+	if s.Status.Ended() && !u.status.Ended() {
+		w := l.in(now)
+		switch s.Status {
+		case forge.StatusDone:
+			w.Done++
+		case forge.StatusRejected:
+			w.Rejected++
+		case forge.StatusCancelled:
+			w.Cancelled++
+		default:
+			w.Failed++
+		}
+	}
+	u.status = s.Status
+}
+
+// forget drops weeks that are too old. It is seldom called in vain: there is at most one week more than are kept, unless a clock
+// was far ahead.
+func (l *Ledger) forget(now time.Time) {
+	if l.Keep == 0 || len(l.weeks) <= l.Keep {
+		return
+	}
+	oldest := weekOf(now).AddDate(0, 0, -7*(l.Keep-1))
+	maps.DeleteFunc(l.weeks, func(monday time.Time, _ *week) bool { return monday.Before(oldest) })
+}
+
+// Health returns the figures of some weeks, up to the present one.
+func (l *Ledger) Health(r figures.HealthRequest, now time.Time) figures.Health {
+	n := cmp.Or(r.Weeks, figures.HealthWeeks)
+	all := &week{steps: map[string][]time.Duration{}, waits: map[string][]time.Duration{}}
+	h := figures.Health{Weeks: make([]figures.HealthWeek, 0, n)}
+	for i := range n {
+		monday := weekOf(now).AddDate(0, 0, 7*(i+1-n))
+		one := l.weeks[monday]
+		if one == nil {
+			one = &week{}
+		}
+		told := one.told()
+		told.Week = monday.Format(time.DateOnly)
+		h.Weeks = append(h.Weeks, told)
+		all.add(one)
+	}
+	h.Total, h.Checks = all.told(), all.book.Rows()
+	return h
+}
+
+// add adds the figures of another week.
+func (w *week) add(o *week) {
+	for _, one := range []struct{ into, from *int }{
+		{&w.Done, &o.Done},
+		{&w.Failed, &o.Failed},
+		{&w.Rejected, &o.Rejected},
+		{&w.Cancelled, &o.Cancelled},
+		{&w.Made, &o.Made},
+		{&w.MadeAgain, &o.MadeAgain},
+		{&w.ReviewsRejected, &o.ReviewsRejected},
+		{&w.VerifyFailed, &o.VerifyFailed},
+		{&w.Conflicts, &o.Conflicts},
+	} {
+		*one.into += *one.from
+	}
+	for key, list := range o.steps {
+		w.steps[key] = append(w.steps[key], list...)
+	}
+	for key, list := range o.waits {
+		w.waits[key] = append(w.waits[key], list...)
+	}
+	w.book.Merge(&o.book)
+}
+
+// told returns the figures of a week.
+func (w *week) told() figures.HealthWeek {
+	h := w.HealthWeek
+	h.Steps, h.Waits = percentiles(w.steps), percentiles(w.waits)
+	return h
+}
+
+// percentiles returns those of each key, by their names.
+func percentiles(by map[string][]time.Duration) []figures.Durations {
+	list := []figures.Durations{}
+	for key, took := range by {
+		list = append(list, figures.DurationsOf(key, took))
+	}
+	slices.SortFunc(list, func(a, b figures.Durations) int { return strings.Compare(a.Key, b.Key) })
+	return list
+}

@@ -1,0 +1,196 @@
+package health
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/figures"
+)
+
+// monday is one, and noon the noon after it.
+var (
+	monday = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	noon   = monday.Add(12 * time.Hour)
+	intent = forge.Key{Project: "shop", Intent: "a"}
+)
+
+// tells adds a record of an intent at a time after noon.
+func tells(l *Ledger, after time.Duration, state forge.Summary, eff forge.Effects, list ...forge.Message) {
+	rec := forge.Record{Summary: state, Effects: eff}
+	for _, m := range list {
+		rec.Events = append(rec.Events, forge.Event{At: noon.Add(after), Message: m})
+	}
+	if len(list) == 0 {
+		rec.Events = []forge.Event{{At: noon.Add(after)}}
+	}
+	l.Add(intent, &rec)
+}
+
+// issued returns the effect that a command is issued.
+func issued(a forge.Attempt) forge.Effects {
+	return forge.Effects{Commands: []forge.Command{{Attempt: a}}}
+}
+
+// TestLedger: each attempt, wait and end counts once, in the week in which it ended, whatever is repeated or comes too late.
+func TestLedger(t *testing.T) {
+	var l Ledger
+	working := forge.Summary{Status: forge.StatusExecuting}
+	a := forge.Attempt{Task: "a-001", Step: forge.StepImplement, Number: 1, Claim: 1}
+	made := &forge.Result{Attempt: a, StartedAt: noon.Add(10 * time.Second), Duration: 30 * time.Second, Output: &forge.Implementation{Commits: 1}}
+	tells(&l, 0, working, issued(a))
+	tells(&l, time.Second, working, issued(a)) // a repetition after a crash
+	tells(&l, 60*time.Second, working, forge.Effects{}, made)
+	tells(&l, 70*time.Second, working, forge.Effects{}, made) // comes twice
+	review := forge.Attempt{Task: "a-001", Step: forge.StepReview, Number: 1, Claim: 1}
+	tells(&l, 70*time.Second, working, issued(review))
+	rejected := &forge.Result{
+		Attempt: review, StartedAt: noon.AddDate(-1, 0, 0), Duration: 1000 * time.Hour, Output: &forge.Review{Verdict: forge.VerdictRejected},
+	}
+	tells(&l, 80*time.Second, working, forge.Effects{}, rejected)
+	again := a
+	again.Number = 2
+	tells(&l, 80*time.Second, working, issued(again))
+	moved := again
+	moved.Claim = 2
+	tells(&l, 90*time.Second, working, issued(moved))
+	late := &forge.Result{Attempt: again, StartedAt: noon, Duration: time.Second, Output: &forge.Implementation{Commits: 1}}
+	tells(&l, 91*time.Second, working, forge.Effects{}, late) // of a claim that was given up
+	tells(&l, 100*time.Second, working, forge.Effects{}, &forge.Result{
+		Attempt: moved, StartedAt: noon.Add(95 * time.Second), Duration: 5 * time.Second, Output: &forge.Implementation{Commits: 1},
+	})
+	void := forge.Attempt{Task: "a-002", Step: forge.StepImplement, Number: 1, Claim: 1}
+	tells(&l, 100*time.Second, working, issued(void))
+	tells(&l, 101*time.Second, working, forge.Effects{Cancels: []forge.Attempt{void}})
+	asks := forge.Effects{Outbox: []forge.Event{{Message: &forge.QueueMerge{Task: "a-001", Number: 1}}}}
+	tells(&l, 110*time.Second, working, asks)
+	tells(&l, 115*time.Second, working, asks)
+	answer := &forge.MergeEnded{Task: "a-001", Number: 1, Result: &forge.MergeResult{Outcome: forge.MergeConflict}}
+	tells(&l, 130*time.Second, working, forge.Effects{}, answer)
+	lock := forge.Effects{Outbox: []forge.Event{{Message: &forge.LockFiles{Task: "a-001", Number: 2}}}}
+	tells(&l, 130*time.Second, working, lock)
+	tells(&l, 135*time.Second, working, forge.Effects{}, &forge.FilesLocked{Task: "a-001", Number: 2})
+	tells(&l, 135*time.Second, working, asks)
+	withdraws := forge.Effects{Outbox: []forge.Event{{Message: &forge.WithdrawRequests{Task: "a-001", Number: 3}}}}
+	tells(&l, 140*time.Second, working, withdraws)
+	tells(&l, 150*time.Second, working, forge.Effects{}, answer) // the one that was withdrawn
+	waits := working
+	for i, w := range []forge.Waiting{forge.WaitingApproval, forge.WaitingBudget, forge.WaitingPull, ""} {
+		waits.Waiting = w
+		tells(&l, time.Duration(200+100*i)*time.Second, waits, forge.Effects{})
+	}
+	tells(&l, 600*time.Second, forge.Summary{Status: forge.StatusDone}, forge.Effects{})
+	l.Add(forge.Key{Project: "shop"}, &forge.Record{Events: []forge.Event{{At: noon, Message: made}}})
+	h := l.Health(figures.HealthRequest{Weeks: 2}, noon.AddDate(0, 0, 7))
+	if len(h.Weeks) != 2 || h.Weeks[0].Week != "2026-11-30" || h.Weeks[1].Week != "2026-12-07" || len(h.Weeks[1].Steps) > 0 {
+		t.Fatalf("%+v", h.Weeks)
+	}
+	w := h.Weeks[0]
+	got := fmt.Sprint(w.Done, w.Failed, w.Rejected, w.Cancelled, w.Made, w.MadeAgain, w.ReviewsRejected, w.VerifyFailed, w.Conflicts)
+	if got != "1 0 0 0 2 1 1 0 2" {
+		t.Errorf("counted %s", got)
+	}
+	if got := fmt.Sprint(w.Steps); got != "[{implement 2 5 30 30} {review 1 10 10 10}]" {
+		t.Errorf("the steps are %s", got)
+	}
+	const want = "[{budget 1 100 100 100} {forge 1 100 100 100} {locks 1 5 5 5} {merge_queue 1 20 20 20} {person 1 100 100 100} {queue 4 5 10 10}]"
+	if got := fmt.Sprint(w.Waits); got != want {
+		t.Errorf("the waits are %s, want %s", got, want)
+	}
+	if got, all := fmt.Sprint(h.Total), w; true {
+		all.Week = ""
+		if got != fmt.Sprint(all) {
+			t.Errorf("all is %s", got)
+		}
+	}
+	if len(l.open) != 0 {
+		t.Errorf("an intent that is over is kept: %v", l.open)
+	}
+}
+
+// TestEnds: a run counts when it has ended, one that failed also while it waits for a person, and a retry is another one.
+func TestEnds(t *testing.T) {
+	var l Ledger
+	for i, s := range []forge.Summary{
+		{Status: forge.StatusProposed},
+		{Status: forge.StatusError, Waiting: forge.WaitingFailed},
+		{Status: forge.StatusError, Waiting: forge.WaitingFailed},
+		{Status: forge.StatusExecuting},
+		{Status: forge.StatusBlocked, Waiting: forge.WaitingFailed},
+		{Status: forge.StatusExecuting},
+		{Status: forge.StatusCancelled},
+		{Status: forge.StatusExecuting},
+		{Status: forge.StatusRejected},
+	} {
+		tells(&l, time.Duration(i)*time.Minute, s, forge.Effects{})
+	}
+	h := l.Health(figures.HealthRequest{Weeks: 1}, noon)
+	if w := h.Weeks[0]; w.Done != 0 || w.Failed != 2 || w.Cancelled != 1 || w.Rejected != 1 || w.Ended() != 4 {
+		t.Errorf("%+v", w)
+	}
+	if got := fmt.Sprint(h.Weeks[0].Waits); got != "[{person 2 60 120 120}]" {
+		t.Errorf("the waits are %s", got)
+	}
+}
+
+// TestWeeks: a week begins on Monday in UTC, and those that are too old are forgotten.
+func TestWeeks(t *testing.T) {
+	for at, want := range map[time.Time]string{
+		monday: "2026-11-30", monday.Add(-time.Nanosecond): "2026-11-23", monday.AddDate(0, 0, 6): "2026-11-30", monday.AddDate(0, 0, 7): "2026-12-07",
+		monday.In(time.FixedZone("west", -3600)): "2026-11-30",
+	} {
+		if got := weekOf(at).Format(time.DateOnly); got != want {
+			t.Errorf("%s is in the week of %s, want %s", at, got, want)
+		}
+	}
+	l := Ledger{Keep: 3}
+	for i := range 10 {
+		tells(&l, time.Duration(7*24*i)*time.Hour, forge.Summary{Status: forge.StatusDone}, forge.Effects{})
+	}
+	h := l.Health(figures.HealthRequest{Weeks: figures.MostHealthWeeks}, noon.AddDate(0, 0, 63))
+	if len(l.weeks) != 3 || h.Total.Done != 3 || len(h.Weeks) != 26 {
+		t.Errorf("%d weeks, %+v", len(l.weeks), h.Total)
+	}
+}
+
+// TestPercentiles: each is one of the durations, and there is one for few as well.
+func TestPercentiles(t *testing.T) {
+	list := make([]time.Duration, 100)
+	for i := range list {
+		list[i] = time.Duration(100-i) * time.Second
+	}
+	if got := figures.DurationsOf("x", list); got != (figures.Durations{Key: "x", Count: 100, P50: 50, P90: 90, P99: 99}) {
+		t.Errorf("%+v", got)
+	}
+	for n, want := range map[int]string{0: "{x 0 0 0 0}", 1: "{x 1 1 1 1}", 2: "{x 2 1 2 2}", 3: "{x 3 2 3 3}"} {
+		var some []time.Duration
+		for i := range n {
+			some = append(some, time.Duration(i+1)*time.Second)
+		}
+		if got := fmt.Sprint(figures.DurationsOf("x", some)); got != want {
+			t.Errorf("of %d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change.
+func TestNoFault(t *testing.T) {
+	var l Ledger
+	trial := func(of, command string) forge.CheckRun {
+		return forge.CheckRun{Name: of, Tree: "t", Passed: command == "", Command: command}
+	}
+	for i, trials := range [][]forge.CheckRun{
+		{trial("change", "vet"), trial("change", "vet"), trial("base", "vet"), trial("base", "vet")}, // red
+		nil,
+		{trial("change", "vet"), trial("change", "vet"), trial("base", ""), trial("base", "")},
+	} {
+		a := forge.Attempt{Task: "a-001", Step: forge.StepRebase, Number: i + 1, Claim: 1}
+		tells(&l, 0, forge.Summary{Status: forge.StatusExecuting}, issued(a))
+		failed := &forge.Rebase{Verify: &forge.VerifyReport{Command: "vet", Trials: trials}}
+		tells(&l, time.Second, forge.Summary{Status: forge.StatusExecuting}, forge.Effects{}, &forge.Result{Attempt: a, Duration: time.Second, Output: failed})
+	}
+	if got := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total.VerifyFailed; got != 2 {
+		t.Errorf("%d failed", got)
+	}
+}

@@ -1,0 +1,144 @@
+// Package queue tells the merge queue of a project, with estimates of when its changes are merged.
+//
+// Where a change is, the rules know, and their state alone is asked. How long things take they do not: a [Reader] takes
+// that from the records of the project, in which each merge and each trial says how long it took. An estimate is no
+// promise and nothing is decided by it.
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
+)
+
+// samples is how many of the last trials, and of the last merges, an estimate is made of.
+const samples = 20
+
+// Reader remembers of the records of a project how long trials and merges took. The zero value has seen none. It is not
+// safe for concurrent use.
+type Reader struct {
+	// trials and merges have the durations of the last ones, the newest last.
+	trials, merges []time.Duration
+	// began says when the attempts under way were issued.
+	began map[forge.Attempt]time.Time
+}
+
+// Add takes the next record of the project.
+func (r *Reader) Add(rec *forge.Record) {
+	for i := range rec.Events {
+		m := forge.As[*forge.Result](rec.Events[i].Message)
+		if m == nil || m.IsStart() || m.Attempt.Step != forge.StepMerge {
+			continue
+		}
+		delete(r.began, m.Attempt)
+		out := forge.As[*forge.MergeResult](m.Output)
+		switch {
+		case out == nil || m.Duration <= 0:
+		case out.Outcome == forge.MergeTried:
+			r.trials = newest(r.trials, m.Duration)
+		case out.Outcome == forge.MergeDone:
+			r.merges = newest(r.merges, m.Duration)
+		}
+	}
+	for _, a := range rec.Effects.Cancels {
+		delete(r.began, a)
+	}
+	if len(rec.Events) == 0 {
+		return
+	}
+	at := rec.Events[len(rec.Events)-1].At
+	for i := range rec.Effects.Commands {
+		a := rec.Effects.Commands[i].Attempt
+		if _, known := r.began[a]; known || a.Step != forge.StepMerge {
+			continue
+		}
+		if r.began == nil {
+			r.began = map[forge.Attempt]time.Time{}
+		}
+		r.began[a] = at
+	}
+}
+
+// newest adds a duration to the last ones.
+func newest(list []time.Duration, d time.Duration) []time.Duration {
+	if list = append(list, d); len(list) > samples {
+		list = slices.Delete(list, 0, 1)
+	}
+	return list
+}
+
+// median returns the median of durations, the lower one of two; 0 for none.
+func median(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[(len(list)-1)/2]
+}
+
+// Tell returns the queue. The summary is that of the project. There are no estimates while the project is held up by anything, since it is not known
+// for how long, and none before a merge has been seen.
+func (r *Reader) Tell(s *forge.Summary, l mergequeue.Line, now time.Time) document.Queue {
+	q := document.Queue{
+		Paused: s.Waiting == forge.WaitingPaused, Facts: document.FactsOf(s, now), Parallel: l.Parallel, Batch: l.Batch,
+		Changes: []document.QueuedChange{},
+	}
+	for i := range l.Places {
+		p := &l.Places[i]
+		q.Changes = append(q.Changes, document.QueuedChange{
+			Intent: p.Intent, Task: p.Task, Position: p.Position, State: stateOf(p), Words: p.Words, On: p.On, With: p.With,
+		})
+	}
+	pace := Pace{Trial: median(r.trials), Merge: median(r.merges)}
+	held := slices.ContainsFunc(q.Facts, func(f document.Fact) bool {
+		return f.Fact == forge.FailOrigin || f.Fact == forge.FailPush || f.Fact == forge.FailBase
+	})
+	if q.Paused || l.Held || held || pace.Merge == 0 || len(l.Places) == 0 {
+		return q
+	}
+	q.Basis = &document.QueueBasis{
+		Trials: len(r.trials), TrialSeconds: pace.Trial.Seconds(), Merges: len(r.merges), MergeSeconds: pace.Merge.Seconds(),
+	}
+	for i, left := range pace.Left(l, r.elapsed(now)) {
+		if q.Changes[i].Position > 0 {
+			seconds := int(left.Round(time.Second) / time.Second)
+			q.Changes[i].Seconds = &seconds
+		}
+	}
+	return q
+}
+
+// elapsed returns a function that says for how long an attempt has been under way; 0 if that is not known.
+func (r *Reader) elapsed(now time.Time) func(forge.Attempt) time.Duration {
+	return func(a forge.Attempt) time.Duration {
+		if at, known := r.began[a]; known {
+			return max(now.Sub(at), 0)
+		}
+		return 0
+	}
+}
+
+// stateOf returns the state of a change as readers are told it.
+func stateOf(p *mergequeue.Place) document.QueueState {
+	switch {
+	case p.Position == 0:
+		return document.QueuePull
+	case p.Merging:
+		return document.QueueMerging
+	}
+	switch p.Trial {
+	case mergequeue.Trying:
+		return document.QueueTrying
+	case mergequeue.Riding:
+		return document.QueueRiding
+	case mergequeue.Passed:
+		return document.QueuePassed
+	case mergequeue.Stopped:
+		return document.QueueStopped
+	case mergequeue.Untested, "":
+	}
+	return document.QueueQueued
+}
