@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/messages"
 )
@@ -207,7 +208,7 @@ var pages = map[string]struct {
 	"costs":      {"Ask what agents used.", reflect.TypeFor[document.CostsRequest](), reflect.TypeFor[document.Costs]()},
 	"queue":      {"Ask for the merge queue.", reflect.TypeFor[document.QueueRequest](), reflect.TypeFor[document.Queue]()},
 	"health":     {"Ask how the work went, by week.", reflect.TypeFor[figures.HealthRequest](), reflect.TypeFor[figures.Health]()},
-	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[document.SettingsRequest](), reflect.TypeFor[document.ProjectSettings]()},
+	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[setup.Request](), reflect.TypeFor[setup.InForce]()},
 }
 
 // wishes are what people ask for of an intent that exists.

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 )
 
 const (
@@ -67,7 +68,7 @@ type ServeConfig struct {
 	// Audit returns a page of who did what in a project, with the same errors.
 	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Settings returns by which settings a project is worked on. Error: *RequestError.
-	Settings func(context.Context, forge.ProjectID, document.SettingsRequest) (document.ProjectSettings, error)
+	Settings func(context.Context, forge.ProjectID, setup.Request) (setup.InForce, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }

@@ -188,7 +188,8 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
-			"std", ".", "./document", "./document/figures", "./internal/term", "./services/gateway/api", "./services/gateway/console/board",
+			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./services/gateway/api",
+			"./services/gateway/console/board",
 			"./services/gateway/console/costs", "./services/gateway/console/folds", "./services/gateway/console/gantt", "./services/gateway/console/health",
 			"./services/gateway/console/login", "./services/gateway/console/phrase", "./services/gateway/console/session", "./services/gateway/console/settings",
 			"./services/gateway/console/together", "./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",

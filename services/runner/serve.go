@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
@@ -81,7 +82,7 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	who := func(ctx context.Context, project forge.ProjectID, req document.AuditRequest) (document.Audit, error) {
 		return Audit(ctx, r.bus, project, req)
 	}
-	set := func(ctx context.Context, project forge.ProjectID, _ document.SettingsRequest) (document.ProjectSettings, error) {
+	set := func(ctx context.Context, project forge.ProjectID, _ setup.Request) (setup.InForce, error) {
 		return Settings(ctx, r.bus.Journal, project, r.notify, r.ballot.Active())
 	}
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{

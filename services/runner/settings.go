@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -24,8 +24,8 @@ const mostSearched = 20
 // are the defaults. Where active is 0, the version of the rules is that of the newest record that was read.
 func Settings(
 	ctx context.Context, j *journal.Journal, project forge.ProjectID, told *notify.Config, active rules.Version,
-) (document.ProjectSettings, error) {
-	s := document.ProjectSettings{Project: project, Rules: int(active), Notifications: notified(told, project)}
+) (setup.InForce, error) {
+	s := setup.InForce{Project: project, Rules: int(active), Notifications: notified(told, project)}
 	var intents []forge.Summary
 	if j != nil {
 		var err error
@@ -48,7 +48,7 @@ func Settings(
 			s.Rules = int(rules.Of(&records[n-1]))
 		}
 		if p, at := policyOf(key, records); p != nil && (s.Read == nil || at.After(s.Read.At)) {
-			s.Read, newest = &document.SettingsRead{Commit: p.Approvals.Commit, Intent: key.Intent, At: at}, p.Settings
+			s.Read, newest = &setup.Read{Commit: p.Approvals.Commit, Intent: key.Intent, At: at}, p.Settings
 		}
 	}
 	s.Settings = settingsOf(newest)
@@ -86,24 +86,24 @@ func resultPolicy(r *forge.Result) *forge.Policy {
 }
 
 // settingsOf returns every setting: those that were told, and the defaults of all others.
-func settingsOf(told []forge.Setting) []document.Setting {
+func settingsOf(told []forge.Setting) []setup.Setting {
 	byName := map[string]forge.Setting{}
 	for _, list := range [][]forge.Setting{config.Default().Settings(), told} {
 		for _, s := range list {
 			byName[s.Name] = s
 		}
 	}
-	list := make([]document.Setting, 0, len(byName))
+	list := make([]setup.Setting, 0, len(byName))
 	for _, s := range byName {
-		list = append(list, document.Setting{Name: s.Name, Value: s.Value, From: s.By})
+		list = append(list, setup.Setting{Name: s.Name, Value: s.Value, From: s.By})
 	}
-	slices.SortFunc(list, func(a, b document.Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b setup.Setting) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
 // notified returns the targets that are notified of a project. Neither commands nor addresses are told: both can have secrets in them.
-func notified(c *notify.Config, project forge.ProjectID) []document.NotifiedTarget {
-	list := []document.NotifiedTarget{}
+func notified(c *notify.Config, project forge.ProjectID) []setup.Target {
+	list := []setup.Target{}
 	if c == nil {
 		return list
 	}
@@ -112,7 +112,7 @@ func notified(c *notify.Config, project forge.ProjectID) []document.NotifiedTarg
 		if len(t.Projects) > 0 && !slices.Contains(t.Projects, project) {
 			continue
 		}
-		one := document.NotifiedTarget{Name: t.Name, By: "webhook"}
+		one := setup.Target{Name: t.Name, By: "webhook"}
 		if len(t.Command) > 0 {
 			one.By = "command"
 		}

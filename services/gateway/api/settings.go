@@ -5,18 +5,18 @@ import (
 	"net/http"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // settings answers with the settings by which a project is worked on. The people are those of the gateway's own file, which no runner
 // knows, and for those who may audit alone: a name and its roles say whom to deceive.
 func (c *call) settings() error {
-	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), document.SettingsRequest{})
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), setup.Request{})
 	if err != nil {
 		return err
 	}
-	var s document.ProjectSettings
+	var s setup.InForce
 	if err := json.Unmarshal(found, &s); err != nil {
 		return err
 	}
@@ -28,11 +28,11 @@ func (c *call) settings() error {
 }
 
 // holders returns the entries of a file of tokens without their hashes, and without their other projects.
-func holders(list []tokens.Token, p forge.ProjectID) (found []document.SettingsHolder) {
+func holders(list []tokens.Token, p forge.ProjectID) (found []setup.Holder) {
 	for i := range list {
 		t := &list[i]
 		name, person := t.Holder()
-		one := document.SettingsHolder{Name: name, Kind: "system", Token: t.Name, Everywhere: t.Everywhere(), Expires: t.Expires}
+		one := setup.Holder{Name: name, Kind: "system", Token: t.Name, Everywhere: t.Everywhere(), Expires: t.Expires}
 		if person {
 			one.Kind = "person"
 		}

@@ -3,7 +3,7 @@ package console
 import (
 	"net/http"
 
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/settings"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -25,7 +25,7 @@ func (v *visit) settings() error {
 	if page.choice, err = v.choose(tokens.Settings, "Looking at settings takes a role in a project: /console/settings?project=NAME."); err != nil {
 		return err
 	}
-	var s document.ProjectSettings
+	var s setup.InForce
 	if err := v.ask(v.r.Context(), page.Project, "/settings", &s); err != nil {
 		return err
 	}

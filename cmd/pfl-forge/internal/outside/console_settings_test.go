@@ -14,7 +14,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
@@ -77,13 +77,13 @@ func TestConsoleSettings(t *testing.T) {
 }
 
 // tells has a runner that tells the settings which a function returns.
-func (w *world) tells(settings func(forge.ProjectID) document.ProjectSettings) {
+func (w *world) tells(settings func(forge.ProjectID) setup.InForce) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		err := w.bus.Submissions.Serve(ctx, requests.ServeConfig{
-			Settings: func(_ context.Context, p forge.ProjectID, _ document.SettingsRequest) (document.ProjectSettings, error) {
+			Settings: func(_ context.Context, p forge.ProjectID, _ setup.Request) (setup.InForce, error) {
 				return settings(p), nil
 			},
 		})
@@ -100,14 +100,14 @@ func (w *world) tells(settings func(forge.ProjectID) document.ProjectSettings) {
 // TestConsoleSettingsOfLiars: names and values are texts, however long they are; people of a runner's answer are not believed.
 func TestConsoleSettingsOfLiars(t *testing.T) {
 	w := bookkeeping(t)
-	w.tells(func(p forge.ProjectID) document.ProjectSettings {
+	w.tells(func(p forge.ProjectID) setup.InForce {
 		bad := evil + "\u202e\u200b"
-		s := document.ProjectSettings{Project: p, Rules: -3, Read: &document.SettingsRead{Commit: bad, Intent: "../x", At: time.Now()}}
-		s.People = []document.SettingsHolder{{Name: "mallory", Kind: bad, Token: bad, Roles: []string{bad}}}
+		s := setup.InForce{Project: p, Rules: -3, Read: &setup.Read{Commit: bad, Intent: "../x", At: time.Now()}}
+		s.People = []setup.Holder{{Name: "mallory", Kind: bad, Token: bad, Roles: []string{bad}}}
 		for range 100 {
-			s.Settings = append(s.Settings, document.Setting{Name: bad, Value: strings.Repeat(bad+"\n", 30), From: bad})
+			s.Settings = append(s.Settings, setup.Setting{Name: bad, Value: strings.Repeat(bad+"\n", 30), From: bad})
 		}
-		s.Notifications = []document.NotifiedTarget{{Name: bad, By: bad, On: []string{bad}}}
+		s.Notifications = []setup.Target{{Name: bad, By: bad, On: []string{bad}}}
 		return s
 	})
 	for _, who := range []string{"viewer", "ada"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -80,7 +81,7 @@ func openAPI() doc {
 		"diff": schemaOf(reflect.TypeFor[document.Diff]()), "timeline": schemaOf(reflect.TypeFor[document.Timeline]()),
 		"audit":      schemaOf(reflect.TypeFor[document.Audit]()),
 		"costs":      schemaOf(reflect.TypeFor[document.Costs]()),
-		"settings":   schemaOf(reflect.TypeFor[document.ProjectSettings]()),
+		"settings":   schemaOf(reflect.TypeFor[setup.InForce]()),
 		"health":     schemaOf(reflect.TypeFor[figures.Health]()),
 		"queue":      schemaOf(reflect.TypeFor[document.Queue]()),
 		"transcript": schemaOf(reflect.TypeFor[document.Transcript]()),

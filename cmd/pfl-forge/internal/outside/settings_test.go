@@ -12,7 +12,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/quota"
@@ -86,7 +86,7 @@ func targets(t *testing.T) *notify.Config {
 }
 
 // settingsOf returns the settings of shop.
-func (w *world) settingsOf(who string) (s document.ProjectSettings) {
+func (w *world) settingsOf(who string) (s setup.InForce) {
 	w.t.Helper()
 	got := w.request(who, http.MethodGet, "/api/v1/projects/shop/settings", "")
 	got.wants(w.t, who, http.StatusOK)
@@ -112,10 +112,10 @@ func (w *world) hides(about, text string) {
 }
 
 // setting returns a setting by its name.
-func setting(s *document.ProjectSettings, name string) document.Setting {
-	i := slices.IndexFunc(s.Settings, func(one document.Setting) bool { return one.Name == name })
+func setting(s *setup.InForce, name string) setup.Setting {
+	i := slices.IndexFunc(s.Settings, func(one setup.Setting) bool { return one.Name == name })
 	if i < 0 {
-		return document.Setting{}
+		return setup.Setting{}
 	}
 	return s.Settings[i]
 }
@@ -132,7 +132,7 @@ func TestSettingsAreTold(t *testing.T) {
 	w.decides(quota.Limits{})
 	s := w.settingsOf("viewer")
 	if s.Project != "shop" || s.Read != nil || s.Rules < int(rules.First) || s.People != nil ||
-		setting(&s, "budget.day_usd") != (document.Setting{Name: "budget.day_usd", Value: "100", From: "default"}) {
+		setting(&s, "budget.day_usd") != (setup.Setting{Name: "budget.day_usd", Value: "100", From: "default"}) {
 		t.Errorf("before an analysis: %+v", s)
 	}
 	path, _ := w.proposed("first")
@@ -140,7 +140,7 @@ func TestSettingsAreTold(t *testing.T) {
 	if s.Read == nil || s.Read.Commit != commit || !strings.HasSuffix(path, "/"+string(s.Read.Intent)) || s.Read.At.IsZero() {
 		t.Errorf("it was read at %+v", s.Read)
 	}
-	for name, want := range map[string]document.Setting{
+	for name, want := range map[string]setup.Setting{
 		"verify":                 {Value: "DB_PASSWORD=… go test ./... --token …\ncurl https://…@example.com/", From: "repository"},
 		"budget.day_usd":         {Value: "25", From: "repository"},
 		"policy.approvals.count": {Value: "2", From: "repository"},
@@ -155,7 +155,7 @@ func TestSettingsAreTold(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
-	want := []document.NotifiedTarget{
+	want := []setup.Target{
 		{Name: "chat", By: "webhook", On: []string{"failed", "budget"}},
 		{Name: "desk", By: "command", On: []string{"failed"}},
 		{Name: "file", By: "webhook", On: []string{"failed"}},

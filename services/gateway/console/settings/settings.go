@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
@@ -61,7 +61,7 @@ func (q Query) Choices(p forge.ProjectID) []Choice {
 // Page has the data of a page.
 type Page struct {
 	Query
-	document.ProjectSettings
+	setup.InForce
 	// Groups has the settings; a group without any is left out.
 	Groups []Group
 	// Differ counts those of all settings that are not the defaults.
@@ -78,7 +78,7 @@ type Group struct {
 
 // Row is one setting.
 type Row struct {
-	document.Setting
+	setup.Setting
 	// Entries are those of a list, or the one value; none where it is not set.
 	Entries []string
 	// Long says that there are more entries than are shown at once.
@@ -129,8 +129,8 @@ func headingOf(name string) string {
 }
 
 // Of makes a page of an answer. audits says that whoever looks may see who has which role.
-func Of(q Query, s *document.ProjectSettings, audits bool) Page {
-	p := Page{Query: q, ProjectSettings: *s, Audits: audits}
+func Of(q Query, s *setup.InForce, audits bool) Page {
+	p := Page{Query: q, InForce: *s, Audits: audits}
 	if r := s.Read; r != nil { // it becomes an address
 		if _, err := forge.ParseIntentID(string(r.Intent)); err != nil || !commits.MatchString(r.Commit) {
 			p.Read = nil
@@ -156,7 +156,7 @@ func Of(q Query, s *document.ProjectSettings, audits bool) Page {
 }
 
 // rowOf returns the row of a setting.
-func rowOf(s document.Setting) Row {
+func rowOf(s setup.Setting) Row {
 	r := Row{Setting: s, Differs: s.From != "default", Source: cmp.Or(sources[s.From], s.From)}
 	if s.Value != "" {
 		r.Entries = strings.Split(s.Value, "\n")

@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/config"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/settings"
 )
 
 // TestEverySettingHasAPlace: a new setting is put below a heading, and not among the others.
 func TestEverySettingHasAPlace(t *testing.T) {
-	s := document.ProjectSettings{}
+	s := setup.InForce{}
 	for _, one := range config.Default().Settings() {
-		s.Settings = append(s.Settings, document.Setting{Name: one.Name, Value: one.Value, From: one.By})
+		s.Settings = append(s.Settings, setup.Setting{Name: one.Name, Value: one.Value, From: one.By})
 	}
-	s.Settings = append(s.Settings, document.Setting{Name: "roles.review", From: "repository"}, document.Setting{Name: "mergers", From: "repository"})
+	s.Settings = append(s.Settings, setup.Setting{Name: "roles.review", From: "repository"}, setup.Setting{Name: "mergers", From: "repository"})
 	p := settings.Of(settings.Query{}, &s, false)
 	rows := 0
 	for _, g := range p.Groups {
@@ -36,7 +36,7 @@ func TestEverySettingHasAPlace(t *testing.T) {
 
 // TestRows: rows say what differs, what is long, and what a value means that does not say so itself.
 func TestRows(t *testing.T) {
-	s := document.ProjectSettings{Settings: []document.Setting{
+	s := setup.InForce{Settings: []setup.Setting{
 		{Name: "budget.day_usd", Value: "0", From: "repository"},
 		{Name: "budget.call_usd", Value: "0", From: "default"},
 		{Name: "policy.approvers", From: "default"},

@@ -13,7 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -64,14 +64,14 @@ func show(ctx context.Context, a *kit.App, changed bool, format render.Format) e
 		return err
 	}
 	if changed {
-		s.Settings = slices.DeleteFunc(s.Settings, func(one document.Setting) bool { return one.From == "default" })
+		s.Settings = slices.DeleteFunc(s.Settings, func(one setup.Setting) bool { return one.From == "default" })
 	}
-	names := kit.Names(s.Settings, func(one *document.Setting) string { return one.Name })
+	names := kit.Names(s.Settings, func(one *setup.Setting) string { return one.Name })
 	return a.Print(format, s, names, func() error { return table(a, &s) })
 }
 
 // table prints the settings as a table, and says where the file was read.
-func table(a *kit.App, s *document.ProjectSettings) error {
+func table(a *kit.App, s *setup.InForce) error {
 	columns := render.Columns{Header: []string{"SETTING", "VALUE", "FROM"}, Shrink: 1}
 	for _, one := range s.Settings {
 		columns.Add(one.Name, strings.ReplaceAll(one.Value, "\n", ", "), one.From)

@@ -1,4 +1,5 @@
-package document
+// Package setup has the documents about how a project is set up, as programs read them.
+package setup
 
 import (
 	"time"
@@ -6,35 +7,35 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// SettingsRequest asks by which settings a project is worked on. It has no fields.
-type SettingsRequest struct{}
+// Request asks by which settings a project is worked on. It has no fields.
+type Request struct{}
 
 // Check returns no mistake.
-func (*SettingsRequest) Check() []forge.FieldError { return nil }
+func (*Request) Check() []forge.FieldError { return nil }
 
 // Of returns no intent: a request is about a project.
-func (*SettingsRequest) Of() forge.IntentID { return "" }
+func (*Request) Of() forge.IntentID { return "" }
 
-// ProjectSettings answers by which settings a project is worked on, and where each comes from. Nothing in it is a secret: of
+// InForce answers by which settings a project is worked on, and where each comes from. Nothing in it is a secret: of
 // commands, the values of variables and of flags that are named like one are left out, of webhooks the whole address.
-type ProjectSettings struct {
+type InForce struct {
 	Project forge.ProjectID `json:"project" yaml:"project"`
 	// Rules is the version of the rules by which new decisions are taken; 0: it is not known.
 	Rules int `json:"rules" yaml:"rules"`
 	// Read says where the file of the repository was read last; nil: by no worker yet.
-	Read *SettingsRead `json:"read,omitempty" yaml:"read,omitempty"`
+	Read *Read `json:"read,omitempty" yaml:"read,omitempty"`
 	// Settings has every setting, by name.
 	Settings []Setting `json:"settings" yaml:"settings"`
 	// Notifications are the targets of the operator's file that are told of this project.
-	Notifications []NotifiedTarget `json:"notifications" yaml:"notifications"`
+	Notifications []Target `json:"notifications" yaml:"notifications"`
 	// People are those of the gateway's file of tokens who have roles in the project. Only those who may audit are told, by the
 	// gateway; nil for all others.
-	People []SettingsHolder `json:"people,omitempty" yaml:"people,omitempty"`
+	People []Holder `json:"people,omitempty" yaml:"people,omitempty"`
 }
 
-// SettingsRead says where settings were read. The settings of an intent are those that its newest analysis read, so
+// Read says where settings were read. The settings of an intent are those that its newest analysis read, so
 // an older one may be worked on by others.
-type SettingsRead struct {
+type Read struct {
 	// Commit is the one of the base branch whose pfl-forge.yaml was read.
 	Commit string `json:"commit" yaml:"commit"`
 	// Intent is the one whose analysis read it.
@@ -53,8 +54,8 @@ type Setting struct {
 	From string `json:"from" yaml:"from"`
 }
 
-// NotifiedTarget is a recipient of notifications.
-type NotifiedTarget struct {
+// Target is a recipient of notifications.
+type Target struct {
 	// Name is that of the entry in the operator's file.
 	Name string `json:"name" yaml:"name"`
 	// By is command or webhook.
@@ -63,8 +64,8 @@ type NotifiedTarget struct {
 	On []string `json:"on" yaml:"on"`
 }
 
-// SettingsHolder is an entry of the gateway's file of tokens.
-type SettingsHolder struct {
+// Holder is an entry of the gateway's file of tokens.
+type Holder struct {
 	// Name is that of the person or system, Kind says which of the two.
 	Name string `json:"name" yaml:"name"`
 	Kind string `json:"kind" yaml:"kind"`
