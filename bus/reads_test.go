@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
@@ -33,6 +34,7 @@ type readable struct {
 	runner, worker *bus.Bus
 	ada            *bus.Bus
 	raw            *nats.Conn // of ada
+	server         *server.Server
 	stop           func()
 }
 
@@ -41,7 +43,7 @@ func newReadable(t *testing.T) *readable {
 	t.Helper()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
-	r := &readable{runner: connectAs(ctx, t, s, "runner", "RUNNER"), worker: connectAs(ctx, t, s, "implementer", "IMPLEMENTER")}
+	r := &readable{server: s, runner: connectAs(ctx, t, s, "runner", "RUNNER"), worker: connectAs(ctx, t, s, "implementer", "IMPLEMENTER")}
 	if err := r.runner.Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}

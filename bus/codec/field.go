@@ -98,6 +98,9 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 			f = p.reads[num]
 		}
 		if f == nil || !f.accepts(typ) {
+			if typ == protowire.StartGroupType { // no message has one, and the first brace of a text in JSON reads as such
+				return errGroup
+			}
 			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
 				return protowire.ParseError(n)
 			}
@@ -117,6 +120,10 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 	}
 	return nil
 }
+
+// errGroup says that bytes have a group, as no version ever writes it: they are garbage, and not of a newer version. The server
+// answers in JSON, wherever the sender of a request wants, and a sender can choose a part of it.
+var errGroup = errors.New("has a group")
 
 // plainField is a field that is set unless it is the zero value of its type.
 type plainField struct {

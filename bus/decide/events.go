@@ -36,6 +36,8 @@ type Config struct {
 	Authors *signed.Keys
 	// Together reports whether every runner reads signatures over several messages; nil: not every one does.
 	Together func() bool
+	// Settings reports whether every runner reads a policy with its settings; nil: not every one does.
+	Settings func() bool
 }
 
 // header returns the header of an answer.
@@ -43,6 +45,9 @@ func (c *Config) header() nats.Header {
 	h := nats.Header{}
 	if c.Together != nil && c.Together() {
 		h.Set(wire.HeaderTogether, "true")
+	}
+	if c.Settings != nil && c.Settings() {
+		h.Set(wire.HeaderSettings, "true")
 	}
 	return h
 }

@@ -249,20 +249,43 @@ func (o *Store) get(ctx context.Context, at place) (info jetstream.ObjectInfo, s
 	}
 }
 
-// info returns the description of an object, and the sequence of the message that says
-// so, which is not 0 where another client has deleted the object. Error: ErrNotFound.
+// info returns the description of an object, and the sequence of the last message on its name,
+// which is not 0 where another client has deleted the object. Error: ErrNotFound.
 func (o *Store) info(ctx context.Context, at place) (info jetstream.ObjectInfo, seq uint64, err error) {
 	m, err := o.conn.Last(ctx, at.Stream(), at.meta())
 	if err != nil {
 		return info, 0, err
 	}
-	if err := json.Unmarshal(m.Data, &info); err != nil {
-		return info, m.Seq, err
+	if _, info, err = Newest(ctx, o.conn, at.Bucket, m); err == nil && info.Deleted {
+		err = conn.ErrNotFound
 	}
-	if info.Deleted {
-		return info, m.Seq, conn.ErrNotFound
+	return info, m.Seq, err
+}
+
+// Newest returns the newest message that describes the object on whose name the last one is, with the description. That is the
+// last one, unless the server has stored something else there: an acknowledgement, to which a sender may give any subject. It takes
+// nothing from what was there before it. Error: ErrNotFound.
+func Newest(ctx context.Context, c *conn.Conn, at streams.Bucket, last conn.Stored) (newest conn.Stored, info jetstream.ObjectInfo, err error) {
+	if info, ours := described(at, &last); ours {
+		return last, info, nil
 	}
-	return info, m.Seq, nil
+	found := false
+	_, err = c.Each(ctx, at.Stream(), last.Subject, func(m conn.Stored) error {
+		if before, ours := described(at, &m); ours {
+			newest, info, found = m, before, true
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = conn.ErrNotFound
+	}
+	return newest, info, err
+}
+
+// described returns the description of an object that a message is, and whether it is one of the object on whose name it is.
+func described(at streams.Bucket, m *conn.Stored) (info jetstream.ObjectInfo, ours bool) {
+	err := json.Unmarshal(m.Data, &info)
+	return info, err == nil && info.NUID != "" && at.Meta(info.Name) == m.Subject
 }
 
 // purge removes the messages of a subject.
@@ -291,11 +314,15 @@ func (o *Store) List(ctx context.Context, like Name) ([]Info, error) {
 			return nil, fmt.Errorf("list objects: %w", err)
 		}
 		for _, m := range all {
-			var info jetstream.ObjectInfo
-			if err := json.Unmarshal(m.Data, &info); err != nil || info.Deleted {
+			name, ok := Named(at, m.Subject)
+			_, info, err := Newest(ctx, o.conn, at, m)
+			switch {
+			case !ok, errors.Is(err, conn.ErrNotFound):
 				continue
+			case err != nil:
+				return nil, fmt.Errorf("list objects: %w", err)
 			}
-			if name, ok := Named(at, m.Subject); ok {
+			if !info.Deleted {
 				list = append(list, Info{name, int64(info.Size), info.Metadata})
 			}
 		}

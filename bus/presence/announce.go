@@ -37,6 +37,7 @@ const (
 	metaAgents   = "agents"
 	metaRules    = "rules"
 	metaTogether = "signed_together"
+	metaSettings = "settings_told"
 
 	metaExecutor     = "executor"
 	metaImage        = "executor_image"
@@ -59,6 +60,8 @@ type Replica struct {
 	Rules    rules.Version     // the newest that a runner knows, in an announcement by default that of this program; 0 of others, and where it is not said
 	// Together says that a runner reads signatures over several messages. Each of this program does.
 	Together bool
+	// Settings says that a runner reads a policy with its settings. Each of this program does.
+	Settings bool
 }
 
 // Executor says where a replica runs agents and commands, in its own words.
@@ -108,7 +111,7 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 	r.Executor.metadata(metadata)
 	if r.Service == runner {
 		metadata[metaRules] = strconv.Itoa(int(cmp.Or(r.Rules, rules.Newest)))
-		metadata[metaTogether] = "true"
+		metadata[metaTogether], metadata[metaSettings] = "true", "true"
 	}
 	svc, err := micro.AddService(s.conn.NC, micro.Config{
 		Name: name, Version: protocolVersion, Description: "a running " + r.Service, Metadata: metadata,

@@ -182,6 +182,7 @@ func read(data []byte) (r Replica, ok bool) {
 		r.Rules = rules.Version(n)
 	}
 	r.Together = service == runner && info.Metadata[metaTogether] == "true"
+	r.Settings = service == runner && info.Metadata[metaSettings] == "true"
 	for text := range strings.SplitSeq(info.Metadata[metaProjects], ",") {
 		if p, err := forge.ParseProjectID(text); err == nil && len(r.Projects) < maxProjects {
 			r.Projects = append(r.Projects, p)

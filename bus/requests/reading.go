@@ -2,20 +2,19 @@ package requests
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
@@ -314,6 +313,15 @@ func (rd *reads) pass(ctx context.Context, q *reading, m conn.Stored) error {
 	if q.Content == "" && !q.mine(m.Subject) {
 		return fmt.Errorf("message %d of %s is on %s, which is not of project %s", m.Seq, q.stream, m.Subject, q.project)
 	}
+	if q.bucket != "" && q.Content == "" {
+		newest, _, err := objects.Newest(ctx, rd.conn, q.bucket, m)
+		if errors.Is(err, conn.ErrNotFound) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		m = newest
+	}
 	q.sent++
 	err := rd.conn.NC.PublishMsg(&nats.Msg{Subject: q.answer, Header: m.Header, Data: m.Data})
 	if errors.Is(err, nats.ErrMaxPayload) {
@@ -330,9 +338,12 @@ func (rd *reads) chunks(ctx context.Context, q *reading) (subject string, err er
 		if err != nil {
 			return err
 		}
-		var info jetstream.ObjectInfo
-		if json.Unmarshal(m.Data, &info) != nil || info.Deleted || info.NUID != q.Content {
-			return conn.ErrNotFound
+		_, info, err := objects.Newest(ctx, rd.conn, q.bucket, m)
+		if err == nil && (info.Deleted || info.NUID != q.Content) {
+			err = conn.ErrNotFound
+		}
+		if err != nil {
+			return err
 		}
 		subject = q.bucket.Chunk(q.Content)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,7 +28,14 @@ type RefusedError struct{ Reason string }
 // Results hands results of workers to runners. It is safe for concurrent use.
 type Results struct {
 	conn *conn.Conn
+
+	// settings is when the last runner that answered said that all runners read settings, in nanoseconds since 1970; 0 if it
+	// did not.
+	settings atomic.Int64
 }
+
+// heardTime is for how long the word of a runner counts: whoever hears nothing for longer may next meet an older one.
+const heardTime = 30 * time.Second
 
 // NewResults returns the Results of a connection.
 func NewResults(c *conn.Conn) *Results {
@@ -62,7 +70,7 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("publish result: %w", err)
 	}
-	data, err := wire.Results.Marshal(r)
+	data, err := wire.Results.Marshal(rs.readable(r))
 	if err != nil {
 		return nil, fmt.Errorf("publish result: %w", err)
 	}
@@ -71,6 +79,32 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 		return nil, fmt.Errorf("publish result: %w", err)
 	}
 	return m, nil
+}
+
+// readable returns a result as all runners can read it: until one has said that they read the settings of a policy, it has none,
+// which are for people alone. Otherwise an older runner could not go on with the intent.
+func (rs *Results) readable(r *forge.Result) *forge.Result {
+	if at := rs.settings.Load(); at != 0 && time.Since(time.Unix(0, at)) < heardTime {
+		return r
+	}
+	without := *r
+	without.Policy = unsettled(r.Policy)
+	if a := forge.As[*forge.Analysis](r.Output); a != nil {
+		found := *a
+		found.Policy = unsettled(a.Policy)
+		without.Output = &found
+	}
+	return &without
+}
+
+// unsettled returns a policy without its settings.
+func unsettled(p *forge.Policy) *forge.Policy {
+	if p == nil || len(p.Settings) == 0 {
+		return p
+	}
+	without := *p
+	without.Settings = nil
+	return &without
 }
 
 // ask signs a result and sends it. It is signed each time: by the key that the account
@@ -91,6 +125,11 @@ func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent, alone bool, tim
 	answer, err := rs.conn.Ask(ctx, m, timeout)
 	if err == nil {
 		rs.conn.Signer.Heard(answer.Header)
+		at := int64(0)
+		if answer.Header.Get(wire.HeaderSettings) != "" {
+			at = time.Now().UnixNano()
+		}
+		rs.settings.Store(at)
 	}
 	return answer, err
 }
@@ -98,12 +137,12 @@ func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent, alone bool, tim
 // report sends a result until it is decided. delivery counts how often a runner
 // may have got it; it does not grow where no runner was there.
 func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
-	m, err := rs.resultMessage(r)
-	if err != nil {
-		return err
-	}
 	refused := false
 	for attempt := 0; ; attempt++ {
+		m, err := rs.resultMessage(r) // anew each time: what the runners can read may be less by now
+		if err != nil {
+			return err
+		}
 		m.Header.Set(wire.HeaderDelivery, strconv.Itoa(delivery))
 		answer, err := rs.ask(ctx, m, r.Attempt.Step.OfProject(), refused, min(rs.conn.AnswerTimeout<<min(attempt, 3), longestAnswer))
 		pause := conn.Backoff(attempt)

@@ -31,7 +31,7 @@ type RulesConfig struct {
 }
 
 // ballot finds the version of the rules for new decisions, the newest that every runner has known for a while, and in the same way
-// whether senders may sign several messages together. Nothing depends on it being
+// whether senders may sign several messages together, and workers tell settings. Nothing depends on it being
 // right: a runner that meets a record of newer rules leaves that machine to those who know them. So what is lost by a runner that was
 // not seen is time.
 type ballot struct {
@@ -50,6 +50,8 @@ type common struct {
 	rules rules.Version
 	// together says that they read signatures over several messages.
 	together bool
+	// settings says that they read a policy with its settings.
+	settings bool
 }
 
 func newBallot(cfg RulesConfig) *ballot {
@@ -58,7 +60,7 @@ func newBallot(cfg RulesConfig) *ballot {
 		b.cfg.Settle = settleRules
 	}
 	if cfg.Alone {
-		b.active = common{rules.Newest, true}
+		b.active = common{rules.Newest, true, true}
 	}
 	return b
 }
@@ -80,15 +82,23 @@ func (b *ballot) Together() bool {
 	return b.active.together
 }
 
+// Settings reports whether workers may tell the settings of a project.
+func (b *ballot) Settings() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.active.settings
+}
+
 // looked takes which runners answered, and reports whether anything active changed. An older runner counts at once. What is newer
 // counts when nothing else was seen for a while; a look that failed, or that does not even show this runner, is none.
 func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool {
 	var known []rules.Version
-	all := common{together: true}
+	all := common{together: true, settings: true}
 	for i := range found {
 		if found[i].Service == "runner" {
 			known = append(known, found[i].Rules)
 			all.together = all.together && found[i].Together
+			all.settings = all.settings && found[i].Settings
 		}
 	}
 	b.mu.Lock()
@@ -108,6 +118,9 @@ func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool
 	}
 	if settled || !all.together {
 		b.active.together = all.together
+	}
+	if settled || !all.settings {
+		b.active.settings = all.settings
 	}
 	return b.active != before
 }
@@ -129,7 +142,7 @@ func (r *runner) watchRules(ctx context.Context) {
 		}
 		if r.ballot.looked(time.Now(), found, err) {
 			r.log.InfoContext(ctx, "what all runners can do changed", "rules", int(r.ballot.Active()), "newest", int(rules.Newest),
-				"signed_together", r.ballot.Together())
+				"signed_together", r.ballot.Together(), "settings_told", r.ballot.Settings())
 		}
 		if errors.Is(err, bus.ErrNotAllowed) && !told {
 			told = true

@@ -116,7 +116,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Serve {
 		serving.Go(func() { r.serve(ctx, cfg.Authors) })
 	}
-	cfg.Bus.Events.Consume(ctx, decide.Config{Authors: cfg.Authors, Together: r.ballot.Together}, r.handle)
+	cfg.Bus.Events.Consume(ctx, decide.Config{Authors: cfg.Authors, Together: r.ballot.Together, Settings: r.ballot.Settings}, r.handle)
 	<-guarded
 	serving.Wait()
 	told()

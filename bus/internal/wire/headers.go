@@ -77,6 +77,10 @@ const (
 // installation can be upgraded and taken back in any order.
 const HeaderTogether = "Forge-Signed-Together"
 
+// HeaderSettings is in the answers of a runner as long as all runners can read a policy with its settings. A worker that
+// has not heard so leaves them out, for the same reason.
+const HeaderSettings = "Forge-Settings-Told"
+
 // Content types of submissions. Without one, JSON is told from protobuf by how it
 // begins.
 const (
