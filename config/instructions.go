@@ -12,9 +12,12 @@ import (
 var (
 	instructionFiles = []string{
 		"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "CONTEXT.md", "copilot-instructions.md",
-		".cursorrules", ".windsurfrules", ".clinerules", "opencode.json", "opencode.jsonc",
+		".cursorrules", ".cursorignore", ".cursorindexingignore", ".windsurfrules", ".clinerules", "opencode.json", "opencode.jsonc",
+		"AGENT.md", "QWEN.md", "CRUSH.md", "WARP.md", ".goosehints", ".roomodes",
 	}
-	instructionDirs = []string{".agents", ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".windsurf"}
+	instructionDirs = []string{
+		".agents", ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".windsurf", ".clinerules", ".roo", ".kiro", ".junie", ".amazonq", ".continue",
+	}
 )
 
 // Instructs reports whether a file instructs agents, by the names in its path. Letter case

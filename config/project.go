@@ -334,8 +334,10 @@ func protectedPaths() []string {
 	list := []string{
 		".github/", ".gitlab-ci.yml", ".gitlab/", ".circleci/", ".buildkite/", "Jenkinsfile", "azure-pipelines.yml", ".gitmodules",
 		".travis.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", ".tekton/", ".teamcity/", ".forgejo/", ".gitea/",
-		"bitbucket-pipelines.yml", "cloudbuild.yaml", "appveyor.yml",
-		"CODEOWNERS", ".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.yml", ".vscode/", ".devcontainer/", ".envrc",
+		"bitbucket-pipelines.yml", "cloudbuild.yaml", "cloudbuild.yml", "appveyor.yml", ".appveyor.yml", "azure-pipelines.yaml", ".woodpecker.yaml",
+		".cirrus.yml", ".semaphore/", "buildspec.yml", "buildspec.yaml", "bitrise.yml", ".builds/", ".build.yml", ".drone.jsonnet", ".drone.star",
+		".zuul.yaml", ".zuul.d/", "CODEOWNERS", ".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml",
+		".lefthook.yaml", "lefthook-local.yml", ".vscode/", ".devcontainer/", ".devcontainer.json", ".envrc",
 		"Makefile", "GNUmakefile", "justfile", "package.json#scripts", ".mcp.json", FileName,
 	}
 	list = append(list, instructionFiles...)

@@ -33,8 +33,12 @@ var (
 	defaults = map[string][]string{
 		"make": {"Makefile", "makefile", "GNUmakefile"}, "gmake": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", ".justfile"},
 		"task": {"Taskfile.yml", "Taskfile.yaml"}, "rake": {"Rakefile"}, "tox": {"tox.ini"}, "nox": {"noxfile.py"}, "invoke": {"tasks.py"},
-		"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun": {"package.json"},
-		"mvn": {"pom.xml"}, "gradle": {"build.gradle", "build.gradle.kts"}, "pre-commit": {".pre-commit-config.yaml"}, "earthly": {"Earthfile"},
+		"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json", ".yarnrc.yml"}, "bun": {"package.json"},
+		"mvn": {"pom.xml"}, "mvnw": {"pom.xml"}, "gradle": {"build.gradle", "build.gradle.kts"}, "gradlew": {"build.gradle", "build.gradle.kts"},
+		"cargo": {"Cargo.toml", "build.rs"}, "mage": {"magefile.go"}, "cmake": {"CMakeLists.txt"}, "meson": {"meson.build"}, "ant": {"build.xml"},
+		"bazel": {"MODULE.bazel", "WORKSPACE", ".bazelrc"}, "bazelisk": {"MODULE.bazel", "WORKSPACE", ".bazelrc"}, "composer": {"composer.json"},
+		"docker": {"Dockerfile", "compose.yaml", "docker-compose.yml"}, "podman": {"Containerfile", "Dockerfile"}, "dagger": {"dagger.json"},
+		"pre-commit": {".pre-commit-config.yaml"}, "earthly": {"Earthfile"},
 	}
 )
 

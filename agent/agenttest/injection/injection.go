@@ -129,7 +129,9 @@ var instructing = []string{
 	"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "CONTEXT.md", "copilot-instructions.md",
 	".cursorrules", ".windsurfrules", ".clinerules", "opencode.json", "opencode.jsonc", ".agents/AGENTS.md", ".agents/skills/order/SKILL.md",
 	".claude/CLAUDE.md", ".claude/rules/order.md", ".codex/AGENTS.md", ".gemini/GEMINI.md", ".opencode/AGENTS.md", ".cursor/rules/order.mdc",
-	".windsurf/rules/order.md",
+	".windsurf/rules/order.md", ".clinerules/order.md", ".roo/rules/order.md", ".kiro/steering/order.md", ".junie/guidelines.md",
+	".amazonq/rules/order.md", ".continue/rules/order.md", "AGENT.md", "QWEN.md", "CRUSH.md", "WARP.md", ".goosehints", ".roomodes", ".cursorignore",
+	".cursorindexingignore",
 }
 
 // Instructs reports whether a tool could take the file for its instructions.
