@@ -46,7 +46,7 @@ func TestPagesThatCannotBeRead(t *testing.T) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 	for verb, want := range map[string]string{
 		subjects.VerbCosts: "when all runners are updated",
-		subjects.VerbAudit: "ask for one intent",
+		subjects.VerbAudit: "more to read than a request has time for",
 	} {
 		var refused *requests.RequestError
 		var page json.RawMessage

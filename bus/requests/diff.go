@@ -92,11 +92,7 @@ func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, re
 		return &errCode{"503", []RefusedField{{Reason: "a newer version of pfl-forge has written what is to be read; ask again when all runners are updated"}}}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		field, remedy := "", "try again"
-		if of.Intent == "" {
-			field, remedy = "intent", "ask for one intent, or read it all with pfl-forge audit-log export"
-		}
-		return &errCode{"503", []RefusedField{{field, "there is more to read than a request has time for; " + remedy}}}
+		return &errCode{"503", []RefusedField{{Reason: "there is more to read than a request has time for now; try again"}}}
 	}
 	return err
 }

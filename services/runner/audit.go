@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"net/http"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -23,6 +25,10 @@ func Audit(ctx context.Context, b *bus.Bus, project forge.ProjectID, req documen
 		pager.Add(r.Add(e))
 		return nil
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return document.Audit{}, refused(http.StatusServiceUnavailable, "intent",
+			"there is more to read than a request has time for: ask for one intent, or read it all with pfl-forge audit-log export")
+	}
 	if err == nil && req.Intent != "" && !r.Has(scope) {
 		err = bus.ErrNotFound
 	}
