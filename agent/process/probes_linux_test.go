@@ -284,6 +284,9 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	t.Logf("%d probes, of which %d reach something without a sandbox", len(allProbes()), proven)
+	if n := len(allProbes()); n < 200 {
+		t.Errorf("there are %d probes, and the guide promises two hundred", n)
+	}
 	if _, err := os.Stat(o.file()); err != nil {
 		t.Fatalf("the control did harm: %v", err)
 	}
