@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -54,7 +53,7 @@ func (v *visit) board() error {
 	if err = admitted(v); err == nil {
 		body, err = v.console.boards.Do(v.r.Context(), page.key(chosen), page.maker(v, chosen))
 	}
-	if barred(err) { // whoever may not see all of it, or not any more, is told so, or sees the rest
+	if api.Barred(err) { // whoever may not see all of it, or not any more, is told so, or sees the rest
 		if err := page.fill(v.r.Context(), v, chosen); err != nil {
 			return err
 		}
@@ -80,12 +79,6 @@ func (v *visit) board() error {
 // So all that stands between the frame's head and foot is made once for everybody who asks for the same meanwhile (package together). It is the same
 // for all who may see all of it: nothing in it is of the person who looks. Each of them is admitted by the API first, and counted as if
 // it were asked for them alone. If it is made in the name of one who loses a role meanwhile, it is theirs alone, and the others have another one made.
-
-// barred reports whether an error says that a person may not see something, or is signed out.
-func barred(err error) bool {
-	status := statusOf(err)
-	return status == http.StatusUnauthorized || status == http.StatusForbidden
-}
 
 // admitted returns nil if the API would answer everything of which the board of the visit's projects is made, and else why it does not.
 func admitted(v *visit) error {
@@ -123,14 +116,6 @@ func (page *boardPage) maker(v *visit, chosen []forge.ProjectID) func() ([]byte,
 	}
 }
 
-// unseen returns the first of errors that says that a person may not see something; nil if none does.
-func unseen(errs []error) error {
-	if i := slices.IndexFunc(errs, barred); i >= 0 {
-		return errs[i]
-	}
-	return nil
-}
-
 // fill reads the intents and queues of the projects, those that the person may see.
 func (page *boardPage) fill(ctx context.Context, v *visit, chosen []forge.ProjectID) error {
 	live := chosen[:min(len(chosen), mostProjects)]
@@ -165,5 +150,5 @@ func queues(ctx context.Context, v *visit, projects []forge.ProjectID) func() ([
 			}
 		})
 	}
-	return func() ([]*document.Queue, error) { asked.Wait(); return list, unseen(errs) }
+	return func() ([]*document.Queue, error) { asked.Wait(); return list, api.FirstBarred(errs) }
 }

@@ -13,6 +13,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -51,7 +52,7 @@ func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query u
 		asked.Go(func() { parts[i], errs[i] = v.collectOf(ctx, p, query, &count) })
 	}
 	asked.Wait()
-	l.Unseen = unseen(errs)
+	l.Unseen = api.FirstBarred(errs)
 	for i, err := range errs {
 		l.Intents, l.More = append(l.Intents, parts[i].Intents...), l.More || parts[i].More
 		if err == nil {

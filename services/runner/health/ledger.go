@@ -133,7 +133,7 @@ func (l *Ledger) under(key forge.Key) *under {
 	return u
 }
 
-// rest returns what is remembered of an intent whose run has ended: a retry goes on with its tasks, unless it is done.
+// rest returns the memory of an intent whose run has ended: a retry goes on with its tasks, unless it is done.
 func (u *under) rest() *under {
 	if u.status == forge.StatusDone {
 		return &under{status: u.status}
@@ -195,7 +195,7 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 	}
 }
 
-// change counts what an implement step made of a task. Without commits there is no change, and who asks a question has none yet.
+// change counts a change of a task, as an implement step reports it. Without commits there is no change, and who asks a question has none yet.
 func (w *week) change(u *under, task forge.TaskID, made *forge.Implementation) {
 	if made.Commits == 0 || made.Blocked != nil {
 		return
