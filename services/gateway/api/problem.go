@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -111,4 +112,18 @@ func (p *Problem) write(w http.ResponseWriter, request string) {
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(data, '\n')) // whoever asked may have gone
+}
+
+// Barred reports whether an error says that the holder of a token may not do something in a project, or that the token does not count any more.
+func Barred(err error) bool {
+	p, ok := errors.AsType[*Problem](err)
+	return ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden)
+}
+
+// FirstBarred returns the first of errors that is Barred; nil if none is.
+func FirstBarred(errs []error) error {
+	if i := slices.IndexFunc(errs, Barred); i >= 0 {
+		return errs[i]
+	}
+	return nil
 }

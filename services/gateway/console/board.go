@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -24,6 +25,8 @@ type boardPage struct {
 	// More says that there are more intents than were looked at, and Unread names projects that cannot be read.
 	More   bool
 	Unread []forge.ProjectID
+	// unseen is why something is left out that the person has no role for; nil if nothing is.
+	unseen error
 }
 
 // board shows the intents and goals of the projects, by state, and above them what keeps a project waiting and its merge queue.
@@ -46,19 +49,15 @@ func (v *visit) board() error {
 		page.Projects = merged(page.Projects, nil)
 	}
 	v.live = chosen[:min(len(chosen), mostProjects)]
-	err = admitted(v)
-	if status := statusOf(err); status == http.StatusTooManyRequests { // a second try would not be counted
-		return err
+	var body []byte
+	if err = admitted(v); err == nil {
+		body, err = v.console.boards.Do(v.r.Context(), page.key(chosen), page.maker(v, chosen))
 	}
-	if err != nil { // whoever may not see all of it is told so, or sees the rest
+	if api.Barred(err) { // whoever may not see all of it, or not any more, is told so, or sees the rest
 		if err := page.fill(v.r.Context(), v, chosen); err != nil {
 			return err
 		}
 		return v.show(http.StatusOK, "board", "Board", &page)
-	}
-	body, own, err := v.console.boards.Do(v.r.Context(), page.key(chosen), page.maker(v, chosen))
-	if err != nil && !own && v.r.Context().Err() == nil { // it may be the other one's fault, whose role was taken away
-		body, err = page.maker(v, chosen)()
 	}
 	if err != nil {
 		return err
@@ -79,7 +78,7 @@ func (v *visit) board() error {
 // A board costs a reading of all intents, and 50 people look at the same one: when something changes, all of them ask within some milliseconds.
 // So all that stands between the frame's head and foot is made once for everybody who asks for the same meanwhile (package together). It is the same
 // for all who may see all of it: nothing in it is of the person who looks. Each of them is admitted by the API first, and counted as if
-// it were asked for them alone.
+// it were asked for them alone. If it is made in the name of one who loses a role meanwhile, it is theirs alone, and the others have another one made.
 
 // admitted returns nil if the API would answer everything of which the board of the visit's projects is made, and else why it does not.
 func admitted(v *visit) error {
@@ -108,22 +107,25 @@ func (page *boardPage) maker(v *visit, chosen []forge.ProjectID) func() ([]byte,
 		if err := made.fill(ctx, v, chosen); err != nil {
 			return nil, err
 		}
+		if made.unseen != nil {
+			return nil, made.unseen
+		}
 		var b bytes.Buffer
 		err := v.console.pages.ExecuteTemplate(&b, "boardbody", &made)
 		return b.Bytes(), err
 	}
 }
 
-// fill reads the intents and queues of the projects.
+// fill reads the intents and queues of the projects, those that the person may see.
 func (page *boardPage) fill(ctx context.Context, v *visit, chosen []forge.ProjectID) error {
 	live := chosen[:min(len(chosen), mostProjects)]
 	told := queues(ctx, v, live)
 	all, err := v.collect(ctx, chosen, page.Filter.Ask())
-	found := told()
+	found, unseen := told()
 	if err != nil {
 		return err
 	}
-	page.More, page.Unread = all.More, all.Unread
+	page.More, page.Unread, page.unseen = all.More, all.Unread, cmp.Or(all.Unseen, unseen)
 	for i, p := range live {
 		if q := found[i]; q != nil {
 			page.Queues.Add(p, q, all.Intents)
@@ -136,17 +138,17 @@ func (page *boardPage) fill(ctx context.Context, v *visit, chosen []forge.Projec
 }
 
 // queues asks for the merge queues of projects. The function that it returns waits for the answers, one for each project: nil where
-// there is none.
-func queues(ctx context.Context, v *visit, projects []forge.ProjectID) func() []*document.Queue {
-	list := make([]*document.Queue, len(projects))
+// there is none. Its error says of one of them that the person may not see it.
+func queues(ctx context.Context, v *visit, projects []forge.ProjectID) func() ([]*document.Queue, error) {
+	list, errs := make([]*document.Queue, len(projects)), make([]error, len(projects))
 	var asked sync.WaitGroup
 	for i, p := range projects {
 		asked.Go(func() {
 			var q document.Queue
-			if v.ask(ctx, p, "/queue", &q) == nil {
+			if errs[i] = v.ask(ctx, p, "/queue", &q); errs[i] == nil {
 				list[i] = &q
 			}
 		})
 	}
-	return func() []*document.Queue { asked.Wait(); return list }
+	return func() ([]*document.Queue, error) { asked.Wait(); return list, api.FirstBarred(errs) }
 }

@@ -89,7 +89,8 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), stamp: stampOf(static), pages: pagesOf(cfg.Now),
 		tries: tries.New(cfg.Now), turns: turns.New(),
-		boards: together.Group[[]byte]{Gather: func() { <-time.After(gather) }}, sessions: session.New(cfg.Key, cfg.Tokens, cfg.Login.From, cfg.Now),
+		boards:   together.Group[[]byte]{Gather: func() { <-time.After(gather) }, Alone: api.Barred},
+		sessions: session.New(cfg.Key, cfg.Tokens, cfg.Login.From, cfg.Now),
 	}
 	if cfg.Login.Site != nil {
 		c.issuer = login.New(cfg.Login, c.sessions.MAC, cfg.Now)

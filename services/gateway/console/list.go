@@ -13,6 +13,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -34,6 +35,8 @@ type listed struct {
 	More bool
 	// Unread are the projects that cannot be read now.
 	Unread []forge.ProjectID
+	// Unseen is why one of them cannot be read that the person has no role in; nil if there is none.
+	Unseen error
 }
 
 // collect reads the intents of some projects that a query selects, as the API has its
@@ -49,6 +52,7 @@ func (v *visit) collect(ctx context.Context, projects []forge.ProjectID, query u
 		asked.Go(func() { parts[i], errs[i] = v.collectOf(ctx, p, query, &count) })
 	}
 	asked.Wait()
+	l.Unseen = api.FirstBarred(errs)
 	for i, err := range errs {
 		l.Intents, l.More = append(l.Intents, parts[i].Intents...), l.More || parts[i].More
 		if err == nil {

@@ -8,7 +8,7 @@
 // # What counts
 //
 //	a run      when the status of its intent has become one that ends, done or not; a retry is another run
-//	a change   when an implement step reports one; it is made again if its task had one before
+//	a change   when an implement step reports one with commits and asks nothing; it is made again if its task had one before
 //	a setback  when a review rejects, verify fails by the change's own fault, or the change conflicts, in its own checkout or in its merge
 //	a step     from the worker's beginning to the result, for attempts that a worker ended
 //	a wait     for a worker: from the command to its beginning, also of a worker that was given up then;
@@ -21,7 +21,8 @@
 // # Memory
 //
 // A ledger keeps the durations themselves, since percentiles of weeks cannot be put together from percentiles of days: eight bytes
-// for each attempt and wait of half a year, which is some megabytes for a project with a thousand changes a week.
+// for each attempt and wait of half a year, which is some megabytes for a project with a thousand changes a week. Of an intent whose run has
+// ended it keeps the status, since its journal goes on: what comes after the end ends nothing again.
 package health
 
 import (
@@ -46,7 +47,7 @@ type Ledger struct {
 	Keep int
 
 	weeks map[time.Time]*week
-	open  map[forge.Key]*under
+	known map[forge.Key]*under
 }
 
 // week has the figures of one week.
@@ -57,7 +58,7 @@ type week struct {
 	book         Book
 }
 
-// under has the attempts, waits and requests of one intent that are under way. That of an intent is dropped when its run has ended.
+// under has the attempts, waits and requests of one intent that are under way. Those are dropped when its run has ended.
 type under struct {
 	attempts spans.Attempts
 	// status and waiting are those of the last record, and since is when it began to wait.
@@ -66,6 +67,8 @@ type under struct {
 	since   time.Time
 	// asked has the requests to the project that are not answered yet.
 	asked map[request]time.Time
+	// made has the tasks of which a change was made; they are forgotten when the intent is done.
+	made map[forge.TaskID]bool
 }
 
 // request is one of a task to the project.
@@ -110,24 +113,32 @@ func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
 	l.in(now).book.Add(key, rec)
 	u.asks(&rec.Effects, now)
 	l.stands(u, &rec.Summary, now)
-	if rec.Summary.Status.Ended() && rec.Summary.Waiting == "" {
-		delete(l.open, key)
+	if u.status.Ended() && u.waiting == "" {
+		l.known[key] = u.rest()
 	}
 	l.forget(now)
 }
 
 // under returns that of an intent, an empty one if there is none.
 func (l *Ledger) under(key forge.Key) *under {
-	if l.open == nil {
-		l.open = map[forge.Key]*under{}
+	if l.known == nil {
+		l.known = map[forge.Key]*under{}
 	}
-	u := l.open[key]
+	u := l.known[key]
 	if u == nil {
-		u = &under{asked: map[request]time.Time{}}
-		u.attempts.Ended = l.spent
-		l.open[key] = u
+		u = &under{}
+		l.known[key] = u
 	}
+	u.attempts.Ended = l.spent
 	return u
+}
+
+// rest returns the memory of an intent whose run has ended: a retry goes on with its tasks, unless it is done.
+func (u *under) rest() *under {
+	if u.status == forge.StatusDone {
+		return &under{status: u.status}
+	}
+	return &under{status: u.status, made: u.made}
 }
 
 // spent takes a span that has ended.
@@ -152,25 +163,31 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 		}
 		w := l.in(at)
 		if made := forge.As[*forge.Implementation](m.Output); made != nil && m.Attempt.Step == forge.StepImplement {
-			w.Made++
-			if m.Attempt.Number > 1 {
-				w.MadeAgain++
-			}
+			w.change(u, m.Attempt.Task, made)
 		}
 		switch outcome {
 		case "rejected":
 			w.ReviewsRejected++
 		case "verify_failed":
-			if faulty(m) {
+			if rb := forge.As[*forge.Rebase](m.Output); rb == nil || faulty(rb.Verify) {
 				w.VerifyFailed++
 			}
 		case "conflict":
 			w.Conflicts++
 		}
 	case *forge.MergeEnded:
-		l.answered(u, request{document.SpanMerge, m.Task, m.Number}, at)
-		if m.Result != nil && m.Result.Outcome == forge.MergeConflict {
-			l.in(at).Conflicts++
+		asked := l.answered(u, request{document.SpanMerge, m.Task, m.Number}, at)
+		if m.Result == nil || !asked && m.Look == 0 { // a request with a pull request is answered more than once
+			return
+		}
+		switch w := l.in(at); m.Result.Outcome {
+		case forge.MergeConflict:
+			w.Conflicts++
+		case forge.MergeVerifyFailed:
+			if faulty(m.Result.Verify) {
+				w.VerifyFailed++
+			}
+		default:
 		}
 	case *forge.FilesLocked:
 		l.answered(u, request{document.SpanLocks, m.Task, m.Number}, at)
@@ -178,13 +195,27 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 	}
 }
 
+// change counts a change of a task, as an implement step reports it. Without commits there is no change, and who asks a question has none yet.
+func (w *week) change(u *under, task forge.TaskID, made *forge.Implementation) {
+	if made.Commits == 0 || made.Blocked != nil {
+		return
+	}
+	w.Made++
+	if u.made[task] {
+		w.MadeAgain++
+	}
+	if u.made == nil {
+		u.made = map[forge.TaskID]bool{}
+	}
+	u.made[task] = true
+}
+
 // faulty reports whether a change did not pass by itself: not where a check is flaky, or the base branch is red.
-func faulty(m *forge.Result) bool {
-	rb := forge.As[*forge.Rebase](m.Output)
-	if rb == nil || rb.Verify == nil || len(rb.Verify.Trials) == 0 {
+func faulty(v *forge.VerifyReport) bool {
+	if v == nil || len(v.Trials) == 0 {
 		return true
 	}
-	switch verdict.Blame(rb.Verify, rb.Verify.Trials[0].Tree) {
+	switch verdict.Blame(v, v.Trials[0].Tree) {
 	case verdict.FaultOfCheck, verdict.FaultOfBase:
 		return false
 	default:
@@ -192,15 +223,16 @@ func faulty(m *forge.Result) bool {
 	}
 }
 
-// answered ends a wait for the project.
-func (l *Ledger) answered(u *under, r request, at time.Time) {
+// answered ends a wait for the project, and reports whether there was one.
+func (l *Ledger) answered(u *under, r request, at time.Time) bool {
 	from, asked := u.asked[r]
 	if !asked {
-		return
+		return false
 	}
 	delete(u.asked, r)
 	w := l.in(at)
 	w.waits[string(r.kind)] = append(w.waits[string(r.kind)], max(at.Sub(from), 0))
+	return true
 }
 
 // asks notes the requests to the project that a record sent. One that is repeated began with the first; one that was withdrawn, or
@@ -223,6 +255,9 @@ func (u *under) asks(e *forge.Effects, now time.Time) {
 			continue
 		}
 		maps.DeleteFunc(u.asked, func(old request, _ time.Time) bool { return old.task == r.task && old.kind == r.kind })
+		if u.asked == nil {
+			u.asked = map[request]time.Time{}
+		}
 		u.asked[r] = now
 	}
 }

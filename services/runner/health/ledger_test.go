@@ -18,6 +18,11 @@ var (
 
 // tells adds a record of an intent at a time after noon.
 func tells(l *Ledger, after time.Duration, state forge.Summary, eff forge.Effects, list ...forge.Message) {
+	tellsOf(l, intent, after, state, eff, list...)
+}
+
+// tellsOf adds a record of any intent.
+func tellsOf(l *Ledger, key forge.Key, after time.Duration, state forge.Summary, eff forge.Effects, list ...forge.Message) {
 	rec := forge.Record{Summary: state, Effects: eff}
 	for _, m := range list {
 		rec.Events = append(rec.Events, forge.Event{At: noon.Add(after), Message: m})
@@ -25,7 +30,7 @@ func tells(l *Ledger, after time.Duration, state forge.Summary, eff forge.Effect
 	if len(list) == 0 {
 		rec.Events = []forge.Event{{At: noon.Add(after)}}
 	}
-	l.Add(intent, &rec)
+	l.Add(key, &rec)
 }
 
 // issued returns the effect that a command is issued.
@@ -88,7 +93,7 @@ func TestLedger(t *testing.T) {
 	}
 	w := h.Weeks[0]
 	got := fmt.Sprint(w.Done, w.Failed, w.Rejected, w.Cancelled, w.Made, w.MadeAgain, w.ReviewsRejected, w.VerifyFailed, w.Conflicts)
-	if got != "1 0 0 0 2 1 1 0 2" {
+	if got != "1 0 0 0 2 1 1 0 1" {
 		t.Errorf("counted %s", got)
 	}
 	if got := fmt.Sprint(w.Steps); got != "[{implement 2 5 30 30} {review 1 10 10 10}]" {
@@ -104,12 +109,13 @@ func TestLedger(t *testing.T) {
 			t.Errorf("all is %s", got)
 		}
 	}
-	if len(l.open) != 0 {
-		t.Errorf("an intent that is over is kept: %v", l.open)
+	if u := l.known[intent]; u.asked != nil || u.made != nil || len(l.known) != 1 {
+		t.Errorf("more than the status is kept of an intent that is over: %+v", u)
 	}
 }
 
-// TestEnds: a run counts when it has ended, one that failed also while it waits for a person, and a retry is another one.
+// TestEnds: a run counts once when it has ended, whatever its journal says afterwards, one that failed also while it waits for a person, and a
+// retry is another one.
 func TestEnds(t *testing.T) {
 	var l Ledger
 	for i, s := range []forge.Summary{
@@ -120,13 +126,18 @@ func TestEnds(t *testing.T) {
 		{Status: forge.StatusBlocked, Waiting: forge.WaitingFailed},
 		{Status: forge.StatusExecuting},
 		{Status: forge.StatusCancelled},
+		{Status: forge.StatusCancelled},
 		{Status: forge.StatusExecuting},
 		{Status: forge.StatusRejected},
+		{Status: forge.StatusExecuting},
+		{Status: forge.StatusDone},
+		{Status: forge.StatusDone}, // its reflection, a late cost
+		{Status: forge.StatusDone},
 	} {
 		tells(&l, time.Duration(i)*time.Minute, s, forge.Effects{})
 	}
 	h := l.Health(figures.HealthRequest{Weeks: 1}, noon)
-	if w := h.Weeks[0]; w.Done != 0 || w.Failed != 2 || w.Cancelled != 1 || w.Rejected != 1 || w.Ended() != 4 {
+	if w := h.Weeks[0]; w.Done != 1 || w.Failed != 2 || w.Cancelled != 1 || w.Rejected != 1 || w.Ended() != 5 {
 		t.Errorf("%+v", w)
 	}
 	if got := fmt.Sprint(h.Weeks[0].Waits); got != "[{person 2 60 120 120}]" {
@@ -146,7 +157,8 @@ func TestWeeks(t *testing.T) {
 	}
 	l := Ledger{Keep: 3}
 	for i := range 10 {
-		tells(&l, time.Duration(7*24*i)*time.Hour, forge.Summary{Status: forge.StatusDone}, forge.Effects{})
+		key := forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("i%d", i))}
+		tellsOf(&l, key, time.Duration(7*24*i)*time.Hour, forge.Summary{Status: forge.StatusDone}, forge.Effects{})
 	}
 	h := l.Health(figures.HealthRequest{Weeks: figures.MostHealthWeeks}, noon.AddDate(0, 0, 63))
 	if len(l.weeks) != 3 || h.Total.Done != 3 || len(h.Weeks) != 26 {
@@ -174,7 +186,40 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change.
+// TestRework: a change is made again if its task had one, also in another run; an attempt that crashed, committed nothing or asks is none.
+func TestRework(t *testing.T) {
+	var l Ledger
+	working, n := forge.Summary{Status: forge.StatusExecuting}, 0
+	for _, one := range []struct {
+		task        forge.TaskID
+		output      forge.Output
+		made, again int
+	}{
+		{"a-001", &forge.Failure{Reason: forge.FailCrashed}, 0, 0},
+		{"a-001", &forge.Implementation{}, 0, 0},
+		{"a-001", &forge.Implementation{Unchanged: true}, 0, 0},
+		{"a-001", &forge.Implementation{Commits: 1, Blocked: &forge.Clarification{}}, 0, 0},
+		{"a-001", &forge.Implementation{Commits: 1}, 1, 0},
+		{"a-002", &forge.Implementation{Commits: 1}, 2, 0},
+		{"a-001", &forge.Implementation{Commits: 2}, 3, 1},
+		{"", nil, 3, 1}, // the run is cancelled, and retried
+		{"a-001", &forge.Implementation{Commits: 2}, 4, 2},
+	} {
+		if n++; one.output == nil {
+			tells(&l, 0, forge.Summary{Status: forge.StatusCancelled}, forge.Effects{})
+			continue
+		}
+		a := forge.Attempt{Task: one.task, Step: forge.StepImplement, Number: n, Claim: 1}
+		tells(&l, 0, working, issued(a))
+		tells(&l, time.Second, working, forge.Effects{}, &forge.Result{Attempt: a, Duration: time.Second, Output: one.output})
+		if w := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total; w.Made != one.made || w.MadeAgain != one.again {
+			t.Errorf("after attempt %d: %d made, %d again, want %d, %d", n, w.Made, w.MadeAgain, one.made, one.again)
+		}
+	}
+}
+
+// TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change; any other is, before the
+// review as in the merge.
 func TestNoFault(t *testing.T) {
 	var l Ledger
 	trial := func(of, command string) forge.CheckRun {
@@ -189,8 +234,14 @@ func TestNoFault(t *testing.T) {
 		tells(&l, 0, forge.Summary{Status: forge.StatusExecuting}, issued(a))
 		failed := &forge.Rebase{Verify: &forge.VerifyReport{Command: "vet", Trials: trials}}
 		tells(&l, time.Second, forge.Summary{Status: forge.StatusExecuting}, forge.Effects{}, &forge.Result{Attempt: a, Duration: time.Second, Output: failed})
+		queue := forge.Effects{Outbox: []forge.Event{{Message: &forge.QueueMerge{Task: "a-001", Number: i + 1}}}}
+		tells(&l, time.Second, forge.Summary{Status: forge.StatusExecuting}, queue)
+		ended := &forge.MergeEnded{Task: "a-001", Number: i + 1, Result: &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: failed.Verify}}
+		for range 2 { // it comes twice
+			tells(&l, time.Second, forge.Summary{Status: forge.StatusExecuting}, forge.Effects{}, ended)
+		}
 	}
-	if got := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total.VerifyFailed; got != 2 {
+	if got := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total.VerifyFailed; got != 4 {
 		t.Errorf("%d failed", got)
 	}
 }

@@ -80,7 +80,7 @@ func median(list []time.Duration) time.Duration {
 }
 
 // Tell returns the queue. The summary is that of the project. There are no estimates while the project is held up by anything, since it is not known
-// for how long, and none before a merge has been seen.
+// for how long, none before a merge has been seen, and none of a change that is proposed as a pull request: when it is merged is up to the forge.
 func (r *Reader) Tell(s *forge.Summary, l mergequeue.Line, now time.Time) document.Queue {
 	q := document.Queue{
 		Paused: s.Waiting == forge.WaitingPaused, Facts: document.FactsOf(s, now), Parallel: l.Parallel, Batch: l.Batch,
@@ -96,14 +96,15 @@ func (r *Reader) Tell(s *forge.Summary, l mergequeue.Line, now time.Time) docume
 	held := slices.ContainsFunc(q.Facts, func(f document.Fact) bool {
 		return f.Fact == forge.FailOrigin || f.Fact == forge.FailPush || f.Fact == forge.FailBase
 	})
-	if q.Paused || l.Held || held || pace.Merge == 0 || len(l.Places) == 0 {
+	pushed := slices.ContainsFunc(l.Places, func(p mergequeue.Place) bool { return !p.Proposes })
+	if q.Paused || l.Held || held || pace.Merge == 0 || !pushed {
 		return q
 	}
 	q.Basis = &document.QueueBasis{
 		Trials: len(r.trials), TrialSeconds: pace.Trial.Seconds(), Merges: len(r.merges), MergeSeconds: pace.Merge.Seconds(),
 	}
 	for i, left := range pace.Left(l, r.elapsed(now)) {
-		if q.Changes[i].Position > 0 {
+		if !l.Places[i].Proposes {
 			seconds := int(left.Round(time.Second) / time.Second)
 			q.Changes[i].Seconds = &seconds
 		}

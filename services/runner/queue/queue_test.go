@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,15 +19,15 @@ func ended(task forge.TaskID, outcome forge.MergeOutcome, took time.Duration) *f
 	}}}}
 }
 
-// TestTell: estimates are made of the last trials and merges alone; there are none before the first merge, and none while anything of which the
-// end is not known holds the project up.
+// TestTell: estimates are made of the last trials and merges alone; there are none before the first merge, none while anything of which the
+// end is not known holds the project up, and none of a change that is only proposed.
 func TestTell(t *testing.T) {
 	var r Reader
 	merging := forge.Attempt{Task: "a-001", Step: forge.StepMerge, Number: 1, Claim: 1}
 	line := mergequeue.Line{Parallel: 2, Batch: 1, Places: []mergequeue.Place{
 		{Intent: "a", Task: "a-001", Position: 1, Words: "is being merged", Merging: true, Attempt: merging},
 		{Intent: "b", Task: "b-001", Position: 2, Words: "second", Trial: mergequeue.Trying, On: []forge.TaskID{"a-001"}},
-		{Intent: "c", Task: "c-001", Words: "pull request 7"},
+		{Intent: "c", Task: "c-001", Words: "pull request 7", Proposes: true},
 	}}
 	sum := forge.Summary{Project: &forge.ProjectSummary{}}
 	r.Add(ended("z-001", forge.MergeTried, time.Minute))
@@ -56,6 +57,16 @@ func TestTell(t *testing.T) {
 		if q.Changes[i].State != want {
 			t.Errorf("change %d is %s", i, q.Changes[i].State)
 		}
+	}
+	mixed, pulls := line, line
+	mixed.Places = slices.Clone(line.Places)
+	mixed.Places[1].Proposes = true
+	if q := r.Tell(&sum, mixed, noon); q.Basis == nil || *q.Changes[0].Seconds != 6 || q.Changes[1].Seconds != nil {
+		t.Errorf("with one that is proposed as a pull request: %+v", q)
+	}
+	pulls.Places = mixed.Places[1:]
+	if q := r.Tell(&sum, pulls, noon); q.Basis != nil || q.Changes[0].Seconds != nil || q.Changes[0].Position != 2 {
+		t.Errorf("with pull requests alone: %+v", q)
 	}
 	held := line
 	held.Held = true

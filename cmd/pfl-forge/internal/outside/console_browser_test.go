@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -307,4 +308,52 @@ func TestConsoleShowsAnew(t *testing.T) {
 	}
 	stop()
 	wait.Until(t, "the page says that it cannot follow", has(`!document.getElementById("offline").hidden`))
+}
+
+// TestConsoleKeepsNoStalePage: an answer that breaks off, or of which a part is not shown because the person is busy in it, is not what the page
+// says that it has: what changed is shown with the next answer.
+func TestConsoleKeepsNoStalePage(t *testing.T) {
+	testsize.OnlyFull(t)
+	ctx := openBrowser(t)
+	w := withConsole(t)
+	path, _ := w.proposed("stale")
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["viewer"]),
+		chromedp.Submit("#token"), chromedp.WaitVisible("#head"), chromedp.Navigate(w.base+"/console/board"), chromedp.WaitVisible("#states"))
+	does := func(code string) {
+		t.Helper()
+		reads(ctx, t, chromedp.Evaluate[bool]("(() => { "+code+"; return true; })()"))
+	}
+	has := func(code string) func() bool {
+		return func() bool { return reads(ctx, t, chromedp.Evaluate[bool](code)) }
+	}
+	does(`const real = window.fetch; window.fetch = async (...asked) => {
+		const answer = await real(...asked);
+		window.answered = true;
+		if (answer.status !== 200) return answer;
+		window.got = await answer.clone().text();
+		if (!window.breaks) return answer;
+		const body = new ReadableStream({ start(stream) { stream.error(new Error("it breaks off")); } });
+		return new Response(body, { status: 200, headers: answer.headers });
+	}`)
+	sent := func(state string, n int) func() bool { // the script has been sent a page with so many in a state
+		return has(fmt.Sprintf("(window.got ?? '').includes('%s <span class=\"count\">%d<')", state, n))
+	}
+	const asks = `document.dispatchEvent(new Event("visibilitychange"))` // as when the person comes back to the page
+	does(asks)
+	wait.Until(t, "no earlier answer is under way", has("window.answered === true"))
+	does("window.breaks = true")
+	w.request("ada", http.MethodPost, path+"/cancel", "{}").wants(t, "cancel", http.StatusOK)
+	wait.Until(t, "it is told, and breaks off", sent("ended otherwise", 1))
+	if !has(`document.getElementById("states").textContent.includes("ended otherwise 0")`)() {
+		t.Error("an answer that broke off is shown")
+	}
+	does("window.breaks = false; " + asks)
+	wait.Until(t, "it is shown", has(`document.getElementById("states").textContent.includes("ended otherwise 1")`))
+
+	does(`const field = document.createElement("input"); field.id = "busy"; field.value = "x"; document.getElementById("states").append(field)`)
+	w.proposed("meanwhile")
+	outdated := has(`document.getElementById("states").matches(".outdated")`)
+	wait.Until(t, "it is told, and waits", func() bool { return outdated() && sent("waits for a person", 1)() })
+	does(`const field = document.getElementById("busy"); field.defaultValue = field.value; ` + asks)
+	wait.Until(t, "the part is shown", has(`document.getElementById("busy") === null && !document.getElementById("states").matches(".outdated")`))
 }

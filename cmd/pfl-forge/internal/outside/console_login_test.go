@@ -128,7 +128,6 @@ func TestConsoleLogin(t *testing.T) {
 			return carol.get("/console/inbox").status == http.StatusUnauthorized
 		})
 	}
-	w.request("carol", http.MethodGet, intents, "")
 	moved := settings
 	moved.Console.Login = &gateway.Login{Name: "Example", Issuer: issuertest.Start(t).URL, ClientID: "pfl-forge", Address: site}
 	w.writeLogins("carol-1")

@@ -70,6 +70,7 @@
     }
   };
 
+  // tag is that of the page as it is shown, null while something else is shown: then all of it is asked for.
   let tag = null;
   const refresh = async () => {
     const answer = await fetch(location.href, { credentials: "same-origin", cache: "no-store", headers: tag === null ? {} : { "If-None-Match": tag } });
@@ -82,7 +83,7 @@
     }
     if (answer.status >= 500) setTimeout(changed, 2000 + 2000 * Math.random()); // it is asked for again, and not by all at once
     if (!answer.ok) return;
-    tag = answer.headers.get("ETag");
+    tag = null; // the answer may break off, and what it has may not be shown yet
     const now = new DOMParser().parseFromString(await answer.text(), "text/html");
     const page = main.querySelector("article.change");
     if (page !== null) { // of the page of an intent, parts go together, or none does
@@ -116,6 +117,7 @@
     }
     const empty = main.querySelector(".empty");
     if (empty !== null && main.querySelector("[data-item]") !== null) empty.remove();
+    if (main.querySelector(".outdated") === null) tag = answer.headers.get("ETag");
   };
 
   // The page is asked for at the first change, and of many that follow at once every tenth of a second.

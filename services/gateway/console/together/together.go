@@ -14,6 +14,9 @@ import (
 type Group[T any] struct {
 	// Gather, if not nil, waits before an answer begins, for more who ask: a change is told to all who look within some milliseconds.
 	Gather func()
+	// Alone, if not nil, reports whether an error is of the one alone whose f was called, such as that they may not see something: the others ask again. Any
+	// other error is everybody's: what is slow or away is not asked by each of them.
+	Alone func(error) bool
 
 	mu    sync.Mutex
 	under map[string]*answer[T]
@@ -30,9 +33,19 @@ type answer[T any] struct {
 	next  *answer[T]
 }
 
-// Do returns the value of f, or of the f of another one with the same key, and whether it was f. It is called after Do was; not by whoever asks, so
-// that it goes on when they leave: f bounds itself. The error is that of f, or of ctx.
-func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (value T, own bool, err error) {
+// Do returns the value of f, or of the f of another one with the same key. It is called after Do was; not by whoever asks, so that it goes on when they
+// leave: f bounds itself. The error is that of ctx, of f, or of another f if it is not of that one alone.
+func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (value T, err error) {
+	for { // each time, one more has been told their own error
+		value, own, err := g.once(ctx, key, f)
+		if err == nil || own || g.Alone == nil || !g.Alone(err) {
+			return value, err
+		}
+	}
+}
+
+// once asks once, and returns as well whether it was f that was called.
+func (g *Group[T]) once(ctx context.Context, key string, f func() (T, error)) (value T, own bool, err error) {
 	g.mu.Lock()
 	a := &answer[T]{ready: make(chan struct{}), make: f}
 	switch under := g.under[key]; {

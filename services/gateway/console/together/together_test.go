@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -26,7 +27,7 @@ func TestDo(t *testing.T) {
 	leaves, leave := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	first := func(ctx context.Context, want int, wrong error) {
-		if n, _, err := g.Do(ctx, "k", maker); n < want || !errors.Is(err, wrong) {
+		if n, err := g.Do(ctx, "k", maker); n < want || !errors.Is(err, wrong) {
 			t.Errorf("%d, %v, want %d or later, %v", n, err, want, wrong)
 		}
 	}
@@ -41,8 +42,8 @@ func TestDo(t *testing.T) {
 		asking.Go(func() { first(ctx, 2, nil) })
 	}
 	wait.Until(t, "another one is asked for", asked)
-	if n, own, err := g.Do(ctx, "other", func() (int, error) { return 7, errors.New("wrong") }); n != 7 || !own || err == nil {
-		t.Errorf("another key: %d, %v, %v", n, own, err)
+	if n, err := g.Do(ctx, "other", func() (int, error) { return 7, errors.New("wrong") }); n != 7 || err == nil {
+		t.Errorf("another key: %d, %v", n, err)
 	}
 	leave()
 	close(release)
@@ -58,25 +59,62 @@ func TestGather(t *testing.T) {
 	begins := make(chan struct{})
 	g := Group[int]{Gather: func() { <-begins }}
 	var calls atomic.Int64
-	ask := func(ctx context.Context) (int, bool, error) {
+	ask := func(ctx context.Context) (int, error) {
 		return g.Do(ctx, "k", func() (int, error) { return int(calls.Add(1)), nil })
 	}
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if n, own, err := ask(wait.Context(t)); n != 1 || !own || err != nil {
-			t.Errorf("the first: %d, %v, %v", n, own, err)
+		if n, err := ask(wait.Context(t)); n != 1 || err != nil {
+			t.Errorf("the first: %d, %v", n, err)
 		}
 	})
 	wait.Until(t, "one has asked", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.under) == 1 })
 	for range 3 { // they share, and leave
-		if n, own, err := ask(canceled(t)); n != 0 || own || !errors.Is(err, context.Canceled) {
-			t.Errorf("%d, %v, %v", n, own, err)
+		if n, err := ask(canceled(t)); n != 0 || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d, %v", n, err)
 		}
 	}
 	close(begins)
 	asking.Wait()
 	if calls.Load() != 1 {
 		t.Errorf("%d answers were made", calls.Load())
+	}
+}
+
+// TestAlone: an error of the one whose answer all wait for is told to that one, and the others share another answer; any other is told to all, and costs
+// one answer.
+func TestAlone(t *testing.T) {
+	barred, away := errors.New("barred"), errors.New("away")
+	for wrong, want := range map[error][2]int64{barred: {2, 1}, away: {1, 20}} {
+		synctest.Test(t, func(t *testing.T) {
+			begins := make(chan struct{})
+			g := Group[int]{Gather: func() { <-begins }, Alone: func(err error) bool { return errors.Is(err, barred) }}
+			var calls, failed atomic.Int64
+			var asking sync.WaitGroup
+			for range 20 {
+				asking.Go(func() {
+					_, err := g.Do(t.Context(), "k", func() (int, error) {
+						if n := int(calls.Add(1)); n > 1 {
+							return n, nil
+						}
+						return 0, wrong
+					})
+					if err != nil {
+						failed.Add(1)
+					}
+				})
+			}
+			for range want[0] {
+				synctest.Wait() // all have asked
+				begins <- struct{}{}
+			}
+			synctest.Wait()
+			close(begins) // for those who ask once more than they should
+			asking.Wait()
+			if got := [2]int64{calls.Load(), failed.Load()}; got != want {
+				t.Errorf("%v: %d answers, of which %d got the error, want %v", wrong, got[0], got[1], want)
+			}
+		})
 	}
 }
 

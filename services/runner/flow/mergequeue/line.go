@@ -24,6 +24,8 @@ type Place struct {
 	Words string
 	// Merging says that its merge is under way, or is tried again after a failure.
 	Merging bool
+	// Proposes says that the queue proposes it as a pull request, or goes on with one: when it is merged is the forge's to say.
+	Proposes bool
 	// Trial is the state of its car; empty if it has none, or one that has to be tried anew.
 	Trial CarState
 	// Attempt is its merge under way, or its trial.
@@ -37,10 +39,12 @@ func LineOf(s *State) Line {
 	l := Line{Parallel: s.parallel(), Batch: batches{s}.batch(), Held: s.Red != "" || s.Refused != nil}
 	if m := s.Current; m != nil {
 		l.Held = l.Held || m.Stopped
-		l.Places = append(l.Places, Place{Intent: m.Intent, Task: m.Task, Position: 1, Words: m.words(), Merging: true, Attempt: m.Attempt()})
+		l.Places = append(l.Places, Place{
+			Intent: m.Intent, Task: m.Task, Position: 1, Words: m.words(), Merging: true, Attempt: m.Attempt(), Proposes: m.Change.Pull != nil,
+		})
 	}
 	for _, q := range s.Queued {
-		p := Place{Intent: q.Intent, Task: q.Task, Position: len(l.Places) + 1, Attempt: q.Attempt()}
+		p := Place{Intent: q.Intent, Task: q.Task, Position: len(l.Places) + 1, Attempt: q.Attempt(), Proposes: q.Change.Pull != nil}
 		p.Words = words(s, q, p.Position)
 		if c := q.Car; c != nil {
 			p.Trial, p.On, p.With = c.State, tasksOf(c.Ahead), tasksOf(c.Riders)
@@ -48,7 +52,7 @@ func LineOf(s *State) Line {
 		l.Places = append(l.Places, p)
 	}
 	for _, q := range s.Proposed {
-		l.Places = append(l.Places, Place{Intent: q.Intent, Task: q.Task, Words: s.Tasks[q.Intent][q.Task].Pull.words()})
+		l.Places = append(l.Places, Place{Intent: q.Intent, Task: q.Task, Words: s.Tasks[q.Intent][q.Task].Pull.words(), Proposes: true})
 	}
 	return l
 }

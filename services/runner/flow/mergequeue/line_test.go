@@ -54,6 +54,15 @@ func TestLine(t *testing.T) {
 	if tried == 0 || rode != tried {
 		t.Errorf("%d trials, %d ride", tried, rode)
 	}
+	for i, p := range l.Places {
+		if p.Proposes {
+			t.Errorf("place %d is pushed, and not proposed", i)
+		}
+	}
+	s.Queued[0].Change.Pull = &forge.PullPolicy{}
+	if p := LineOf(&s).Places; !p[0].Proposes || p[1].Proposes {
+		t.Errorf("the first is proposed alone: %+v", p[:2])
+	}
 	s.Refused = &Refusal{}
 	if !LineOf(&s).Held {
 		t.Error("nothing holds it although pushes are refused")
