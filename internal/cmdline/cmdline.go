@@ -45,7 +45,7 @@ func Shown(line string) string {
 	return strings.Join(shown, " ")
 }
 
-// ofWord returns what is shown of a word, and whether that is all of it.
+// ofWord returns the part of a word that is shown, and whether it is the whole word.
 func ofWord(word string) (shown string, whole bool) {
 	name, value, assigned := strings.Cut(word, "=")
 	isFlag := strings.HasPrefix(name, "-")

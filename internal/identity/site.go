@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,7 +74,8 @@ func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
 }
 
 // Token returns the ID token of who has logged in. query is that of the address to which the issuer led back, whose state
-// the caller has compared. The token is not verified.
+// the caller has compared. The token is not verified. The error is ErrOften where the issuer was not asked; then the code
+// counts later.
 func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, error) {
 	code := query.Get("code")
 	if code == "" {
@@ -88,6 +90,9 @@ func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, 
 		// The library's error would quote what the issuer has answered, which may be a page.
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
 			return "", fmt.Errorf("the issuer does not take the code: %.200q", refused.ErrorCode)
+		}
+		if errors.Is(err, ErrOften) {
+			return "", ErrOften
 		}
 		return "", errors.New("the issuer does not take the code, or cannot be asked")
 	}
@@ -113,19 +118,22 @@ func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, er
 
 // config returns the settings of the library for the issuer. The secret is read each time, so that it can be replaced.
 func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
-	if _, err := s.issuer.ask(ctx); err != nil {
+	p, err := s.issuer.ask(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s.issuer.mu.Lock()
-	endpoint := s.issuer.endpoint
-	s.issuer.mu.Unlock()
-	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: p.endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	// Without a style the library would try both, and send a code that is refused twice.
+	cfg.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	if s.cfg.SecretFile != "" {
 		text, err := os.ReadFile(s.cfg.SecretFile)
 		if err != nil {
 			return nil, fmt.Errorf("client_secret: %w", err)
 		}
 		cfg.ClientSecret = strings.TrimSpace(string(text))
+		if slices.Contains(p.methods, "client_secret_basic") || !slices.Contains(p.methods, "client_secret_post") {
+			cfg.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
+		}
 	}
 	return cfg, nil
 }
