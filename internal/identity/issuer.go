@@ -81,9 +81,6 @@ type provider struct {
 	methods []string
 }
 
-// ErrOften says that an issuer was asked too often, by whomever, so that it was not asked now.
-var ErrOften = errors.New("the issuer was asked too often")
-
 // newIssuer returns the issuer of a rule. It is asked when a token comes.
 func newIssuer(rule Rule, now func() time.Time) (*issuer, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -119,7 +116,7 @@ type guarded struct {
 // RoundTrip implements http.RoundTripper.
 func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !g.limit.Allow() {
-		return nil, ErrOften
+		return nil, errors.New("the issuer was asked too often")
 	}
 	if g.tokenFile != "" {
 		text, err := os.ReadFile(g.tokenFile)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
 )
 
 // SiteConfig says by which issuer people sign in to pages of ours.
@@ -37,7 +38,13 @@ type SiteConfig struct {
 type Site struct {
 	cfg    SiteConfig
 	issuer *issuer
+	// codes bounds how many codes are sent, which can be made up. Each may have the keys fetched, too: both fit into the bound of
+	// the issuer, so that no login ends between them.
+	codes *rate.Limiter
 }
+
+// ErrOften says that too many codes were sent to an issuer, by whomever, so that another one was not sent.
+var ErrOften = errors.New("the issuer was sent too many codes")
 
 // NewSite returns a Site. The issuer is asked at the first login. An error names a field as a file of settings has it.
 func NewSite(cfg SiteConfig) (*Site, error) {
@@ -46,7 +53,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		return nil, fmt.Errorf("%s: %w", map[string]string{"url": "issuer", "audience": "client_id"}[field], err)
 	}
 	i, err := newIssuer(rule, cfg.Now)
-	return &Site{cfg: cfg, issuer: i}, err
+	return &Site{cfg: cfg, issuer: i, codes: rate.NewLimiter(rate.Every(500*time.Millisecond), 4)}, err
 }
 
 // Attempt is one login. All of it stays with the browser that began it: whoever has seen the code of another can do
@@ -74,8 +81,7 @@ func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
 }
 
 // Token returns the ID token of who has logged in. query is that of the address to which the issuer led back, whose state
-// the caller has compared. The token is not verified. The error is ErrOften where the issuer was not asked; then the code
-// counts later.
+// the caller has compared. The token is not verified. The error is ErrOften where the code was not sent, and counts later.
 func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, error) {
 	code := query.Get("code")
 	if code == "" {
@@ -85,14 +91,14 @@ func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, 
 	if err != nil {
 		return "", err
 	}
+	if !s.codes.Allow() {
+		return "", ErrOften
+	}
 	answer, err := cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
 		// The library's error would quote what the issuer has answered, which may be a page.
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
 			return "", fmt.Errorf("the issuer does not take the code: %.200q", refused.ErrorCode)
-		}
-		if errors.Is(err, ErrOften) {
-			return "", ErrOften
 		}
 		return "", errors.New("the issuer does not take the code, or cannot be asked")
 	}
