@@ -72,7 +72,7 @@ type issuer struct {
 	failed error
 }
 
-// provider has what an issuer says of itself.
+// provider is an issuer as it describes itself.
 type provider struct {
 	verifier *oidc.IDTokenVerifier
 	// endpoint is where people log in there.
@@ -172,15 +172,15 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 	return claims, t.Expiry, nil
 }
 
-// ask returns what the issuer says of itself, with its keys. It asks the issuer at first and again after a while; an
+// ask returns the description of the issuer, with its keys. It asks the issuer at first and again after a while; an
 // issuer that does not answer then leaves its former keys in force. However many ask, the issuer is asked once; each
 // of them waits as long as ctx lets it.
 func (s *issuer) ask(ctx context.Context) (*provider, error) {
-	if p, err := s.remembered(); p != nil || err != nil {
+	if p, known, err := s.remembered(); known {
 		return p, err
 	}
 	answer := s.asking.DoChan("", func() (any, error) {
-		if p, err := s.remembered(); p != nil || err != nil { // it came meanwhile
+		if p, known, err := s.remembered(); known { // it came meanwhile
 			return p, err
 		}
 		return s.discover()
@@ -194,19 +194,15 @@ func (s *issuer) ask(ctx context.Context) (*provider, error) {
 	}
 }
 
-// remembered returns the last answer of the issuer, or its last failure, while they count; neither: ask it.
-func (s *issuer) remembered() (*provider, error) {
+// remembered returns the last answer of the issuer, or its last failure, and whether they still count.
+func (s *issuer) remembered() (p *provider, counts bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	age := s.now().Sub(s.asked)
-	switch {
-	case s.known != nil && age < askAgain:
-		return s.known, nil
-	case s.known == nil && age < failsFor:
-		return nil, s.failed
-	default:
-		return nil, nil
+	if s.known != nil {
+		return s.known, age < askAgain, nil
 	}
+	return nil, age < failsFor, s.failed
 }
 
 // discover asks the issuer.

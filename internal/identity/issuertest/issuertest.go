@@ -189,8 +189,12 @@ func (i *Issuer) Hold() (release func()) {
 
 // The paths of an issuer.
 const (
-	// About is where it tells of itself, Keys are its keys, and Token takes codes.
-	About, Keys, Token = "/.well-known/openid-configuration", "/keys", "/token"
+	// About is where it tells of itself.
+	About = "/.well-known/openid-configuration"
+	// Keys are its keys.
+	Keys = "/keys"
+	// Token takes codes.
+	Token = "/token"
 )
 
 // Asked returns how often a path of it was asked for.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
@@ -20,9 +19,6 @@ import (
 
 // maxSecret bounds a token, and maxNext an address to go on to, in bytes.
 const maxSecret, maxNext = 200, 2000
-
-// askAgain is how long a person waits where an issuer was asked too often: it may be asked several times in a second.
-const askAgain = time.Second
 
 // entry is the page to sign in.
 type entry struct {
@@ -165,9 +161,9 @@ func (v entrance) loggedIn() error {
 	ctx, cancel := context.WithTimeout(v.r.Context(), askTime)
 	defer cancel()
 	person, next, err := issuer.End(ctx, list[0].Value, v.r.URL.Query())
-	if errors.Is(err, identity.ErrOften) { // by others, as it may be: the login goes on
-		return v.tooOften(next, askAgain, fmt.Sprintf("%s is asked too often now. Load this page again in %s.",
-			v.console.cfg.Login.Name, phrase.Count(seconds(askAgain), "second")))
+	if errors.Is(err, login.ErrOften) { // by others, as it may be: the login goes on
+		return v.tooOften(next, login.Again, fmt.Sprintf("%s is asked too often now. Load this page again in %s.",
+			v.console.cfg.Login.Name, phrase.Count(seconds(login.Again), "second")))
 	}
 	v.setLogin("", -time.Second)
 	if errors.Is(err, login.ErrOther) {
