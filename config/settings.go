@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/internal/pattern"
+	"github.com/pfl-forge/pfl-forge/internal/cmdline"
 )
 
 // Who says so, in a forge.Setting.
@@ -22,20 +22,18 @@ const (
 	ByOperator = "operator"
 )
 
-const (
-	// maxShown bounds the value of a setting as people see it, in bytes.
-	maxShown = 4 << 10
-	// Left stands in place of what is not shown.
-	Left = "…"
-)
+// maxShown bounds the value of a setting as people see it, in bytes.
+const maxShown = 4 << 10
 
 // named are the tables of which people see the names alone. What is in them is in the repository: commands, programs and
 // values of parameters, which may be long, and may have secrets in them.
 var named = []string{"recipes", "checks", "agents"}
 
-// Settings returns every setting as people may see it, by name. Values of environment variables, passwords in
-// addresses, and values of flags that are named like a secret are left out of commands, although whoever can read the file
-// sees them: a page has other readers.
+// commands are the settings that are command lines. Others are words, paths and numbers.
+var commands = []string{"verify", "worktree_setup"}
+
+// Settings returns every setting as people may see it, by name. Of a command line that is as much as package cmdline shows,
+// although whoever can read the file sees all: a page has other readers.
 func (p *Project) Settings() []forge.Setting {
 	var list []forge.Setting
 	add := func(name, value string, standard bool) {
@@ -43,11 +41,11 @@ func (p *Project) Settings() []forge.Setting {
 		if standard {
 			by = ByDefault
 		}
-		list = append(list, forge.Setting{Name: name, Value: cut(withoutSecrets(value)), By: by})
+		list = append(list, forge.Setting{Name: name, Value: cut(value), By: by})
 	}
 	walk(func(v, standard reflect.Value, path, _ string) {
 		if top, _, _ := strings.Cut(path, "."); !slices.Contains(named, top) {
-			add(path, text(v), isDefault(v, standard))
+			add(path, seen(path, v), isDefault(v, standard))
 		}
 	}).project(p)
 	for table, names := range map[string][]string{
@@ -57,6 +55,18 @@ func (p *Project) Settings() []forge.Setting {
 	}
 	slices.SortFunc(list, func(a, b forge.Setting) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// seen returns the text of a setting, with as much of command lines as people may see.
+func seen(path string, v reflect.Value) string {
+	if !slices.Contains(commands, path) {
+		return text(v)
+	}
+	lines := make([]string, v.Len())
+	for i := range lines {
+		lines[i] = cmdline.Shown(v.Index(i).String())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // text returns a value as people write it in the file; of a list, an entry a line.
@@ -98,21 +108,5 @@ func cut(s string) string {
 	if len(s) <= maxShown {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxShown-len(Left)], "") + Left
-}
-
-var (
-	// assigned matches a variable that a command sets, with its value.
-	assigned = pattern.New(`(^|[\s;&|({'"])([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"?|'[^']*'?|[^\s;&|)'"]+)`)
-	// flagged matches a flag that is named like a secret, with its value.
-	flagged = pattern.New(`(?i)(--?[a-z0-9_-]*(?:token|secret|passw|credential|auth|key)[a-z0-9_-]*(?:=|[ \t]+))("[^"]*"?|'[^']*'?|[^\s;&|)]+)`)
-	// userinfo matches the user and password in front of the host of a URL.
-	userinfo = pattern.New(`(://)[^/\s@'"]+@`)
-)
-
-// withoutSecrets leaves out of a command what may be a secret.
-func withoutSecrets(s string) string {
-	s = assigned.ReplaceAllString(s, "${1}${2}="+Left)
-	s = flagged.ReplaceAllString(s, "${1}"+Left)
-	return userinfo.ReplaceAllString(s, "${1}"+Left+"@")
+	return strings.ToValidUTF8(s[:maxShown-len(cmdline.Left)], "") + cmdline.Left
 }

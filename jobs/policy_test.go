@@ -63,7 +63,7 @@ func TestPolicyTellsSettings(t *testing.T) {
 				{Name: "policy.sandbox_read", By: "operator"},
 			},
 		},
-		{"verify: ['A=1 make']", demand.ByProject, append(both, forge.Setting{Name: "verify", Value: "A=… make", By: "repository"})},
+		{"verify: ['A=1 make']", demand.ByProject, append(both, forge.Setting{Name: "verify", Value: "A=…", By: "repository"})},
 	} {
 		r := gittest.New(t, map[string]string{"pfl-forge.yaml": test.file + "\n"})
 		host := jobs.Host{StateDir: t.TempDir(), Sandbox: test.word, Log: slog.New(slog.DiscardHandler)}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/cmdline"
 )
 
 const (
@@ -101,7 +102,7 @@ func DurationsOf(key string, list []time.Duration) Durations {
 
 // CheckStat is a command that decides over changes.
 type CheckStat struct {
-	// Command is the command line. Secrets in it were taken out before it was reported.
+	// Command is the command line. Secrets that the worker knows were taken out before it was reported.
 	// Name is that of a check in pfl-forge.yaml, and empty for a verify command.
 	Command string `json:"command"        yaml:"command"`
 	Name    string `json:"name,omitempty" yaml:"name,omitempty"`
@@ -123,14 +124,15 @@ type CheckStat struct {
 	FlakyCommit string    `json:"flaky_commit,omitempty" yaml:"flaky_commit,omitempty"`
 }
 
-// Bound leaves out commands, and the ends of their texts, that an answer has no room for.
+// Bound leaves out commands, and the ends of their texts, that an answer has no room for, and of command lines what may be a secret.
 func (h *Health) Bound() {
 	if extra := len(h.Checks) - checks; extra > 0 {
 		h.LeftOut, h.Checks = extra, h.Checks[:checks]
 	}
 	for i := range h.Checks {
-		if c := &h.Checks[i]; len(c.Command) > commandText {
-			c.Command = strings.ToValidUTF8(c.Command[:commandText], "") + "…"
+		c := &h.Checks[i]
+		if c.Command = cmdline.Shown(c.Command); len(c.Command) > commandText {
+			c.Command = strings.ToValidUTF8(c.Command[:commandText], "") + cmdline.Left
 		}
 	}
 }

@@ -16,8 +16,9 @@ func (*Request) Check() []forge.FieldError { return nil }
 // Of returns no intent: a request is about a project.
 func (*Request) Of() forge.IntentID { return "" }
 
-// InForce answers by which settings a project is worked on, and where each comes from. Nothing in it is a secret: of
-// commands, the values of variables and of flags that are named like one are left out, of webhooks the whole address.
+// InForce answers by which settings a project is worked on, and where each comes from. A command line is told up to the first
+// word that may hold a secret, by package cmdline; one that stands in it as a plain word is told with it. Of webhooks the whole
+// address is left out.
 type InForce struct {
 	Project forge.ProjectID `json:"project" yaml:"project"`
 	// Rules is the version of the rules by which new decisions are taken; 0: it is not known.

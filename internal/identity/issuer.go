@@ -17,6 +17,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
@@ -33,6 +34,8 @@ const (
 	// askAgain is for how long the keys of an issuer count before it is asked anew,
 	// so that one that was withdrawn ends.
 	askAgain = 10 * time.Minute
+	// failsFor is for how long an issuer of which nothing is known is not asked again after it has failed.
+	failsFor = 5 * time.Second
 	// leeway is how far the clock of an issuer may be ahead.
 	leeway = time.Minute
 	// maxAge bounds how old a token may be, whatever it says itself.
@@ -59,11 +62,23 @@ type issuer struct {
 	now    func() time.Time
 	client *http.Client
 
-	mu       sync.Mutex
+	// asking has all who wait for the issuer wait for one answer.
+	asking singleflight.Group
+
+	mu    sync.Mutex
+	known *provider
+	// asked is when it was asked last, and failed is why nothing is known since.
+	asked  time.Time
+	failed error
+}
+
+// provider is an issuer as it describes itself.
+type provider struct {
 	verifier *oidc.IDTokenVerifier
 	// endpoint is where people log in there.
 	endpoint oauth2.Endpoint
-	asked    time.Time
+	// methods are the ways in which a client proves who it is when it sends a code; none stands for client_secret_basic.
+	methods []string
 }
 
 // newIssuer returns the issuer of a rule. It is asked when a token comes.
@@ -127,11 +142,11 @@ type bounded struct {
 // claims returns the claims of a token and when it expires, if the issuer has signed it, for us and for
 // now. key is that of the connection with which the token came.
 func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, time.Time, error) {
-	v, err := s.ask(ctx)
+	p, err := s.ask(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	t, err := v.Verify(oidc.ClientContext(ctx, s.client), token)
+	t, err := p.verifier.Verify(oidc.ClientContext(ctx, s.client), token)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -157,24 +172,59 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 	return claims, t.Expiry, nil
 }
 
-// ask returns the verifier that has the keys of the issuer. It asks the issuer at
-// first and again after a while; an issuer that does not answer then leaves its
-// former keys in force.
-func (s *issuer) ask(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+// ask returns the description of the issuer, with its keys. It asks the issuer at first and again after a while; an
+// issuer that does not answer then leaves its former keys in force. However many ask, the issuer is asked once; each
+// of them waits as long as ctx lets it.
+func (s *issuer) ask(ctx context.Context) (*provider, error) {
+	if p, known, err := s.remembered(); known {
+		return p, err
+	}
+	answer := s.asking.DoChan("", func() (any, error) {
+		if p, known, err := s.remembered(); known { // it came meanwhile
+			return p, err
+		}
+		return s.discover()
+	})
+	select {
+	case a := <-answer:
+		p, _ := a.Val.(*provider)
+		return p, a.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the issuer %s does not answer: %w", s.rule.URL, ctx.Err())
+	}
+}
+
+// remembered returns the last answer of the issuer, or its last failure, and whether they still count.
+func (s *issuer) remembered() (p *provider, counts bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.verifier != nil && s.now().Sub(s.asked) < askAgain {
-		return s.verifier, nil
+	age := s.now().Sub(s.asked)
+	if s.known != nil {
+		return s.known, age < askAgain, nil
 	}
-	// The keys are fetched later, with the context that made the provider: it must
-	// not end with this question.
-	made, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), s.client), s.rule.URL)
-	if err != nil && s.verifier == nil {
-		return nil, fmt.Errorf("the issuer %s cannot be asked: %w", s.rule.URL, err)
+	return nil, age < failsFor, s.failed
+}
+
+// discover asks the issuer.
+func (s *issuer) discover() (*provider, error) {
+	// The keys are fetched later, with this context: it must not end with the question.
+	made, err := oidc.NewProvider(oidc.ClientContext(context.Background(), s.client), s.rule.URL)
+	var told struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
-	s.asked = s.now()
 	if err == nil {
-		s.endpoint, s.verifier = made.Endpoint(), made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
+		err = made.Claims(&told)
 	}
-	return s.verifier, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = s.now()
+	switch {
+	case err == nil:
+		verifier := made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
+		s.known = &provider{verifier, made.Endpoint(), told.Methods}
+	case s.known == nil:
+		s.failed = fmt.Errorf("the issuer %s cannot be asked: %w", s.rule.URL, err)
+		return nil, s.failed
+	}
+	return s.known, nil
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
 )
 
 // SiteConfig says by which issuer people sign in to pages of ours.
@@ -36,7 +38,13 @@ type SiteConfig struct {
 type Site struct {
 	cfg    SiteConfig
 	issuer *issuer
+	// codes bounds how many codes are sent, which can be made up. Each may have the keys fetched, too: both fit into the bound of
+	// the issuer, so that no login ends between them.
+	codes *rate.Limiter
 }
+
+// ErrOften says that too many codes were sent to an issuer, by whomever, so that another one was not sent.
+var ErrOften = errors.New("the issuer was sent too many codes")
 
 // NewSite returns a Site. The issuer is asked at the first login. An error names a field as a file of settings has it.
 func NewSite(cfg SiteConfig) (*Site, error) {
@@ -45,7 +53,7 @@ func NewSite(cfg SiteConfig) (*Site, error) {
 		return nil, fmt.Errorf("%s: %w", map[string]string{"url": "issuer", "audience": "client_id"}[field], err)
 	}
 	i, err := newIssuer(rule, cfg.Now)
-	return &Site{cfg: cfg, issuer: i}, err
+	return &Site{cfg: cfg, issuer: i, codes: rate.NewLimiter(rate.Every(500*time.Millisecond), 4)}, err
 }
 
 // Attempt is one login. All of it stays with the browser that began it: whoever has seen the code of another can do
@@ -73,7 +81,7 @@ func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
 }
 
 // Token returns the ID token of who has logged in. query is that of the address to which the issuer led back, whose state
-// the caller has compared. The token is not verified.
+// the caller has compared. The token is not verified. The error is ErrOften where the code was not sent, and counts later.
 func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, error) {
 	code := query.Get("code")
 	if code == "" {
@@ -82,6 +90,9 @@ func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, 
 	cfg, err := s.config(ctx)
 	if err != nil {
 		return "", err
+	}
+	if !s.codes.Allow() {
+		return "", ErrOften
 	}
 	answer, err := cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
@@ -113,19 +124,22 @@ func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, er
 
 // config returns the settings of the library for the issuer. The secret is read each time, so that it can be replaced.
 func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
-	if _, err := s.issuer.ask(ctx); err != nil {
+	p, err := s.issuer.ask(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s.issuer.mu.Lock()
-	endpoint := s.issuer.endpoint
-	s.issuer.mu.Unlock()
-	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: p.endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	// Without a style the library would try both, and send a code that is refused twice.
+	cfg.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	if s.cfg.SecretFile != "" {
 		text, err := os.ReadFile(s.cfg.SecretFile)
 		if err != nil {
 			return nil, fmt.Errorf("client_secret: %w", err)
 		}
 		cfg.ClientSecret = strings.TrimSpace(string(text))
+		if slices.Contains(p.methods, "client_secret_basic") || !slices.Contains(p.methods, "client_secret_post") {
+			cfg.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
+		}
 	}
 	return cfg, nil
 }

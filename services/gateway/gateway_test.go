@@ -76,6 +76,11 @@ func TestLoginSettings(t *testing.T) {
 	if err != nil || s.Console.Login.ClientSecret != filepath.Join(filepath.Dir(path), "login.secret") || s.Console.Login.Claim != "email" {
 		t.Fatalf("read: %+v, %v", s.Console.Login, err)
 	}
+	for _, address := range []string{"https://forge.example.com:8443", "http://localhost:8081", "http://127.0.0.1:8081"} {
+		if _, err := read(map[string]string{"address": address}); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
 	for _, bad := range []struct{ field, value, want string }{
 		{"name", "", "console.login.name"},
 		{"issuer", "", "issuer"},
@@ -85,6 +90,8 @@ func TestLoginSettings(t *testing.T) {
 		{"address", "", "console.login.address"},
 		{"address", "https://forge.example.com/console/", "console.login.address"},
 		{"address", "javascript:x", "console.login.address"},
+		{"address", "http://forge.example.com", "console.login.address"},
+		{"address", "http://localhost.example.com", "console.login.address"},
 		{"ca", "none.pem", "none.pem"},
 		{"secret", "x", "secret"},
 	} {

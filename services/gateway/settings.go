@@ -84,8 +84,10 @@ type Login struct {
 // check calls note with what is wrong, by field.
 func (l *Login) check(note func(field, format string, args ...any)) {
 	u, err := url.Parse(l.Address)
-	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
-		note("console.login.address", "%.100q is no address of a site, such as https://forge.example.com", l.Address)
+	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1") {
+		// Browsers send the cookies of the console to no other site without TLS.
+		note("console.login.address", "%.100q is no address of a site by HTTPS, such as https://forge.example.com, or of this machine", l.Address)
 	}
 	if l.Name == "" || len(l.Name) > 100 {
 		note("console.login.name", "is what people call the issuer, in at most 100 bytes")

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -34,10 +35,15 @@ type Issuer struct {
 	key    *rsa.PrivateKey
 	kid    string
 	away   bool
-	asked  int
+	asked  map[string]int
+	held   chan struct{}
 	codes  map[string]login
 	// Person is the value of the claims of whoever logs in on the page.
 	Person map[string]any
+	// Secret is that of the client, who proves it by one of Methods, as token_endpoint_auth_methods_supported has them; empty:
+	// the client has none.
+	Secret  string
+	Methods []string
 }
 
 // login is one on the page: what it was opened with, and who it was.
@@ -49,18 +55,21 @@ type login struct {
 // Start returns an issuer that lives as long as the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{t: t, codes: map[string]login{}}
+	i := &Issuer{t: t, codes: map[string]login{}, asked: map[string]int{}}
 	i.Rotate()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		i.write(w, map[string]any{
-			"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+	mux.HandleFunc("GET "+About, func(w http.ResponseWriter, _ *http.Request) {
+		told := map[string]any{
+			"issuer": i.URL, "jwks_uri": i.URL + Keys, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + Token,
 			"id_token_signing_alg_values_supported": []string{"RS256", "HS256", "none"},
-		})
+		}
+		if i.Methods != nil {
+			told["token_endpoint_auth_methods_supported"] = i.Methods
+		}
+		i.write(w, told)
 	})
-	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+Keys, func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
-		i.asked++
 		public, kid := i.key.PublicKey, i.kid
 		i.mu.Unlock()
 		i.write(w, map[string]any{"keys": []map[string]any{{
@@ -68,8 +77,20 @@ func Start(t testing.TB) *Issuer {
 		}}})
 	})
 	mux.HandleFunc("GET /authorize", i.authorize)
-	mux.HandleFunc("POST /token", i.token)
-	i.server = httptest.NewServer(mux)
+	mux.HandleFunc("POST "+Token, i.token)
+	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i.mu.Lock()
+		i.asked[r.URL.Path]++
+		held := i.held
+		i.mu.Unlock()
+		if held != nil {
+			select {
+			case <-held:
+			case <-r.Context().Done():
+			}
+		}
+		mux.ServeHTTP(w, r)
+	}))
 	i.URL = i.server.URL
 	t.Cleanup(i.server.Close)
 	return i
@@ -99,8 +120,26 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+answer.Encode(), http.StatusFound) //nolint:gosec // a test leads where it wants
 }
 
+// proven reports whether a client has proven who it is, in one of the ways that the issuer takes.
+func (i *Issuer) proven(r *http.Request) bool {
+	if i.Secret == "" {
+		return r.FormValue("client_id") != "" && r.Header.Get("Authorization") == ""
+	}
+	methods := i.Methods
+	if methods == nil {
+		methods = []string{"client_secret_basic"}
+	}
+	_, basic, _ := r.BasicAuth()
+	return basic == i.Secret && slices.Contains(methods, "client_secret_basic") ||
+		r.PostFormValue("client_secret") == i.Secret && slices.Contains(methods, "client_secret_post")
+}
+
 // token exchanges a code for a token, once, and for who has the verifier.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
+	if !i.proven(r) {
+		http.Error(w, `{"error": "invalid_client"}`, http.StatusUnauthorized)
+		return
+	}
 	i.mu.Lock()
 	l, known := i.codes[r.FormValue("code")]
 	delete(i.codes, r.FormValue("code"))
@@ -134,11 +173,35 @@ func (i *Issuer) Away(away bool) {
 	i.away = away
 }
 
-// Asked returns how often it was asked for its keys.
-func (i *Issuer) Asked() int {
+// Hold has the issuer answer nothing before release is called.
+func (i *Issuer) Hold() (release func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.asked
+	held := make(chan struct{})
+	i.held = held
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.held = nil
+		close(held)
+	}
+}
+
+// The paths of an issuer.
+const (
+	// About is where it tells of itself.
+	About = "/.well-known/openid-configuration"
+	// Keys are its keys.
+	Keys = "/keys"
+	// Token takes codes.
+	Token = "/token"
+)
+
+// Asked returns how often a path of it was asked for.
+func (i *Issuer) Asked(path string) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.asked[path]
 }
 
 // Sign returns a token with the claims of an honest one, for pfl-forge and now,

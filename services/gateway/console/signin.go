@@ -101,21 +101,22 @@ func (v entrance) notSignedIn(next, wrong, why string) error {
 	v.token = nil
 	// The token comes first: whoever has one that counts is not kept out by others who fail at the same address.
 	if wait := v.console.tries.Failed(v.r.RemoteAddr); wait > 0 {
-		return v.tooOften(next, wait)
+		return v.tooOften(next, wait, fmt.Sprintf("Signing in failed too often from here. Try again in %s. A token or a login that counts is taken at once.",
+			phrase.Count(seconds(wait), "second")))
 	}
 	// What was typed is not in the line: it may be a token with a letter too many.
 	v.console.cfg.Log.WarnContext(v.r.Context(), "signing in failed", "address", v.r.RemoteAddr, "reason", why)
 	return v.show(http.StatusUnauthorized, "signin", "Sign in", v.entry(entry{Next: next, Wrong: wrong}))
 }
 
-// tooOften answers who has failed too often.
-func (v entrance) tooOften(next string, wait time.Duration) error {
-	seconds := int(math.Ceil(wait.Seconds()))
-	v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return v.show(http.StatusTooManyRequests, "signin", "Sign in", v.entry(entry{Next: next, Wrong: fmt.Sprintf(
-		"Signing in failed too often from here. Try again in %s. A token that counts is taken at once.", phrase.Count(seconds, "second"),
-	)}))
+// tooOften answers a request that can be sent again after a while, with words for the person.
+func (v entrance) tooOften(next string, wait time.Duration, words string) error {
+	v.w.Header().Set("Retry-After", strconv.Itoa(seconds(wait)))
+	return v.show(http.StatusTooManyRequests, "signin", "Sign in", v.entry(entry{Next: next, Wrong: words}))
 }
+
+// seconds returns a duration in seconds, at least as long as it.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // logIn leads to the page of the issuer.
 func (v entrance) logIn() error {
@@ -127,7 +128,9 @@ func (v entrance) logIn() error {
 		http.Redirect(v.w, v.r, next, http.StatusSeeOther)
 		return nil
 	}
-	address, cookie, err := issuer.Begin(v.r.Context(), next)
+	ctx, cancel := context.WithTimeout(v.r.Context(), askTime)
+	defer cancel()
+	address, cookie, err := issuer.Begin(ctx, next)
 	if err != nil {
 		return v.notSignedIn(next, v.console.cfg.Login.Name+" cannot be asked now. Try again, or sign in with a token.", err.Error())
 	}
@@ -143,7 +146,8 @@ func (v entrance) setLogin(value string, lasts time.Duration) {
 	})
 }
 
-// loggedIn begins the session of who comes back from the page of the issuer. A login ends once, well or not.
+// loggedIn begins the session of who comes back from the page of the issuer. A login ends once, well or not. The issuer
+// is asked only for a browser that began one; how often that may be is bounded where it is asked, for all addresses together.
 func (v entrance) loggedIn() error {
 	issuer := v.console.issuer
 	if issuer == nil {
@@ -151,15 +155,17 @@ func (v entrance) loggedIn() error {
 	}
 	list := v.r.CookiesNamed(login.Cookie)
 	if len(list) != 1 {
+		v.setLogin("", -time.Second)
 		return v.notSignedIn(Base, sentence(login.ErrOther.Error()), "no login was begun in the browser")
-	}
-	v.setLogin("", -time.Second)
-	if wait := v.console.tries.Wait(v.r.RemoteAddr); wait > 0 { // the issuer is asked so often and no more
-		return v.tooOften(Base, wait)
 	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), askTime)
 	defer cancel()
 	person, next, err := issuer.End(ctx, list[0].Value, v.r.URL.Query())
+	if errors.Is(err, login.ErrOften) { // by others, as it may be: the login goes on
+		return v.tooOften(next, login.Again, fmt.Sprintf("%s is asked too often now. Load this page again in %s.",
+			v.console.cfg.Login.Name, phrase.Count(seconds(login.Again), "second")))
+	}
+	v.setLogin("", -time.Second)
 	if errors.Is(err, login.ErrOther) {
 		return v.notSignedIn(Base, sentence(err.Error()), err.Error())
 	}

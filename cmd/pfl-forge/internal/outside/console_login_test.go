@@ -204,14 +204,39 @@ func TestConsoleLoginAttacks(t *testing.T) {
 	}
 	i.Away(false)
 	var p page
-	for n := 0; n < 20 && p.status != http.StatusTooManyRequests; n++ {
-		b := &browser{w: w}
-		p = b.get(b.leaves(i, "/console/board", map[string]any{"sub": "mallory"}))
+	for range 20 { // of somebody at the same address, without asking the issuer
+		p = (&browser{w: w}).get("/console/logged-in?code=x&state=y")
 	}
 	p.wants(t, "too many failures", http.StatusTooManyRequests, "Signing in failed too often from here")
+	carol = &browser{w: w}
+	if p := carol.get(carol.leaves(i, "/console/board", claims)); p.status != http.StatusSeeOther || carol.cookie == "" {
+		t.Errorf("carol is kept out by the failures of others: %d\n%s", p.status, p.text)
+	}
 	log := w.log.String()
 	if strings.Contains(log, "code=") || strings.Contains(log, held) {
 		t.Error("the log has a code, or a cookie")
+	}
+}
+
+// TestConsoleLoginWaits: whoever has the issuer asked as often as they like keeps others out for a moment, and costs them no login.
+func TestConsoleLoginWaits(t *testing.T) {
+	w, i, _ := withLogin(t)
+	carol := &browser{w: w}
+	back := carol.leaves(i, "/console/board", map[string]any{"sub": "carol-1"})
+	held := carol.login
+	made := back[:strings.Index(back, "code=")] + "code=made-up&" + back[strings.Index(back, "state="):]
+	var p page
+	const often = "Example is asked too often now. Load this page again in 1 second."
+	for n := 0; n < 200 && !strings.Contains(p.text, often); n++ { // as fast as it goes
+		carol.login = held
+		p = carol.get(made)
+	}
+	if p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") != "1" || carol.login != held {
+		t.Errorf("%d, %v, with the login %q", p.status, p.header, carol.login)
+	}
+	wait.Until(t, "carol is let in by the same login", func() bool { return carol.get(back).status == http.StatusSeeOther })
+	if carol.cookie == "" || carol.login != "" {
+		t.Errorf("the session is %q, the login %q", carol.cookie, carol.login)
 	}
 }
 

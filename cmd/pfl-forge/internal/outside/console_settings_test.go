@@ -39,7 +39,7 @@ func TestConsoleSettings(t *testing.T) {
 	const told = "shown to operators and auditors"
 	p := vic.get("/console/settings")
 	p.wants(t, "after one", http.StatusOK, `at commit <code title="`+strings.Repeat("1", 40)+`">111111111111</code>`,
-		`href="/console/projects/shop/intents/`+path[strings.LastIndexByte(path, '/')+1:], "DB_PASSWORD=… go test ./...", "<b><bdi>pfl-forge.yaml</bdi></b>",
+		`href="/console/projects/shop/intents/`+path[strings.LastIndexByte(path, '/')+1:], "DB_PASSWORD=…", "<b><bdi>pfl-forge.yaml</bdi></b>",
 		"<code><bdi>policy.sandbox</bdi></code>", "require", told, "chat", "webhook", "over budget", "desk", "command")
 	w.hides("the page", p.text)
 	if !strings.Contains(vic.get("/console/board").text, `href="/console/settings"`) {

@@ -141,7 +141,7 @@ func TestSettingsAreTold(t *testing.T) {
 		t.Errorf("it was read at %+v", s.Read)
 	}
 	for name, want := range map[string]setup.Setting{
-		"verify":                 {Value: "DB_PASSWORD=… go test ./... --token …\ncurl https://…@example.com/", From: "repository"},
+		"verify":                 {Value: "DB_PASSWORD=…\ncurl …", From: "repository"},
 		"budget.day_usd":         {Value: "25", From: "repository"},
 		"policy.approvals.count": {Value: "2", From: "repository"},
 		"policy.sandbox":         {Value: "require", From: "repository"},

@@ -23,11 +23,16 @@ const (
 	Cookie = "__Host-pfl-forge-login"
 	// Lasts is for how long a login may be under way.
 	Lasts = 10 * time.Minute
+	// Again is when a login that was refused with ErrOften can be ended: codes are sent twice in a second.
+	Again = time.Second
 	// maxCookie bounds it, in bytes.
 	maxCookie = 4000
 	// version is the first part of a cookie.
 	version = "1"
 )
+
+// ErrOften says that too many codes were sent to the issuer, by whomever, and that of this login was not: it can be ended later.
+var ErrOften = identity.ErrOften
 
 // ErrOther says that what came back does not belong to a login of this browser.
 var ErrOther = errors.New("this is not a login that was begun in this browser, or it took longer than ten minutes: begin again")
@@ -64,7 +69,7 @@ func (i *Issuer) Begin(ctx context.Context, next string) (address, cookie string
 	return address, body + "." + i.mac("login", []byte(body)), err
 }
 
-// End returns the issuer's name of the person who has logged in, and the address at which they go on. Error: ErrOther; any other one is
+// End returns the issuer's name of the person who has logged in, and the address at which they go on. Error: ErrOther, ErrOften; any other one is
 // for the log and for the person.
 func (i *Issuer) End(ctx context.Context, cookie string, query url.Values) (person, next string, err error) {
 	a, next, err := i.open(cookie)

@@ -62,16 +62,6 @@ func (t *Tries) Failed(remote string) (wait time.Duration) {
 	return wait
 }
 
-// Wait returns how long to wait until an address may fail again; 0 if it may now. It counts nothing.
-func (t *Tries) Wait(remote string) time.Duration {
-	now := t.now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	own := t.of(remote, now).ReserveN(now, 1)
-	defer own.CancelAt(now)
-	return own.DelayFrom(now)
-}
-
 // of returns the limiter of an address.
 func (t *Tries) of(remote string, now time.Time) *rate.Limiter {
 	at, err := netip.ParseAddrPort(remote)

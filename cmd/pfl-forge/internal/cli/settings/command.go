@@ -22,7 +22,7 @@ const help = `Show by which settings the project is worked on, as its workers re
 comes from: the default, the repository's pfl-forge.yaml, or the operator, which is whoever runs
 the services.
 
-Of commands, the values of variables and of flags that are named like a secret are left out.`
+A command line is shown up to the first word that may hold a secret.`
 
 // Command returns the command settings.
 func Command(a *kit.App) *cobra.Command {
