@@ -247,14 +247,6 @@ func old(c document.Claim) bool {
 	return c.Met && c.Run == nil && len(c.Evidence) > 0 && !slices.ContainsFunc(c.Evidence, func(e document.Citation) bool { return !e.Unchanged })
 }
 
-// side says which of two changes that are compared has a file or line.
-func side(since string) string {
-	if said, known := map[string]string{"added": "in this one alone", "dropped": "in the former one alone"}[since]; known {
-		return said
-	}
-	return since
-}
-
 // proves reports whether a run is a regression proof: it shows what the tests of a change say without the change.
 func proves(c document.Check) bool { return c.Name == verdict.RegressionProof }
 

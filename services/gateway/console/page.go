@@ -31,7 +31,7 @@ var pages embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count, "mark": mark,
 	"unnamed": func(f document.DiffFile) bool { return unnamed(&f) },
-	"old":     old, "proves": proves, "hidden": hiddenIn, "side": side,
+	"old":     old, "proves": proves, "hidden": hiddenIn, "side": phrase.Side,
 	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
 	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },

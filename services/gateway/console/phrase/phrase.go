@@ -42,3 +42,11 @@ func Age(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
+
+// Side returns the words for which of two changes that are compared has a file or line.
+func Side(since string) string {
+	if said, known := map[string]string{"added": "in this one alone", "dropped": "in the former one alone"}[since]; known {
+		return said
+	}
+	return since
+}
