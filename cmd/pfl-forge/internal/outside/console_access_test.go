@@ -125,7 +125,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	for _, address := range []string{
 		"/console/inbox", "/console/board", "/console/board?q=parser&state=done", "/console/nothing", consolePath(approval), consolePath(question),
 		consolePath(done), consolePath(done) + "?step=implement", consolePath(done) + "/transcript?step=implement", consolePath(done) + "/timeline",
-		"/console/costs", "/console/costs?by=intent", "/console/audit", "/console/settings",
+		"/console/costs", "/console/costs?by=intent", "/console/health", "/console/audit", "/console/settings",
 	} {
 		looks(address, at(address))
 	}
@@ -224,7 +224,7 @@ func TestConsoleByKeyboard(t *testing.T) {
 			}
 		}
 		for _, address := range []string{
-			"/console/board", consolePath(done), consolePath(done) + "/timeline", "/console/costs", "/console/audit", "/console/settings",
+			"/console/board", consolePath(done), consolePath(done) + "/timeline", "/console/costs", "/console/health", "/console/audit", "/console/settings",
 		} {
 			walk(address)
 		}
