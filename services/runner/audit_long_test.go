@@ -15,7 +15,7 @@ import (
 
 // late is a context whose time is over.
 type late struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
 
 	over chan struct{}
 }

@@ -224,7 +224,11 @@ func TestConsoleLoginWaits(t *testing.T) {
 	carol := &browser{w: w}
 	back := carol.leaves(i, "/console/board", map[string]any{"sub": "carol-1"})
 	held := carol.login
-	made := back[:strings.Index(back, "code=")] + "code=made-up&" + back[strings.Index(back, "state="):]
+	at, err := url.Parse(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := at.Path + "?code=made-up&state=" + url.QueryEscape(at.Query().Get("state"))
 	var p page
 	const often = "Example is asked too often now. Load this page again in 1 second."
 	for n := 0; n < 200 && !strings.Contains(p.text, often); n++ { // as fast as it goes
