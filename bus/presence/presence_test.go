@@ -69,7 +69,7 @@ func TestGather(t *testing.T) {
 	runner := presence.Replica{Service: "runner", ID: "r1", Version: "v2", Started: started, Rules: 7}
 	announce(t, s.Connect(t), runner)
 	seen := runner
-	seen.Together = true
+	seen.Together, seen.Settings = true, true
 	stop := announce(t, s.Connect(t), two)
 	first := one
 	first.Agents = nil

@@ -84,7 +84,7 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 // readable returns a result as all runners can read it: until one has said that they read the settings of a policy, it has none,
 // which are for people alone. Otherwise an older runner could not go on with the intent.
 func (rs *Results) readable(r *forge.Result) *forge.Result {
-	if at := rs.settings.Load(); at != 0 && time.Since(time.Unix(0, at)) < heardTime {
+	if rs.reads() {
 		return r
 	}
 	without := *r
@@ -95,6 +95,31 @@ func (rs *Results) readable(r *forge.Result) *forge.Result {
 		without.Output = &found
 	}
 	return &without
+}
+
+// reads reports whether a runner has said lately that all runners read settings.
+func (rs *Results) reads() bool {
+	at := rs.settings.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < heardTime
+}
+
+// listen has a runner answer before a result with settings is sent, where none has lately: it is told once more that the attempt
+// has begun, which changes nothing. Otherwise the first analysis of a project would tell none.
+func (rs *Results) listen(ctx context.Context, r *forge.Result) {
+	if rs.readable(r) == r || !settled(r) {
+		return
+	}
+	begun := *r
+	begun.Output, begun.Policy, begun.Usage = &forge.Started{}, nil, forge.Usage{}
+	if m, err := rs.resultMessage(&begun); err == nil {
+		_, _ = rs.ask(ctx, m, false, false, rs.conn.AnswerTimeout) // without an answer the settings are left out
+	}
+}
+
+// settled reports whether a result has settings.
+func settled(r *forge.Result) bool {
+	a := forge.As[*forge.Analysis](r.Output)
+	return r.Policy != nil && len(r.Policy.Settings) > 0 || a != nil && a.Policy != nil && len(a.Policy.Settings) > 0
 }
 
 // unsettled returns a policy without its settings.
@@ -137,6 +162,7 @@ func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent, alone bool, tim
 // report sends a result until it is decided. delivery counts how often a runner
 // may have got it; it does not grow where no runner was there.
 func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) error {
+	rs.listen(ctx, r)
 	refused := false
 	for attempt := 0; ; attempt++ {
 		m, err := rs.resultMessage(r) // anew each time: what the runners can read may be less by now

@@ -149,10 +149,6 @@ func (w *world) decides(quotas quota.Limits) {
 	})
 	running.Go(func() {
 		err := w.bus.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
-			// As workers do, it says first that it has begun, and hears what the runner can read.
-			if err := w.bus.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: &forge.Started{}}); err != nil {
-				return err
-			}
 			found := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
 			if w.analysis != nil {
 				found = w.analysis(&j.Command)
