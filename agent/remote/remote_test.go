@@ -129,6 +129,23 @@ func TestSilentOtherEnd(t *testing.T) {
 	_ = there.Close()
 }
 
+// TestOtherEndGoesWhileFilesAreSent checks that the loss of a pod is no failure of what was to run in it, whenever it is lost.
+func TestOtherEndGoesWhileFilesAreSent(t *testing.T) {
+	state := t.TempDir()
+	c := shell(t, state, "true")
+	if err := os.WriteFile(filepath.Join(c.Dir, "large"), make([]byte, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	go func() {
+		_, _ = io.CopyN(io.Discard, there, 64<<10)
+		_ = there.Close()
+	}()
+	if _, err := remote.Run(t.Context(), here, c, state); !errors.Is(err, process.ErrLost) {
+		t.Errorf("the command ends with %v", err)
+	}
+}
+
 // TestHostileFiles sends back what leads out of the directory, or fills the disk.
 func TestHostileFiles(t *testing.T) {
 	link := func(name, to string) *tar.Header {

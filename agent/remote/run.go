@@ -131,7 +131,7 @@ func converse(session *yamux.Session, o *order, c *process.Command) (process.Rep
 	if err := writeJSON(control, frameOrder, o); err != nil {
 		return none, lost(err)
 	}
-	if err := pack(there, o.Sent); err != nil {
+	if err := pack(sending{there}, o.Sent); err != nil {
 		return none, err
 	}
 	if err := there.Close(); err != nil {
@@ -185,6 +185,18 @@ func relay(control io.Reader, c *process.Command) (*ending, error) {
 			return nil, fmt.Errorf("a frame of the unknown kind %q", byte(k))
 		}
 	}
+}
+
+// sending is a stream whose errors are those of the connection, beside those of the files that are sent by it.
+type sending struct{ io.Writer }
+
+// Write implements io.Writer.
+func (s sending) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		err = lost(err)
+	}
+	return n, err
 }
 
 // lost returns an error of the connection as one that wraps process.ErrLost.
