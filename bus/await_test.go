@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
+	"github.com/pfl-forge/pfl-forge/internal/testport"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -209,27 +210,15 @@ func TestAwaitStreamsEnds(t *testing.T) {
 	}
 }
 
-// free returns ports of this machine that nobody listens on.
-func free(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
 // lateCluster prepares three servers of a cluster, and returns how to start each.
 func lateCluster(t *testing.T) (urls string, run func(i int) *server.Server) {
 	t.Helper()
 	var routes []*url.URL
 	var clients []string
-	ports := free(t, 6)
+	var ports []int
+	for range 6 {
+		ports = append(ports, testport.Free(t))
+	}
 	var stores []string
 	for i := range 3 {
 		stores = append(stores, t.TempDir())

@@ -4,13 +4,13 @@ package bustest
 
 import (
 	"log/slog"
-	"net"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
+	"github.com/pfl-forge/pfl-forge/internal/testport"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -19,7 +19,6 @@ import (
 type Server struct {
 	opts  *server.Options
 	nats  *server.Server
-	url   string
 	buses []*bus.Bus
 }
 
@@ -33,7 +32,7 @@ func Start(t testing.TB) *bus.Bus {
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{opts: &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, MaxPayload: 8 << 20, // as natsd
+		Host: "127.0.0.1", Port: testport.Free(t), MaxPayload: 8 << 20, // as natsd
 		JetStream: true, StoreDir: testdir.New(t), DisableJetStreamBanner: true,
 		NoLog: true, NoSigs: true, DisableShortFirstPing: true,
 	}}
@@ -54,10 +53,6 @@ func (s *Server) Start(t testing.TB) {
 	n.Start()
 	if !n.ReadyForConnections(wait.Patience) {
 		t.Fatal("bustest: the server is not ready")
-	}
-	if s.url == "" {
-		s.opts.Port = n.Addr().(*net.TCPAddr).Port
-		s.url = n.ClientURL()
 	}
 }
 
@@ -80,7 +75,7 @@ func (s *Server) Restart(t testing.TB) {
 }
 
 // URL returns where clients connect.
-func (s *Server) URL() string { return s.url }
+func (s *Server) URL() string { return s.nats.ClientURL() }
 
 // Connect returns a bus on the server, with all streams made. It is closed when
 // the test ends.

@@ -58,7 +58,7 @@ func (s *Server) UseTLS(t testing.TB) (authority, url string) {
 	s.opts.TLS, s.opts.TLSConfig = true, &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 	}
-	return authority, strings.Replace(s.url, "nats://", "tls://", 1)
+	return authority, strings.Replace(s.URL(), "nats://", "tls://", 1)
 }
 
 // NotYet takes connections at the address of a server that is not there yet, and closes them
@@ -75,7 +75,7 @@ type NotYet struct {
 // connection at once, or with silent keeps it and says nothing.
 func (s *Server) Occupy(t testing.TB, silent bool) *NotYet {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.url, "nats://"))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.URL(), "nats://"))
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}

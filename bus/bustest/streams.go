@@ -60,7 +60,7 @@ func (s *Server) change(t testing.TB, stream string, change func(*jetstream.Stre
 func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetStream) error) {
 	t.Helper()
 	ctx := wait.Context(t)
-	nc, err := nats.Connect(s.url)
+	nc, err := nats.Connect(s.URL())
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}

@@ -252,7 +252,7 @@ var restrictions = []restriction{
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
-		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testoutput", "./internal/testsize"},
+		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testport", "./internal/testoutput", "./internal/testsize"},
 		packages: []string{
 			"./internal/testdir",
 			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",

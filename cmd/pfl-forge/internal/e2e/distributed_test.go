@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
+	"github.com/pfl-forge/pfl-forge/internal/testport"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -62,7 +62,7 @@ func prepareCluster(t testing.TB, files map[string]string, env ...string) *clust
 	c := &cluster{t: t, dir: testdir.New(t), env: env}
 	c.origin = filepath.Join(c.dir, "origin.git")
 	seed.git("clone", "-q", "--bare", seed.dir, c.origin)
-	c.url = fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	c.url = fmt.Sprintf("nats://127.0.0.1:%d", testport.Free(t))
 	c.keys = filepath.Join(c.dir, "keys")
 	c.initKeys()
 	return c
@@ -132,11 +132,11 @@ func (c *cluster) configureServers() (list []*process) {
 	c.t.Helper()
 	var routes []string
 	for range c.servers {
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", freePort(c.t)))
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", testport.Free(c.t)))
 	}
 	urls := []string{c.url}
 	for len(urls) < c.servers {
-		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", freePort(c.t)))
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", testport.Free(c.t)))
 	}
 	for i, url := range urls {
 		name := fmt.Sprintf("nats-%d", i)
@@ -308,16 +308,6 @@ func (c *cluster) nothingIsLeft() {
 		list := processesIn(c.t, c.dir)
 		return len(list) == 0
 	})
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func write(t testing.TB, path, content string) {

@@ -12,46 +12,39 @@ import (
 )
 
 // TestDo: those who ask while an answer is being made share the next one, which begins afterwards; other keys are apart; one who leaves takes
-// nothing from the others.
+// nothing from the others; nothing is kept.
 func TestDo(t *testing.T) {
-	var g Group[int]
-	var calls atomic.Int64
-	begun, release := make(chan struct{}, 10), make(chan struct{})
-	maker := func() (int, error) { //nolint:unparam // as Do wants it
-		n := int(calls.Add(1))
-		begun <- struct{}{}
-		<-release
-		return n, nil
-	}
-	ctx := wait.Context(t)
-	leaves, leave := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	first := func(ctx context.Context, want int, wrong error) {
-		if n, err := g.Do(ctx, "k", maker); n < want || !errors.Is(err, wrong) {
-			t.Errorf("%d, %v, want %d or later, %v", n, err, want, wrong)
+	synctest.Test(t, func(t *testing.T) {
+		var g Group[int]
+		var calls atomic.Int64
+		release := make(chan struct{})
+		ask := func(ctx context.Context, want int, wrong error) {
+			n, err := g.Do(ctx, "k", func() (int, error) {
+				<-release
+				return int(calls.Add(1)), nil
+			})
+			if n != want || !errors.Is(err, wrong) {
+				t.Errorf("%d, %v, want %d, %v", n, err, want, wrong)
+			}
 		}
-	}
-	asking.Go(func() { first(leaves, 0, context.Canceled) })
-	wait.For(t, begun)
-	asked := func() bool {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.under["k"].next != nil
-	}
-	for range 20 {
-		asking.Go(func() { first(ctx, 2, nil) })
-	}
-	wait.Until(t, "another one is asked for", asked)
-	if n, err := g.Do(ctx, "other", func() (int, error) { return 7, errors.New("wrong") }); n != 7 || err == nil {
-		t.Errorf("another key: %d, %v", n, err)
-	}
-	leave()
-	close(release)
-	asking.Wait()
-	if n := calls.Load(); n != 2 && n != 3 { // one of the twenty may come after the second answer began
-		t.Errorf("%d answers were made", n)
-	}
-	wait.Until(t, "nothing is kept", func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.under) == 0 })
+		leaves, leave := context.WithCancel(t.Context())
+		go ask(leaves, 0, context.Canceled)
+		synctest.Wait() // the first answer is being made
+		for range 20 {
+			go ask(t.Context(), 2, nil)
+		}
+		synctest.Wait() // all have asked
+		if n, err := g.Do(t.Context(), "other", func() (int, error) { return 7, errors.New("wrong") }); n != 7 || err == nil {
+			t.Errorf("another key: %d, %v", n, err)
+		}
+		leave()
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		if calls.Load() != 2 || len(g.under) != 0 {
+			t.Errorf("%d answers were made, %d keys are kept", calls.Load(), len(g.under))
+		}
+	})
 }
 
 // TestGather: who asks before an answer has begun shares it.

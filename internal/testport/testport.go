@@ -1,0 +1,40 @@
+// Package testport gives tests ports for servers that start late, or that stop and start again at the same address.
+package testport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+)
+
+// The ports that are given out, from first to before last: above those of well-known services, and below those that systems give to connections and to who
+// listens on port 0, which begin at 32768 on Linux and at 49152 elsewhere. A port of those may be taken before its server starts, even by a client that tries to
+// reach that very port and is given it as its own.
+const (
+	first = 12_000
+	last  = 32_000
+)
+
+// given has the ports that this process has been given.
+var given sync.Map
+
+// Free returns a port of 127.0.0.1 on which nothing listens, another one at each call.
+func Free(t testing.TB) int {
+	t.Helper()
+	for {
+		port := first + rand.IntN(last-first) //nolint:gosec // it is no secret
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			t.Fatalf("testport: %v", err)
+		}
+		return port
+	}
+}
