@@ -234,10 +234,15 @@ func TestANewLifeCleansUp(t *testing.T) {
 		})
 	}()
 	<-started
-	soon := wait.Briefly(t, 300*time.Millisecond)
-	if _, err := jobs.OpenSet(soon, host, []jobs.Source{src}); !errors.Is(err, git.ErrBusy) {
-		t.Errorf("the former life goes on: %v", err)
-	}
+	patience := 300 * time.Millisecond
+	wait.Until(t, "it is told of the former life that goes on", func() bool {
+		_, err := jobs.OpenSet(wait.Briefly(t, patience), host, []jobs.Source{src})
+		if err == nil {
+			t.Fatal("two lives go on")
+		}
+		patience *= 2
+		return errors.Is(err, git.ErrBusy)
+	})
 	if _, err := os.Stat(scratch); err != nil {
 		t.Error("scratch files of a process that lives are gone")
 	}

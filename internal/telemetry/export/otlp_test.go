@@ -61,13 +61,13 @@ func TestCollectorHangs(t *testing.T) {
 	}
 	began := time.Now()
 	record(t, e)
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("recording took %s", took)
 	}
 	if err := e.Close(); err == nil {
 		t.Error("what was not sent is not told")
 	}
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("the end took %s", took)
 	}
 }
