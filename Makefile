@@ -152,7 +152,7 @@ test-manifests: ## render the manifests of deploy/k8s and check them, without a 
 	go test -tags manifests -count=1 -json ./deploy/k8s | bin/testreport
 
 .PHONY: k8s-test
-k8s-test: agent-cli $(filter bin/images/base.tar,$(IMAGE_BASE)) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
+k8s-test: agent-cli browser $(filter bin/images/base.tar,$(IMAGE_BASE)) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	@go build -o bin/testreport ./internal/testreport
 	@export FORGE_CLUSTER_HOME=$${FORGE_CLUSTER_HOME:-$$HOME/.cache/forge-cluster} FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) \
 	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \

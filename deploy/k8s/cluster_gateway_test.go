@@ -41,18 +41,17 @@ components: [../pfl-forge/deploy/k8s/components/gateway]
 `, in.systems)
 }
 
-// doors makes the Secret of the gateway, with a token of the system and a hook. The token is made by
-// the gateway's own program.
+// doors makes the Secret of the gateway, with a token of the system, one of a person, and a hook.
 func (in *installation) doors(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./services/gateway/cmd/gateway", "token")
-	cmd.Dir = root(t)
-	token, sum, _ := strings.Cut(output(t, cmd), "\n")
-	in.token = token
+	var system, person string
+	in.token, system = makeToken(t)
+	in.person, person = makeToken(t)
 	secret := &core.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "forge-gateway-tokens", Namespace: in.namespace},
 		StringData: map[string]string{
-			"tokens.yaml": fmt.Sprintf("tokens:\n  loadgen-web:\n    %s\n    system: %s\n    projects: {shop: [requester]}\n", strings.TrimSpace(sum), web),
+			"tokens.yaml": fmt.Sprintf("tokens:\n  loadgen-web:\n    %s\n    system: %s\n    projects: {shop: [requester]}\n"+
+				"  decider:\n    %s\n    person: decider\n    projects: {shop: [approver, auditor]}\n", system, web, person),
 			"hooks.yaml":  "hooks:\n  - {name: work, kind: gitea, secrets: [/etc/forge/gateway/work.secret]}\n",
 			"work.secret": hookSecret,
 		},
@@ -60,6 +59,15 @@ func (in *installation) doors(t *testing.T) {
 	if _, err := in.client.CoreV1().Secrets(in.namespace).Create(wait.Context(t), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// makeToken has the gateway's own program make a token, and returns it with what the file of tokens has of it.
+func makeToken(t *testing.T) (token, entry string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./services/gateway/cmd/gateway", "token")
+	cmd.Dir = root(t)
+	token, entry, _ = strings.Cut(output(t, cmd), "\n")
+	return token, strings.TrimSpace(entry)
 }
 
 // request has another system ask for changes by HTTP, each of them twice, and returns once a runner has

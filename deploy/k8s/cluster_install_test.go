@@ -28,9 +28,9 @@ type installation struct {
 
 	namespace, git, systems, agents string
 	version                         string
-	// token is that by which a system asks the gateway, visits how many pods did so.
-	token  string
-	visits int
+	// token is that by which a system asks the gateway, visits how many pods did so. With person, a person signs in at its console.
+	token, person string
+	visits        int
 	// asked has the names of the changes that were asked for.
 	asked []string
 }

@@ -20,7 +20,7 @@ func hold() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("K8S_HOLD")); err == nil {
 		return d
 	}
-	return 2 * time.Minute
+	return 90 * time.Second
 }
 
 // longCall scales implementers from four to none while one has an agent at work, which goes

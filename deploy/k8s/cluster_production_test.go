@@ -46,7 +46,7 @@ func TestClusterProduction(t *testing.T) {
 	servers := []string{"nats-0", "nats-1", "nats-2"}
 	for _, server := range servers {
 		was := in.uid(t, server)
-		in.submit(t, "evicted-"+server, 4)
+		in.submit(t, "evicted-"+server, 2)
 		if err := in.evict(t, server); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestClusterProduction(t *testing.T) {
 	}
 	for _, server := range servers {
 		was := in.uid(t, server)
-		in.submit(t, "killed-"+server, 4)
+		in.submit(t, "killed-"+server, 2)
 		in.killPod(t, server)
 		in.renewed(t, server, was)
 	}

@@ -46,9 +46,10 @@ func TestCluster(t *testing.T) {
 	in.counted(t)
 	in.traced(t)
 
-	in.longCall(t, func() {
+	in.longCall(t, func() { // which takes its time: here is what needs no implementer
 		t.Run("network", func(t *testing.T) { in.paths(t) })
 		t.Run("restricted", func(t *testing.T) { in.refusesPrivileges(t) })
+		t.Run("console", func(t *testing.T) { in.console(t) })
 	})
 	in.merged(t)
 

@@ -58,12 +58,31 @@ func (in *installation) metrics(t *testing.T, service string) string {
 	return in.page(t, service, 8080, "/metrics")
 }
 
-// page returns what the first replica of a service answers. It is reached by way of the kubelet, as
-// kubectl port-forward does, for no policy lets others in.
+// page returns what the first replica of a service answers.
 func (in *installation) page(t *testing.T, service string, port int, path string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, in.forward(ctx, t, service, port)+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// forward returns the address on this machine of a port of the first replica of a service, until the context ends. It is reached by way
+// of the kubelet, as kubectl port-forward does, for no policy lets others in.
+func (in *installation) forward(ctx context.Context, t *testing.T, service string, port int) (address string) {
+	t.Helper()
 	url := in.client.CoreV1().RESTClient().Post().Namespace(in.namespace).Resource("pods").Name(in.pods(t, service)[0].Name).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(in.config)
 	if err != nil {
@@ -85,20 +104,7 @@ func (in *installation) page(t *testing.T, service string, port int, path string
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", ports[0].Local, path), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
 }
 
 // traced waits until the collector has the trace of a change in which all services took part
