@@ -15,6 +15,7 @@ const (
 	OpMerge    Operation = "merge"
 	OpCheckout Operation = "checkout" // a working tree is brought to a commit
 	OpCollect  Operation = "collect"  // what an agent left is taken into the store
+	OpTidy     Operation = "tidy"     // packs and refs of a clone are put together
 )
 
 // Observer is told when an operation begins, and by end how it ended; nil: it succeeded. What

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -30,46 +29,17 @@ func (k Kept) isHead() bool { return strings.HasPrefix(k.Ref, headsPrefix) }
 // were kept as Newest and not forgotten since. In a distributed store they are those
 // that the origin had at the last Fetch.
 func (s *Store) TaskHeads(ctx context.Context) ([]objects.TaskHead, error) {
-	var packed []byte
-	var err error
-	if s.hasRefTable() {
-		packed, err = s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", headsPrefix)
-	} else {
-		packed, err = s.packedRefs()
-	}
+	refs, err := s.refsBelow(ctx, headsPrefix)
 	if err != nil {
 		return nil, err
 	}
-	heads := map[git.Name]git.OID{}
-	for line := range bytes.Lines(packed) {
-		oid, ref, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		if task, ok := strings.CutPrefix(ref, headsPrefix); ok {
-			addHead(heads, task, oid)
+	list := make([]objects.TaskHead, 0, len(refs))
+	for _, k := range refs {
+		if task, err := git.ParseName(strings.TrimPrefix(k.Ref, headsPrefix)); err == nil {
+			list = append(list, objects.TaskHead{Task: task, Commit: k.OID})
 		}
 	}
-	entries, _ := os.ReadDir(filepath.Join(s.Dir(), headsPrefix)) // which come before packed ones, and need not be there
-	for _, e := range entries {
-		if oid, err := os.ReadFile(filepath.Join(s.Dir(), headsPrefix, e.Name())); err == nil {
-			addHead(heads, e.Name(), strings.TrimSpace(string(oid)))
-		}
-	}
-	list := make([]objects.TaskHead, 0, len(heads))
-	for task, oid := range heads {
-		list = append(list, objects.TaskHead{Task: task, Commit: oid})
-	}
-	slices.SortFunc(list, func(a, b objects.TaskHead) int { return strings.Compare(string(a.Task), string(b.Task)) })
 	return list, nil
-}
-
-// addHead adds a head unless its name or object name is malformed, as those of git's lock files are.
-func addHead(heads map[git.Name]git.OID, task, oid string) {
-	name, err := git.ParseName(task)
-	if err != nil {
-		return
-	}
-	if o, err := git.ParseOID(oid); err == nil {
-		heads[name] = o
-	}
 }
 
 // hasRefTable reports whether git keeps refs in a table, and not as files that

@@ -143,7 +143,11 @@ func (s *Store) Fetch(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads) })
+	return s.Locked(ctx, func(hold []*os.File) error {
+		err := s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads)
+		s.tidyNow(ctx, hold)
+		return err
+	})
 }
 
 // FetchIntent brings the kept commits of an intent, so that a replica can go on with

@@ -17,6 +17,8 @@ type Store struct {
 	*worktree.Repository
 
 	origin *origin // nil in the person's own repository
+	// fetches counts those of this process, under the lock of the clone.
+	fetches int
 }
 
 // LocalConfig configures OpenLocal.
