@@ -291,6 +291,9 @@ func describeCommand(c forge.Command) string {
 	if implement.Continue {
 		b.WriteString(" going on")
 	}
+	if c.Wish != nil {
+		fmt.Fprintf(&b, " as %s wants: %q", c.Wish.Person, c.Wish.Words)
+	}
 	if implement.Answered {
 		b.WriteString(" answered")
 	}

@@ -46,7 +46,25 @@ type State struct {
 	Depends Dependencies
 	// Children are the intents that this one was split into.
 	Children Children
+	// Asked is about people who ask for another plan.
+	Asked Asked
 }
+
+// maxWishes bounds how often a plan is made again in a run because people ask for that, as of a change.
+const maxWishes = 10
+
+// Asked says what people asked to be different.
+type Asked struct {
+	// Wish is the newest about a plan: whoever makes the next one is told. Nil if there is none.
+	Wish *forge.Wish
+	// Wishes counts those about plans in this run.
+	Wishes int
+	// Last is the newest about anything that waited for approval.
+	Last approval.Wished
+}
+
+// Spent reports whether people have asked for another plan as often in this run as they may.
+func (a *Asked) Spent() bool { return a.Wishes >= maxWishes }
 
 // Context describes earlier intents to an analysis. The project sends it with the
 // admission.
@@ -104,10 +122,21 @@ func (s *State) Brief(c *forge.Command) {
 	s.Session.Assign(c)
 }
 
-// Drop forgets a plan, because the text that it is of has changed.
-func (s *State) Drop() {
+// Drop forgets a plan, because the text that it is of has changed, or a person wants another one: then wish says which. The
+// step that made it makes the next one, in the same session, unless it is turned to another step.
+func (s *State) Drop(wish *forge.Wish) {
 	s.Children, s.Gate.Collected = nil, approval.Collection{}
 	s.Gate.Name("")
+	s.Attempts.Worked()
+	if s.Asked.Wish = wish; wish != nil {
+		s.Asked.Wishes++
+	}
+}
+
+// Retry begins another run.
+func (s *State) Retry() {
+	s.Attempts.Worked()
+	s.Asked.Wishes = 0
 }
 
 // Answer gives an intent a person's answer to a question, and the parameter of its
