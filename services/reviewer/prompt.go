@@ -22,7 +22,8 @@ type reviewData struct {
 
 	Request      forge.Intent
 	Instructions string
-	Title, Plan  string // of the task
+	Wish         *forge.Wish // what a person wanted to be different about an earlier state of the change; nil if none did
+	Title, Plan  string      // of the task
 	// Requirements are those that the review answers.
 	Requirements []criterion
 	Verify       *forge.VerifyReport
@@ -54,7 +55,7 @@ type reviewData struct {
 func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
 	c := &reviewData{
-		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
+		Request: cmd.Intent, Instructions: cmd.Instructions, Wish: cmd.Wish, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
 		Verify: in.Verify, Unchanged: in.Unchanged, Unverified: in.Unverified, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
 	for i, text := range cmd.Task.Required() {

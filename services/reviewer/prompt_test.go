@@ -36,6 +36,7 @@ func command() *forge.Command {
 			Clarifications: []forge.Clarification{{Question: "Which form?", Answer: &yes}, {Question: "Not answered"}},
 		},
 		Instructions: "Keep the old messages.",
+		Wish:         &forge.Wish{Person: "ada" + injection, Words: "Say it in one sentence.\n" + injection},
 		Task: forge.Task{
 			Title: "The form", Plan: "Mend it.\nTest it.", Aims: forge.Aims{Requirements: []string{"An empty password says why.", "A test shows it." + injection}},
 		},

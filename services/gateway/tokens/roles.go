@@ -13,7 +13,7 @@ const (
 	Viewer Role = "viewer"
 	// Requester asks for changes, answers questions, and edits what has not begun.
 	Requester Role = "requester"
-	// Approver approves plans and changes, and rejects them.
+	// Approver approves plans and changes, asks for changes of them, and rejects them.
 	Approver Role = "approver"
 	// Operator retries, cancels, pauses and resumes, and audits.
 	Operator Role = "operator"
@@ -44,6 +44,7 @@ const (
 	Edit       Verb = "edit"
 	Answer     Verb = "answer"
 	Approve    Verb = "approve"
+	Change     Verb = "request_changes"
 	Reject     Verb = "reject"
 	Retry      Verb = "retry"
 	Cancel     Verb = "cancel"
@@ -59,7 +60,7 @@ var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queu
 var grants = map[Role][]Verb{
 	Viewer:    nil,
 	Requester: {Submit, Edit, Answer},
-	Approver:  {Answer, Approve, Reject},
+	Approver:  {Answer, Approve, Change, Reject},
 	Operator:  {Answer, Retry, Cancel, Pause, Resume, Audit},
 	Auditor:   {Audit},
 }

@@ -67,6 +67,8 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 		e.Action = "edited"
 	case *forge.Approve:
 		e.Action, e.Plan = "approved", m.Plan
+	case *forge.RequestChanges:
+		e.Action, e.Plan, e.Reason, e.Task = "changes_requested", m.Hash, m.Words, m.Task
 	case *forge.Reject:
 		e.Action, e.Reason = "rejected", m.Reason
 	case *forge.Answer:

@@ -65,8 +65,7 @@ type streams struct {
 	journal map[forge.Key][]forge.Record
 	// views has those that people were shown last.
 	views map[forge.Key]shown
-	// keys are those of journal, in the order of their first record. Maps have
-	// no order, and a run has to repeat.
+	// keys are those of journal, in the order of their first record. Maps have no order, and a run has to repeat.
 	keys []forge.Key
 
 	// inputs are the events on their way, delivered at least once and in any
