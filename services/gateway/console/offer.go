@@ -76,8 +76,9 @@ var offers = []offer{
 			"nothing any more. It spends no attempt. " + joins,
 	},
 	{
-		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: unplanned,
-		Next: "Your words are added to the request, which waits for approval before it is analyzed, as it does now. " + joins,
+		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: planned,
+		Next: "Your words are added to the request, for good. A plan that there is is dropped, and it is analyzed anew, from the beginning; first it " +
+			"waits for an approval of its new text, if the former one had to. " + joins,
 	},
 	{
 		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
