@@ -111,7 +111,8 @@ func (s person) requestChanges(m *forge.RequestChanges, by string) (forge.Decisi
 	case consent(s).first():
 		return rule.Refuse("nothing is made yet that could be changed; edit the request, approve or reject it")
 	case !planned && len(changes) == 0:
-		return rule.Refuse("%s is not what waits now, which is %s; look at it with `pfl-forge show %s` and ask again", m.Hash, s.Tasks.Waits(what, hash), s.key.Intent)
+		return rule.Refuse("%s is not what waits now, which is %s; look at it with `pfl-forge show %s` and ask again",
+			m.Hash, s.Tasks.Waits(what, hash), s.key.Intent)
 	}
 	if changes = task.Of(changes, m.Task); m.Task != "" && len(changes) == 0 {
 		return rule.Refuse("%s is of no change of task %s", m.Hash, m.Task)

@@ -224,3 +224,28 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 	bob.do(http.MethodPost, action, answer).wants(t, "an approver", http.StatusSeeOther)
 	wait.Until(t, "it is merged", func() bool { return w.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
+
+// TestConsoleAsksForChangesOfADisputedChange: a person who is asked to decide between two reviewers may ask for changes instead, in words. The question is gone
+// with the change that it was about, and comes again about the next one.
+func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
+	w, path := waits(t, true, "one")
+	bob := w.signIn("bob")
+	p := bob.get(consolePath(path))
+	p.wants(t, "the page", http.StatusOK, "attempt 2 of", "asking for changes spends none")
+	head := w.request("ada", http.MethodGet, path, "").body["candidates"].([]any)[0].(map[string]any)["head"].(string)
+	action, answer := p.form(t, path, "answer")
+	answer["verdict"] = []string{"changes"}
+	bob.do(http.MethodPost, action, answer).wants(t, "no words", http.StatusBadRequest, "say it in words")
+	answer["answer"] = []string{"Keep\r\nthe name."}
+	bob.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
+	wait.Until(t, "they disagree about another change", func() bool {
+		shown := w.request("ada", http.MethodGet, path, "")
+		list, _ := shown.body["candidates"].([]any)
+		return len(list) == 1 && list[0].(map[string]any)["head"] != head && shown.body["waiting"] == "clarification"
+	})
+	shown := w.request("ada", http.MethodGet, path, "")
+	shown.wants(t, "shown", http.StatusOK, `"what":"request_changes","by":"bob"`, `"plan":"`+head+`"`, `"reason":"Keep\nthe name."`, "attempt")
+	if open := shown.body["questions"].([]any); len(open) != 1 {
+		t.Errorf("asked are %v", open)
+	}
+}

@@ -217,7 +217,8 @@ func TestConsoleAsksForChanges(t *testing.T) {
 	if answers[first].status != http.StatusSeeOther {
 		t.Fatalf("none counted: %+v", answers)
 	}
-	answers[other].wants(t, "the other", http.StatusConflict, "<strong><bdi>"+first+"</bdi></strong>", "request changes", plan[:10], "what "+other+" &lt;b&gt;says")
+	answers[other].wants(t, "the other", http.StatusConflict, "<strong><bdi>"+first+"</bdi></strong>", "request changes", plan[:10],
+		"what "+other+" &lt;b&gt;says")
 	forms[first].b.do(http.MethodPost, forms[first].action, forms[first].fields).wants(t, "sent again", http.StatusOK, "It was done")
 	wait.Until(t, "another plan waits", func() bool {
 		shown := w.request("ada", http.MethodGet, path, "")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -29,7 +30,15 @@ func (w *Wished) Again(other *Wished) (forge.Decision, error) {
 	case *w == *other:
 		return rule.Ignore("this was asked for already, and it is made again")
 	}
-	return rule.Refuse("%q asked for changes of %s meanwhile: it is made again with their words, and yours are not taken", w.Person, w.Hash)
+	return rule.Refuse("%s asked for changes of %s meanwhile: it is made again with those words, and nothing else is taken", w.by(), w.Hash)
+}
+
+// by returns who asks; a machine may know no name of its user.
+func (w *Wished) by() string {
+	if w.Person == "" {
+		return "a person"
+	}
+	return strconv.Quote(w.Person)
 }
 
 // Check returns why a wish for changes is none of a person who may ask for them, by a version of the rules; nil if it is. Whoever may
@@ -54,7 +63,7 @@ func (w *Wished) Check(r *Rules, by rules.Version) error {
 }
 
 // Line returns who asks for which changes, for the history.
-func (w *Wished) Line() string { return w.Person + ": " + rule.FirstLine(w.Words) }
+func (w *Wished) Line() string { return w.by() + ": " + rule.FirstLine(w.Words) }
 
 // Join returns the people whose words are in an intent, with one more: whoever edits the
 // text, answers a question, asks for changes or instructs the agents says what is to be done, too. The name is

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
 // State is how far the plan of an intent is.
@@ -50,9 +51,6 @@ type State struct {
 	Asked Asked
 }
 
-// maxWishes bounds how often a plan is made again in a run because people ask for that, as of a change.
-const maxWishes = 10
-
 // Asked says what people asked to be different.
 type Asked struct {
 	// Wish is the newest about a plan: whoever makes the next one is told. Nil if there is none.
@@ -64,7 +62,7 @@ type Asked struct {
 }
 
 // Spent reports whether people have asked for another plan as often in this run as they may.
-func (a *Asked) Spent() bool { return a.Wishes >= maxWishes }
+func (a *Asked) Spent() bool { return a.Wishes >= task.MaxWishes }
 
 // Context describes earlier intents to an analysis. The project sends it with the
 // admission.

@@ -46,8 +46,8 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 	case forge.MergeChecksFailed:
 		t.step(x, Input{On: ChecksFailed, Feedback: checksFeedback(seen)})
 	case forge.MergeUnwanted:
-		if t.Wishes++; t.Wishes > maxWishes {
-			t.CannotMerge(x, fmt.Sprintf("changes were asked for more than %d times at %s", maxWishes, name(seen)))
+		if t.Wishes++; t.Wishes > MaxWishes {
+			t.CannotMerge(x, fmt.Sprintf("changes were asked for more than %d times at %s", MaxWishes, name(seen)))
 			return
 		}
 		Wished(t).again(x, wishes(seen), name(seen)+": "+strings.Join(wishers(seen), ", "))

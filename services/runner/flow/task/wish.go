@@ -9,11 +9,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
 
-// maxWishes bounds how often a change is made again in a run because people ask
-// for that, at its pull request or where it waits for their approval. That is no
-// failure of the change, so it spends nothing else; it is bounded since a bot with
+// MaxWishes bounds how often a change, or a plan, is made again in a run because people
+// ask for that, at its pull request or where it waits for their approval. That is no
+// failure of what was made, so it spends nothing else; it is bounded since a bot with
 // a person's account would go on for ever.
-const maxWishes = 10
+const MaxWishes = 10
 
 // Wished has the rules about people who ask for changes of a change that was made.
 type Wished struct{ *Task }
@@ -41,7 +41,7 @@ func (t Wished) Take(x *Turn, of *approval.Wished) {
 }
 
 // Spends reports whether people have asked for changes of a task as often in this run as they may.
-func Spends(t *Task) bool { return t.Wishes >= maxWishes }
+func Spends(t *Task) bool { return t.Wishes >= MaxWishes }
 
 // Of returns the task of an id among some; all of them without an id.
 func Of(list []*Task, id forge.TaskID) []*Task {
