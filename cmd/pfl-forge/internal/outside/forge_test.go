@@ -152,7 +152,9 @@ func (w *forgeWorld) decide() {
 	var running sync.WaitGroup
 	ready := make(chan struct{})
 	running.Go(func() {
-		err := runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+		err := runner.Run(ctx, runner.Config{
+			Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }, Rules: runner.RulesConfig{Alone: true},
+		})
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -165,6 +167,8 @@ func (w *forgeWorld) decide() {
 				out = &forge.Analysis{Risk: forge.RiskLow, NothingToDo: "it is so already"}
 			} else if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
 				out = &forge.Analysis{Risk: forge.RiskMed, Clarifications: []forge.Clarification{{Question: "Which @ada, Closes #1?"}}}
+			} else if wish := j.Command.Wish; wish != nil {
+				out.Tasks[0].Title = wish.Person + ": " + wish.Words
 			}
 			return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: out})
 		})
@@ -320,7 +324,13 @@ func (w *forgeWorld) whole(between func()) {
 	}
 	between()
 	w.say("ada", issue, "/forge answer 1 this one")
-	hash := w.hash(issue, text)
+	former := w.hash(issue, text)
+	w.say("ada", issue, "/forge changes "+former)
+	w.until(issue, "changes are asked for by the hash of what was read, and in words")
+	w.say("ada", issue, "/forge changes "+former+" call it two")
+	between()
+	hash := w.hash(issue, former)
+	w.until(issue, "ada: call it two")
 	w.say("ada", issue, "/forge approve "+hash)
 	between()
 	w.until(issue, "**executing**")
