@@ -330,10 +330,10 @@ func (w *forgeWorld) whole(between func()) {
 	w.say("ada", issue, "/forge changes "+former+" call it two")
 	between()
 	hash := w.hash(issue, former)
-	w.until(issue, "ada: call it two")
 	w.say("ada", issue, "/forge approve "+hash)
 	between()
 	w.until(issue, "**executing**")
+	w.until(issue, "ada: call it two")
 	w.say("ada", issue, "/forge cancel")
 	w.until(issue, "**cancelled**")
 	w.check(hash)
@@ -351,9 +351,15 @@ func (w *forgeWorld) check(hash string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	approved := 0
+	approved, wished := 0, 0
 	for _, r := range records {
 		for _, ev := range r.Events {
+			if m := forge.As[*forge.RequestChanges](ev.Message); m != nil {
+				wished++
+				if ev.Actor != "ada" || ev.Via != "gateway" || m.Words != "call it two" || !strings.Contains(ev.Ref, w.repo+"#1 comment ") {
+					w.t.Errorf("changes were asked for by %+v: %+v", ev, m)
+				}
+			}
 			if a := forge.As[*forge.Approve](ev.Message); a != nil && a.Plan == hash {
 				approved++
 				if ev.Actor != "ada" || ev.Via != "gateway" || !strings.HasSuffix(ev.Account, " ada") || !strings.Contains(ev.Ref, w.repo+"#1 comment ") {
@@ -362,8 +368,8 @@ func (w *forgeWorld) check(hash string) {
 			}
 		}
 	}
-	if approved != 1 {
-		w.t.Errorf("it was approved %d times", approved)
+	if approved != 1 || wished != 1 {
+		w.t.Errorf("it was approved %d times, and changes were asked for %d times", approved, wished)
 	}
 }
 
