@@ -60,11 +60,16 @@ func (s *Set) Named(hash string) []*Task {
 	return slices.DeleteFunc(s.At(Disputed), func(t *Task) bool { return len(hash) < leastCommit || !strings.HasPrefix(t.Head, hash) })
 }
 
-// Waits returns in words what waits for a person, besides what an approval names: a plan, a text or changes, by their hash.
+// Waits returns in words what waits for a person: what an approval names by its hash (a plan, a text or changes), and the
+// changes that reviewers disagree about, by their commits.
 func (s *Set) Waits(what, hash string) string {
-	words := what + " " + hash
-	for _, t := range s.At(Disputed) {
-		words += fmt.Sprintf(", commit %.*s of %s", leastCommit, t.Head, t.ID)
+	var list []string
+	disputed := s.At(Disputed)
+	if len(disputed) == 0 || s.Has(Protected) { // otherwise the plan is approved
+		list = append(list, what+" "+hash)
 	}
-	return words
+	for _, t := range disputed {
+		list = append(list, fmt.Sprintf("commit %.*s of %s", leastCommit, t.Head, t.ID))
+	}
+	return strings.Join(list, ", ")
 }
