@@ -55,7 +55,7 @@ func (w *world) populate() {
 	w.people.outsiders = w.rng.IntN(3) == 0
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
-	w.money.best = bestOf(w.seed)
+	w.money.best, w.money.protected = bestOf(w.seed), w.wishes.Protects(w.money.protected)
 	if w.outside = outside.New(w.seed); w.outside != nil {
 		w.money.pull = w.outside.Policy
 	}

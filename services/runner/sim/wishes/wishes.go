@@ -47,6 +47,14 @@ func New(seed uint64) *People {
 	return &People{rng: rng, eager: rng.IntN(3) == 0, known: map[forge.Key]*known{}}
 }
 
+// Protects returns the paths that only people may change: in a world of these people there are some, so that they are asked.
+func (p *People) Protects(paths []string) []string {
+	if p == nil {
+		return paths
+	}
+	return []string{"f0"}
+}
+
 // Ask returns what a person asks of an intent; nil if they leave it alone. While there are faults, they may ask for
 // something that cannot be.
 func (p *People) Ask(v *forge.View, faults bool) *forge.Event {
@@ -54,7 +62,7 @@ func (p *People) Ask(v *forge.View, faults bool) *forge.Event {
 	if p.asked >= most || s.Waiting != forge.WaitingApproval && s.Waiting != forge.WaitingClarification {
 		return nil
 	}
-	if !p.eager && (!faults || p.rng.IntN(12) > 0) {
+	if !p.eager && (!faults || p.rng.IntN(3) > 0) {
 		return nil
 	}
 	m := &forge.RequestChanges{Hash: s.Plan, Words: fmt.Sprintf("otherwise, %d", p.asked)}
