@@ -150,7 +150,7 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 		Why: strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
 	}
 	if cmd.Wish != nil { // so are the words of one who asks for changes
-		t.Why = strings.TrimSpace(strings.TrimPrefix(t.Why, cmd.Wish.Words))
+		t.Why = strings.TrimSpace(strings.TrimPrefix(t.Why, strings.TrimSpace(cmd.Wish.Words)))
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Knowledge = agent.KnowledgeLines(in.Knowledge)
